@@ -1,0 +1,131 @@
+//! The command line, as `punctual --help` shows it.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// More slots than this are not listed at once.
+pub(crate) const COUNT_MAX: u32 = 100_000;
+
+/// CronJobs that run: on time, exactly once, and visibly so.
+///
+/// Punctual runs Kubernetes CronJobs on one machine with nothing installed, and is the better
+/// CronJob controller on a cluster. It also tells what a schedule means and when it runs next.
+#[derive(Debug, Parser)]
+#[command(name = "punctual", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  punctual next '30 2 * * 1-5' --time-zone Europe/Berlin
+  punctual explain '0 0 13 * 5'
+  punctual up examples/hello.yaml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What holds for every command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Time zone of schedules that name none, such as Europe/Berlin [default: the system's]
+    #[arg(long, global = true, value_name = "ZONE", env = "PUNCTUAL_TIME_ZONE")]
+    pub(crate) time_zone: Option<String>,
+    /// Time zone data: `bundled`, a zoneinfo directory, or `auto` for the newer of the bundled and
+    /// the system's
+    #[arg(long, global = true, value_name = "SOURCE", default_value = "auto")]
+    #[arg(env = "PUNCTUAL_TZDATA", hide_env_values = true)]
+    pub(crate) tzdata: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run CronJobs on this machine (under construction: shows when they would run)
+    Up(Up),
+    /// Show when a schedule runs next
+    Next(Next),
+    /// Say what a schedule means, what is odd about it, and when it runs next
+    Explain(Explain),
+    /// Show the version of the program and of its time zone data
+    Version(Version),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example: punctual completions bash > /etc/bash_completion.d/punctual")]
+    Completions(Completions),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Up {
+    /// Manifests: YAML or JSON files, or directories of them
+    #[arg(required = true, value_name = "FILE or DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+With --stdin each line is an object like
+  {\"expr\":\"0 9 * * 1-5\",\"tz\":\"Europe/Berlin\",\"after\":\"2026-01-01T00:00:00Z\",\"count\":3}
+of which only expr must be there, and is answered by a line of its own:
+  {\"next\":[\"2026-01-01T08:00:00Z\",\"2026-01-02T08:00:00Z\",\"2026-01-05T08:00:00Z\"]}
+An empty string ends the list where there is no further slot; {\"error\":\"...\"} says what is wrong.")]
+pub(crate) struct Next {
+    /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
+    #[arg(value_name = "EXPR", required_unless_present = "stdin")]
+    pub(crate) expr: Vec<String>,
+    #[command(flatten)]
+    pub(crate) span: Span,
+    /// Answer requests from standard input instead, one JSON object a line
+    #[arg(long, conflicts_with_all = ["expr", "output"])]
+    pub(crate) stdin: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
+    #[arg(value_name = "EXPR", required = true)]
+    pub(crate) expr: Vec<String>,
+    #[command(flatten)]
+    pub(crate) span: Span,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+/// Which slots to show.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Span {
+    /// Show slots after this time: RFC 3339, or a civil time in the zone [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
+    /// How many slots to show
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(COUNT_MAX)))]
+    pub(crate) count: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutputArg {
+    /// Output format
+    #[arg(long = "output", short = 'o', value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Version {
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}

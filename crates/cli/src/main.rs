@@ -1,0 +1,47 @@
+//! The `punctual` program: arguments in, one command run, an exit status out.
+//!
+//! Exit status: 0 done, 1 the input was wrong or the work failed, 2 the command line was wrong.
+
+mod args;
+mod clock;
+mod completions;
+mod explain;
+mod manifest;
+mod next;
+mod output;
+mod slots;
+mod stream;
+mod tzdata;
+mod up;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough; that is no failure of ours.
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    let zones = || tzdata::choose(&args.global.tzdata);
+    let zone = || tzdata::zone(&zones()?, args.global.time_zone.as_deref());
+    match &args.command {
+        Command::Up(up) => up::run(up, &zone()?),
+        Command::Next(next) if next.stdin => stream::run(next, &zone()?),
+        Command::Next(next) => next::run(next, &zone()?),
+        Command::Explain(explain) => explain::run(explain, &zone()?),
+        Command::Version(version) => version::run(version, &zones()?),
+        Command::Completions(completions) => completions::run(completions),
+    }
+}

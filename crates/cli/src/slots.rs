@@ -1,0 +1,131 @@
+//! The coming slots of a schedule, for people and for programs.
+
+use anyhow::anyhow;
+use jiff::{SignedDuration, Timestamp, civil::DateTime};
+use punctual_schedule::{Schedule, Zone};
+use serde::Serialize;
+
+use crate::{args::Span, clock, output};
+
+/// A slot in both clocks, and how far off it is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Slot {
+    pub(crate) utc: String,
+    pub(crate) local: String,
+    pub(crate) in_seconds: i64,
+}
+
+/// The slots that a command was asked for.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    pub(crate) after: Timestamp,
+    pub(crate) slots: Vec<Slot>,
+    /// There is no further slot behind the last one.
+    pub(crate) ended: bool,
+}
+
+impl Slots {
+    /// Distances are from `now`, wherever the slots begin.
+    pub(crate) fn of(schedule: &Schedule, after: Timestamp, count: u32, now: Timestamp) -> Slots {
+        let zone = schedule.zone();
+        let slots: Vec<Slot> =
+            schedule.after(after).take(count as usize).map(|at| Slot::of(zone, at, now)).collect();
+        let ended = slots.len() < count as usize;
+        Slots { after, slots, ended }
+    }
+
+    /// The slots that the arguments ask for.
+    pub(crate) fn asked(schedule: &Schedule, span: &Span) -> anyhow::Result<Slots> {
+        let now = clock::now();
+        let after = match &span.after {
+            Some(text) => parse_instant(text, schedule.zone()).map_err(anyhow::Error::msg)?,
+            None => now,
+        };
+        Ok(Slots::of(schedule, after, span.count, now))
+    }
+
+    pub(crate) fn table(&self, zone: &Zone) -> String {
+        let mut rows = vec![vec![format!("LOCAL ({})", zone.name()), "UTC".into(), "IN".into()]];
+        for slot in &self.slots {
+            let distance = distance(SignedDuration::from_secs(slot.in_seconds));
+            rows.push(vec![weekday_first(&slot.local), slot.utc.clone(), distance]);
+        }
+        let mut text = if self.slots.is_empty() { String::new() } else { output::table(&rows) };
+        if self.ended {
+            text.push_str("no further slot\n");
+        }
+        text
+    }
+}
+
+impl Slot {
+    fn of(zone: &Zone, at: Timestamp, now: Timestamp) -> Slot {
+        Slot {
+            utc: at.to_string(),
+            local: zone.at(at).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            in_seconds: at.as_second() - now.as_second(),
+        }
+    }
+}
+
+/// `Mon 2026-11-16 02:30:00 +01:00`
+fn weekday_first(local: &str) -> String {
+    let (civil, offset) = local.split_at(local.len().saturating_sub(6));
+    match civil.parse::<DateTime>() {
+        Ok(time) => format!("{} {offset}", time.strftime("%a %Y-%m-%d %H:%M:%S")),
+        Err(_) => local.into(),
+    }
+}
+
+/// The two largest units of a distance: `3d 4h`, `12s`, `5m 3s ago`.
+pub(crate) fn distance(span: SignedDuration) -> String {
+    let secs = span.as_secs().unsigned_abs();
+    let units =
+        [(secs / 86_400, "d"), (secs / 3600 % 24, "h"), (secs / 60 % 60, "m"), (secs % 60, "s")];
+    let first = units.iter().position(|(count, _)| *count > 0).unwrap_or(units.len() - 1);
+    let shown = units.iter().skip(first).take(2).filter(|(count, _)| *count > 0 || secs == 0);
+    let text = shown.map(|(count, unit)| format!("{count}{unit}")).collect::<Vec<_>>().join(" ");
+    if span.is_negative() { format!("{text} ago") } else { text }
+}
+
+/// An instant with an offset, or a civil time in the zone.
+pub(crate) fn parse_instant(text: &str, zone: &Zone) -> Result<Timestamp, String> {
+    if let Ok(instant) = text.parse() {
+        return Ok(instant);
+    }
+    let civil = text.parse::<DateTime>().ok();
+    let zoned = civil.and_then(|civil| civil.to_zoned(zone.time_zone().clone()).ok());
+    zoned.map(|zoned| zoned.timestamp()).ok_or_else(|| {
+        format!("{text:?} is not a time; write one like 2026-01-31T08:00:00Z or 2026-01-31T08:00")
+    })
+}
+
+/// The schedule of the words of a command line.
+pub(crate) fn parse_schedule(words: &[String], zone: &Zone) -> anyhow::Result<Schedule> {
+    let text = words.join(" ");
+    Schedule::parse(&text, zone).map_err(|error| match error.field() {
+        Some(field) => anyhow!("schedule {text:?}, {field} field: {error}"),
+        None => anyhow!("schedule {text:?}: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_have_at_most_two_units() {
+        let cases = [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (3_725, "1h 2m"),
+            (86_400 * 400 + 3_600, "400d 1h"),
+            (-90, "1m 30s ago"),
+        ];
+        for (secs, wanted) in cases {
+            assert_eq!(distance(SignedDuration::from_secs(secs)), wanted);
+        }
+    }
+}

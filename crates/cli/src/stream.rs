@@ -1,0 +1,98 @@
+//! `punctual next --stdin`: a request a line, an answer a line, for programs that ask a lot.
+
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+
+use jiff::Timestamp;
+use punctual_schedule::{Schedule, Zone};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    args::{COUNT_MAX, Next, Span},
+    clock, slots,
+};
+
+/// A longer line is answered with an error and not kept in memory.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Keys that we do not know are passed over, so that a recorded answer can be asked again.
+#[derive(Deserialize)]
+struct Request {
+    expr: String,
+    tz: Option<String>,
+    after: Option<String>,
+    count: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Answer {
+    Next(Vec<String>),
+    Error(String),
+}
+
+pub(crate) fn run(args: &Next, zone: &Zone) -> anyhow::Result<()> {
+    let mut input = BufReader::new(io::stdin().lock());
+    let mut out = BufWriter::new(io::stdout().lock());
+    while let Some(line) = read_line(&mut input)? {
+        let answer = line.and_then(|line| answer(&line, &args.span, zone));
+        let answer = answer.map_or_else(Answer::Error, Answer::Next);
+        serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
+        out.write_all(b"\n")?;
+        // Whoever waits for this answer before asking again must get it now.
+        if input.buffer().is_empty() {
+            out.flush()?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// The next line that is not blank, or what is wrong with it. None at the end of the input.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, String>>> {
+    loop {
+        let mut line = Vec::new();
+        if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n") {
+            input.skip_until(b'\n')?;
+            return Ok(Some(Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"))));
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(Ok(line)));
+        }
+    }
+}
+
+fn read_request(line: &[u8]) -> Result<Request, String> {
+    let wanted = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
+    // serde would take an array of the values as well.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err(wanted.into());
+    }
+    serde_json::from_slice(line).map_err(|error| format!("{wanted}: {error}"))
+}
+
+fn answer(line: &[u8], defaults: &Span, default_zone: &Zone) -> Result<Vec<String>, String> {
+    let request = read_request(line)?;
+    let count = request.count.unwrap_or(defaults.count);
+    if count > COUNT_MAX {
+        return Err(format!("count must be at most {COUNT_MAX}, not {count}"));
+    }
+    let zone = match &request.tz {
+        Some(name) => default_zone.zones().get(name).map_err(|error| error.to_string())?,
+        None => default_zone.clone(),
+    };
+    let schedule = Schedule::parse(&request.expr, &zone).map_err(|error| error.to_string())?;
+    let after = match request.after.as_ref().or(defaults.after.as_ref()) {
+        Some(text) => slots::parse_instant(text, schedule.zone())?,
+        None => clock::now(),
+    };
+    Ok(coming(&schedule, after, count as usize))
+}
+
+/// Up to so many slots, and an empty string behind the last one there is.
+fn coming(schedule: &Schedule, after: Timestamp, count: usize) -> Vec<String> {
+    let slots = schedule.after(after).map(|slot| slot.to_string());
+    slots.chain([String::new()]).take(count).collect()
+}

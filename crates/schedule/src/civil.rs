@@ -1,0 +1,79 @@
+//! A calendar schedule on the clock on the wall: no zone, no daylight saving, just the line of
+//! civil minutes, counted from midnight of day 0 of [`crate::calendar`].
+
+use crate::{
+    calendar::Date,
+    days::Days,
+    times::{DAY_MINUTES, Times},
+};
+
+/// The five fields, ready to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Calendar {
+    pub(crate) days: Days,
+    pub(crate) times: Times,
+    pub(crate) is_never: bool,
+}
+
+impl Calendar {
+    pub(crate) fn new(days: Days, times: Times) -> Calendar {
+        let is_never = times.is_never() || days.is_never();
+        Calendar { days, times, is_never }
+    }
+
+    /// Whether every minute matches.
+    pub(crate) fn is_always(&self) -> bool {
+        self.times.is_always() && self.days.is_always()
+    }
+
+    /// The first matching minute at or after `minute`.
+    #[inline]
+    pub(crate) fn at_or_after(&self, minute: u64) -> Option<u64> {
+        let (day, time) = split(minute);
+        match self.times.at_or_after(time) {
+            Some(time) => {
+                let found = self.days.at_or_after(day)?;
+                Some(join(found, if found == day { time } else { self.times.first() }))
+            }
+            None => Some(join(self.days.at_or_after(day + 1)?, self.times.first())),
+        }
+    }
+
+    /// The last matching minute at or before `minute`.
+    #[inline]
+    pub(crate) fn at_or_before(&self, minute: u64) -> Option<u64> {
+        let (day, time) = split(minute);
+        match self.times.at_or_before(time) {
+            Some(time) => {
+                let found = self.days.at_or_before(day)?;
+                Some(join(found, if found == day { time } else { self.times.last() }))
+            }
+            None => Some(join(self.days.at_or_before(day - 1)?, self.times.last())),
+        }
+    }
+
+    /// How many matching minutes come before `minute`.
+    pub(crate) fn before(&self, minute: u64) -> u64 {
+        let (day, time) = split(minute);
+        let whole_days = self.days.before(day) * self.times.per_day();
+        if self.days.contains(day) { whole_days + self.times.before(time) } else { whole_days }
+    }
+}
+
+/// A civil minute as jiff has it.
+pub(crate) fn to_datetime(minute: u64) -> Option<jiff::civil::DateTime> {
+    let (day, time) = split(minute);
+    Some(Date::of(day).civil()?.at((time / 60) as i8, (time % 60) as i8, 0, 0))
+}
+
+/// The day and the minute of the day.
+#[inline]
+pub(crate) fn split(minute: u64) -> (u32, u32) {
+    let day = minute / u64::from(DAY_MINUTES);
+    (day as u32, (minute - day * u64::from(DAY_MINUTES)) as u32)
+}
+
+#[inline]
+pub(crate) fn join(day: u32, time: u32) -> u64 {
+    u64::from(day) * u64::from(DAY_MINUTES) + u64::from(time)
+}
