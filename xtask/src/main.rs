@@ -1,0 +1,45 @@
+//! What the project does to itself: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`.
+//!
+//! The tidy checks are also the tests of this crate, so `cargo test --workspace` runs them.
+
+#![allow(clippy::print_stdout, reason = "a tool for the people who build the project")]
+
+mod dice;
+mod edges;
+mod fuzz;
+mod names;
+mod purity;
+mod sizes;
+mod sources;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about = "Tidy checks and load drivers", max_term_width = 100)]
+enum Task {
+    /// Check crate edges, purity and file names; report the sizes of functions and files
+    Tidy,
+    /// Give the schedule library random texts and instants; look for panics and slow answers
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Task::parse() {
+        Task::Tidy => tidy(),
+        Task::Fuzz(args) => fuzz::run(&args),
+    }
+}
+
+fn tidy() -> anyhow::Result<()> {
+    let sources = sources::read()?;
+    print!("{}", sizes::report(&sources));
+    let mut faults = edges::faults(&edges::read()?);
+    faults.extend(purity::faults(&sources));
+    faults.extend(names::faults(&sources));
+    for fault in &faults {
+        println!("{fault}");
+    }
+    anyhow::ensure!(faults.is_empty(), "{} faults", faults.len());
+    println!("tidy");
+    Ok(())
+}
