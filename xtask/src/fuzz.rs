@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut dice = Dice(args.seed);
     let mut seen = Seen::default();
     for input in 0..args.inputs {
-        let Some(zone) = zones.get(dice.below(zones.len())) else { continue };
+        let Some(zone) = zones.get(dice.below(zones.len() as u64) as usize) else { continue };
         let text = text(&mut dice);
         let at = instant(&mut dice);
         try_text(&text, zone, at, &mut seen);
@@ -177,7 +177,7 @@ fn instant(dice: &mut Dice) -> Timestamp {
     let (min, max) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
     let ours = dice.below(8) > 0;
     let (min, max) = if ours { (0, 4_000_000_000) } else { (min, max) };
-    let second = min + dice.below((max - min) as usize) as i64;
+    let second = min + dice.below((max - min) as u64) as i64;
     Timestamp::from_second(second).unwrap_or_default()
 }
 
@@ -196,12 +196,12 @@ fn text(dice: &mut Dice) -> String {
     text
 }
 
-fn field(dice: &mut Dice, min: usize, max: usize) -> String {
+fn field(dice: &mut Dice, min: u64, max: u64) -> String {
     let items = 1 + dice.below(4) / 3;
     (0..items).map(|_| item(dice, min, max)).collect::<Vec<_>>().join(",")
 }
 
-fn item(dice: &mut Dice, min: usize, max: usize) -> String {
+fn item(dice: &mut Dice, min: u64, max: u64) -> String {
     let value = min + dice.below(max - min + 1);
     let last = value + dice.below(max - value + 1);
     let step = 1 + dice.below(70);
@@ -217,7 +217,7 @@ fn item(dice: &mut Dice, min: usize, max: usize) -> String {
 
 fn damage(dice: &mut Dice, text: &mut String) {
     let mut chars: Vec<char> = text.chars().collect();
-    let at = dice.below(chars.len() + 1);
+    let at = dice.below(chars.len() as u64 + 1) as usize;
     match dice.below(3) {
         0 if at < chars.len() => drop(chars.remove(at)),
         1 => chars.insert(at, char::from_u32(dice.below(0x250) as u32).unwrap_or(' ')),

@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "a tool for the people who build the project")]
 
+#[path = "../../crates/schedule/tests/oracle/dice.rs"]
 mod dice;
 mod edges;
 mod fuzz;

@@ -5,9 +5,10 @@
 
 use crate::{edges, sources::Source};
 
-const FORBIDDEN: [&str; 10] = [
+const FORBIDDEN: [&str; 11] = [
     "std::fs",
-    "std::net",
+    "std::net::Tcp",
+    "std::net::Udp",
     "std::env",
     "std::io",
     "std::process",

@@ -14,7 +14,7 @@ mod oracle;
 use std::ops::Range;
 
 use jiff::{Timestamp, tz::TimeZone};
-use oracle::{Dice, Expression, instant};
+use oracle::{Expression, dice::Dice, instant};
 use punctual_schedule::{Schedule, Zone, Zones};
 
 /// Compares the library with the rule at every minute of a window, and in the middle of it.

@@ -3,27 +3,11 @@
 //! Nothing of the library is used here. Expressions are made together with the values they stand
 //! for, so that the parser is checked as well.
 
+pub(crate) mod dice;
+
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// A small, fast, repeatable source of numbers (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.roll() % end
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
+use dice::Dice;
 
 /// A field: its text, and what it stands for.
 #[derive(Clone, Debug)]

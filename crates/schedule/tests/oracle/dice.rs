@@ -2,6 +2,7 @@
 
 pub(crate) struct Dice(pub(crate) u64);
 
+#[allow(dead_code, reason = "not everyone needs every throw")]
 impl Dice {
     pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -11,13 +12,18 @@ impl Dice {
     }
 
     /// A number below `end`, which is not 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.roll() % end as u64) as usize
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.roll() % end
+    }
+
+    /// True once in so many times.
+    pub(crate) fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
     }
 
     /// One of the items, or the default if there are none.
-    pub(crate) fn pick<T: Copy + Default>(&mut self, items: &[T]) -> T {
-        let at = self.below(items.len().max(1));
-        items.get(at).copied().unwrap_or_default()
+    pub(crate) fn pick<T: Clone + Default>(&mut self, items: &[T]) -> T {
+        let at = self.below(items.len().max(1) as u64) as usize;
+        items.get(at).cloned().unwrap_or_default()
     }
 }

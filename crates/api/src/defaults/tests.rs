@@ -1,0 +1,138 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+#[track_caller]
+fn check(fill: fn(&mut Value), given: Value, pointer: &str, want: Value) {
+    let mut object = given;
+    fill(&mut object);
+    assert_eq!(object.pointer(pointer), Some(&want), "{pointer} of {object:#}");
+    let once = object.clone();
+    fill(&mut object);
+    assert_eq!(object, once, "filling in twice changes something");
+}
+
+fn pod_with(spec: Value) -> Value {
+    json!({"spec": {"template": {"spec": spec}}})
+}
+
+#[test]
+fn a_template_gets_what_kubernetes_gives_it() {
+    let spec = json!({
+        "containers": [{
+            "name": "c", "image": "a:1", "ports": [{"containerPort": 80}],
+            "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    {"name": "B", "value": "",
+                        "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
+            "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}},
+            "livenessProbe": {"httpGet": {"port": 80}},
+        }],
+        "volumes": [{"name": "e"}, {"name": "s", "secret": {"secretName": "x"}}],
+        "serviceAccount": "me", "hostNetwork": false, "initContainers": [], "x-new": {"a": null},
+    });
+    check(
+        job,
+        pod_with(spec),
+        "/spec/template/spec",
+        json!({
+            "containers": [{
+                "name": "c", "image": "a:1", "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                "env": [{"name": "A", "valueFrom": {"fieldRef": {"apiVersion": "v1",
+                    "fieldPath": "metadata.name"}}},
+                        {"name": "B",
+                            "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu",
+                            "divisor": "0"}}}],
+                "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}},
+                "livenessProbe": {"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"},
+                    "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1,
+                        "failureThreshold": 3},
+                "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                "imagePullPolicy": "IfNotPresent",
+            }],
+            "volumes": [{"name": "e", "emptyDir": {}},
+                        {"name": "s", "secret": {"secretName": "x", "defaultMode": 420}}],
+            "restartPolicy": "Always", "terminationGracePeriodSeconds": 30,
+                "dnsPolicy": "ClusterFirst",
+            "serviceAccount": "me", "serviceAccountName": "me", "securityContext": {},
+            "schedulerName": "default-scheduler", "x-new": {"a": null},
+        }),
+    );
+}
+
+#[test]
+fn a_job_gets_its_own_defaults_only_when_it_is_made() {
+    let given = json!({"spec": {"schedule": "x", "jobTemplate": {"spec": {}}}});
+    let mut cron_job_object = given;
+    cron_job(&mut cron_job_object);
+    assert_eq!(cron_job_object.pointer("/spec/jobTemplate/spec/backoffLimit"), None);
+    for (given, pointer, want) in [
+        (json!({}), "/spec/backoffLimit", json!(6)),
+        (json!({}), "/spec/completions", json!(1)),
+        (json!({"parallelism": 3}), "/spec/parallelism", json!(3)),
+        (json!({"completions": 3}), "/spec/parallelism", json!(1)),
+        (json!({"backoffLimitPerIndex": 0}), "/spec/backoffLimit", json!(2147483647)),
+        (json!({"podFailurePolicy": {"rules": []}}), "/spec/podReplacementPolicy", json!("Failed")),
+        (
+            json!({"podFailurePolicy": {"rules": [{"action": "Count",
+                "onPodConditions": [{"type": "A"}]}]}}),
+            "/spec/podFailurePolicy/rules/0/onPodConditions/0/status",
+            json!("True"),
+        ),
+    ] {
+        check(job, json!({"spec": given}), pointer, want);
+    }
+    let mut only_parallel = json!({"spec": {"parallelism": 3}});
+    job(&mut only_parallel);
+    assert_eq!(only_parallel.pointer("/spec/completions"), None);
+}
+
+#[test]
+fn a_selector_is_made_from_name_and_uid_unless_the_user_has_one() {
+    let mut object = json!({"metadata": {"name": "j"}, "spec": {}});
+    generate_selector(&mut object, "u-1");
+    assert_eq!(
+        object,
+        json!({
+            "metadata": {"name": "j"},
+            "spec": {
+                "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "u-1"}},
+                "template": {"metadata": {"labels": {"job-name": "j", "controller-uid": "u-1",
+                    "batch.kubernetes.io/job-name": "j",
+                        "batch.kubernetes.io/controller-uid": "u-1"}}},
+            },
+        })
+    );
+    let mut manual = json!({"metadata": {"name": "j"}, "spec": {"manualSelector": true}});
+    generate_selector(&mut manual, "u-1");
+    assert_eq!(manual.pointer("/spec/selector"), None);
+}
+
+#[test]
+fn a_pod_requests_what_it_is_limited_to() {
+    let container = json!({"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Mi"},
+        "requests": {"cpu": "500m"}}, "ports": [{"containerPort": 80}]});
+    let given = json!({"spec": {"hostNetwork": true, "containers": [container]}});
+    check(
+        pod,
+        given.clone(),
+        "/spec/containers/0/resources/requests",
+        json!({"cpu": "500m", "memory": "1Mi"}),
+    );
+    check(pod, given, "/spec/containers/0/ports/0/hostPort", json!(80));
+}
+
+#[test]
+fn trees_of_the_wrong_types_are_survived() {
+    for given in [
+        json!(null),
+        json!([]),
+        json!({"spec": 1}),
+        json!({"spec": {"jobTemplate": "x"}}),
+        json!({"spec": {"template": {"spec": {"containers": {}, "volumes": [1, null]}}}}),
+    ] {
+        for fill in [cron_job, job, pod] {
+            fill(&mut given.clone());
+        }
+    }
+}

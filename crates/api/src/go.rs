@@ -1,0 +1,165 @@
+//! How Go writes values into messages: quoted text, escaped JSON, and internal types.
+//!
+//! Kubernetes shows the value at fault as Go prints it. For a changed Pod template that is the
+//! whole internal struct with Go's field names ([`internal_json`]); clients are shown it verbatim,
+//! so it is rebuilt here from the same tables that check a request.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::schema::{Field, Struct, Type};
+
+/// A text as Go's `%q` writes it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        push_quoted(&mut out, c);
+    }
+    out.push('"');
+    out
+}
+
+fn push_quoted(out: &mut String, c: char) {
+    let short = match c {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\u{7}' => "\\a",
+        '\u{8}' => "\\b",
+        '\u{c}' => "\\f",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        '\u{b}' => "\\v",
+        _ => return push_printable(out, c),
+    };
+    out.push_str(short);
+}
+
+fn push_printable(out: &mut String, c: char) {
+    let code = u32::from(c);
+    // Writing to a String cannot fail.
+    let _ = match code {
+        0x20..=0x7e => write!(out, "{c}"),
+        0..=0x7f => write!(out, "\\x{code:02x}"),
+        _ if !c.is_control() && (!c.is_whitespace() || c == ' ') => write!(out, "{c}"),
+        0x80..=0xffff => write!(out, "\\u{code:04x}"),
+        _ => write!(out, "\\U{code:08x}"),
+    };
+}
+
+/// JSON text with the characters that `encoding/json` hides from HTML.
+pub(crate) fn html_escaped(json: &str) -> String {
+    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A value as JSON of Go's internal struct: Go's names, every field, zeros included.
+pub(crate) fn internal_json(value: &Value, shape: &Struct) -> String {
+    let mut out = String::new();
+    push_struct(&mut out, value, shape);
+    out
+}
+
+fn push_struct(out: &mut String, value: &Value, shape: &Struct) {
+    out.push('{');
+    let mut separator = "";
+    push_fields(out, value, shape, &mut separator);
+    out.push('}');
+}
+
+fn push_fields(out: &mut String, value: &Value, shape: &Struct, separator: &mut &'static str) {
+    for field in shape.fields.iter().filter(|field| !field.is_ours) {
+        let present = value.get(field.json);
+        // Object metadata is embedded: its fields stand in the struct itself.
+        if let (Type::Struct(id), "ObjectMeta") = (&field.ty, field.go_name().as_ref()) {
+            push_fields(out, present.unwrap_or(&Value::Null), id.get(), separator);
+            continue;
+        }
+        if shape.has_json_names && present.is_none() {
+            continue;
+        }
+        out.push_str(separator);
+        *separator = ",";
+        let name = if shape.has_json_names { field.json.into() } else { field.go_name() };
+        out.push_str(&quoted(&name));
+        out.push(':');
+        push_field(out, present, field);
+    }
+}
+
+fn push_field(out: &mut String, present: Option<&Value>, field: &Field) {
+    match present {
+        Some(value) => push_value(out, value, &field.ty),
+        None if field.is_pointer => out.push_str("null"),
+        None => push_zero(out, &field.ty),
+    }
+}
+
+fn push_value(out: &mut String, value: &Value, ty: &Type) {
+    match (ty, value) {
+        (Type::Struct(id), Value::Object(_)) => push_struct(out, value, id.get()),
+        (Type::List(item), Value::Array(items)) => {
+            out.push('[');
+            for (i, value) in items.iter().enumerate() {
+                out.push_str(if i == 0 { "" } else { "," });
+                push_value(out, value, item);
+            }
+            out.push(']');
+        }
+        _ => out.push_str(&html_escaped(&value.to_string())),
+    }
+}
+
+fn push_zero(out: &mut String, ty: &Type) {
+    match ty {
+        Type::Struct(id) => push_struct(out, &Value::Null, id.get()),
+        Type::Bool => out.push_str("false"),
+        Type::Int32 | Type::Int64 | Type::IntOrString => out.push('0'),
+        Type::Text(_) => out.push_str("\"\""),
+        Type::Quantity => out.push_str("\"0\""),
+        _ => out.push_str("null"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn text_is_quoted_as_go_quotes_it() {
+        for (text, want) in [
+            ("a", r#""a""#),
+            ("a\"\\b", r#""a\"\\b""#),
+            ("\n\t\u{1}\u{7f}", r#""\n\t\x01\x7f""#),
+            ("é–\u{a0}\u{200b}", "\"é–\\u00a0\u{200b}\""),
+        ] {
+            assert_eq!(quoted(text), want);
+        }
+    }
+
+    #[test]
+    fn an_internal_struct_shows_every_field_with_its_go_name() {
+        let toleration = schema::named("Toleration").unwrap();
+        let value = serde_json::json!({"key": "a<b", "tolerationSeconds": 5});
+        assert_eq!(
+            internal_json(&value, toleration),
+            r#"{"Key":"a\u003cb","Operator":"","Value":"","Effect":"","TolerationSeconds":5}"#
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! What happens to an object between the request and the store, in order.
+//!
+//! Prepare (what a client may not set is set), default, check, warn: as the registry strategies of
+//! kube-apiserver do for CronJob, Job and Pod. Whether the object exists, whether its version is
+//! the latest and who may write it is the server's business. The result is the tree to store.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::cronjob::{CronJob, Flavor};
+use crate::defaults;
+use crate::field::FieldError;
+use crate::go::quoted;
+use crate::job::Job;
+use crate::pod::Pod;
+use crate::pod::status::phase;
+use crate::status::{GroupKind, Reason, Status};
+use crate::time::Time;
+use crate::validate::{self, Rules};
+use crate::warnings;
+
+/// A kind with a strategy of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A CronJob under one of its names.
+    CronJob(Flavor),
+    /// A Job.
+    Job,
+    /// A Pod.
+    Pod,
+}
+
+impl Kind {
+    fn group_kind(self) -> GroupKind<'static> {
+        match self {
+            Kind::CronJob(flavor) => GroupKind { group: flavor.group(), kind: flavor.kind() },
+            Kind::Job => GroupKind { group: "batch", kind: "Job" },
+            Kind::Pod => GroupKind { group: "", kind: "Pod" },
+        }
+    }
+
+    fn fill_in(self, object: &mut Value) {
+        match self {
+            Kind::CronJob(_) => defaults::cron_job(object),
+            Kind::Job => defaults::job(object),
+            Kind::Pod => defaults::pod(object),
+        }
+    }
+}
+
+/// A tree to store, and what to tell the client besides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// The tree.
+    pub object: Value,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+/// What the server gives a new object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Birth<'a> {
+    /// Namespace of the request.
+    pub namespace: &'a str,
+    /// A new UID.
+    pub uid: &'a str,
+    /// Characters that make a name of `generateName`.
+    pub suffix: &'a str,
+    /// When it is created.
+    pub now: Timestamp,
+}
+
+/// Longest prefix that leaves room for the characters behind it.
+const GENERATED_PREFIX_LEN_MAX: usize = 63 - 5;
+
+/// Prepares and checks a new object.
+pub fn create(
+    kind: Kind,
+    mut object: Value,
+    birth: &Birth<'_>,
+    rules: &Rules,
+) -> Result<Admitted, Status> {
+    check_namespace(&object, birth.namespace)?;
+    be_born(&mut object, birth);
+    let inherits_labels = kind == Kind::Job && !has_labels(&object);
+    kind.fill_in(&mut object);
+    match kind {
+        Kind::CronJob(_) => {}
+        Kind::Job => defaults::generate_selector(&mut object, birth.uid),
+        Kind::Pod => start_pending(&mut object)?,
+    }
+    let warnings = Check { kind, object: &object, rules, now: birth.now }.create()?;
+    if inherits_labels {
+        // After the check, so that what is wrong with them is reported once, at the template.
+        metadata(&mut object).remove("labels");
+        defaults::inherit_labels(&mut object);
+    }
+    Ok(Admitted { object, warnings })
+}
+
+/// Prepares and checks a change of an object. Its status is the old one's.
+pub fn update(
+    kind: Kind,
+    mut object: Value,
+    old: &Value,
+    rules: &Rules,
+    now: Timestamp,
+) -> Result<Admitted, Status> {
+    keep_identity(&mut object, old);
+    copy(&mut object, old, "status");
+    kind.fill_in(&mut object);
+    if object.get("spec") != old.get("spec") {
+        let generation = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+        metadata(&mut object).insert("generation".to_owned(), (generation + 1).into());
+    }
+    let warnings = Check { kind, object: &object, rules, now }.update(old)?;
+    Ok(Admitted { object, warnings })
+}
+
+/// Prepares and checks a change of an object's status. Its spec is the old one's.
+pub fn update_status(kind: Kind, mut object: Value, old: &Value) -> Result<Admitted, Status> {
+    keep_identity(&mut object, old);
+    copy(&mut object, old, "spec");
+    kind.fill_in(&mut object);
+    if kind == Kind::Job {
+        let (new, old) = (typed::<Job>(&object)?, typed::<Job>(old)?);
+        refuse(kind, &object, validate::job_status_update(&new, &old))?;
+    }
+    Ok(Admitted { object, warnings: Vec::new() })
+}
+
+/// An object in one namespace is not written through another.
+pub fn check_namespace(object: &Value, namespace: &str) -> Result<(), Status> {
+    match object.pointer("/metadata/namespace").and_then(Value::as_str) {
+        None | Some("") => Ok(()),
+        Some(own) if own == namespace => Ok(()),
+        Some(_) => Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
+    }
+}
+
+/// An object is not written under another's name.
+pub fn check_name(object: &Value, name: &str) -> Result<(), Status> {
+    match object.pointer("/metadata/name").and_then(Value::as_str) {
+        None | Some("") => Ok(()),
+        Some(own) if own == name => Ok(()),
+        Some(own) => Err(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
+/// Reads a resource version. What is none is, as in kube-apiserver, the server's failure.
+pub fn resource_version(text: &str) -> Result<u64, Status> {
+    text.parse().map_err(|_| {
+        let message = format!("strconv.ParseUint: parsing {}: invalid syntax", quoted(text));
+        Status::failure(Reason::Unknown, message)
+    })
+}
+
+/// A new Pod waits, and its class of service is settled.
+fn start_pending(object: &mut Value) -> Result<(), Status> {
+    let class = typed::<Pod>(object)?.spec.qos_class().as_str();
+    let status = defaults::section(object, "status");
+    status.insert("phase".to_owned(), phase::PENDING.into());
+    status.insert("qosClass".to_owned(), class.into());
+    Ok(())
+}
+
+fn has_labels(object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.is_some_and(|labels| !labels.is_empty())
+}
+
+fn be_born(object: &mut Value, birth: &Birth<'_>) {
+    if let Value::Object(fields) = object {
+        fields.insert("status".to_owned(), Value::Object(Map::new()));
+    }
+    let metadata = metadata(object);
+    for name in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata.remove(name);
+    }
+    metadata.insert("namespace".to_owned(), birth.namespace.into());
+    metadata.insert("uid".to_owned(), birth.uid.into());
+    metadata.insert("generation".to_owned(), 1.into());
+    let created = Time::new(birth.now).to_string();
+    metadata.insert("creationTimestamp".to_owned(), created.into());
+    let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (name, prefix) = (text("name"), text("generateName"));
+    if name.is_empty() && !prefix.is_empty() {
+        let stem: String = prefix.chars().take(GENERATED_PREFIX_LEN_MAX).collect();
+        let name = format!("{stem}{}", birth.suffix);
+        metadata.insert("name".to_owned(), name.into());
+    }
+}
+
+/// What a client does not change, whatever it sends.
+fn keep_identity(object: &mut Value, old: &Value) {
+    let old = old.get("metadata").and_then(Value::as_object);
+    let metadata = metadata(object);
+    let mut keep = |key: &str, only_if_absent: bool| {
+        let is_absent = metadata.get(key).is_none_or(|value| value.is_null() || value == "");
+        let value = old.and_then(|old| old.get(key));
+        match value.filter(|_| is_absent || !only_if_absent) {
+            Some(value) => _ = metadata.insert(key.to_owned(), value.clone()),
+            None if !only_if_absent => _ = metadata.remove(key),
+            None => {}
+        }
+    };
+    keep("generation", false);
+    keep("creationTimestamp", false);
+    keep("deletionTimestamp", false);
+    keep("deletionGracePeriodSeconds", true);
+    keep("uid", true);
+    keep("namespace", true);
+    // A write that names no version is made against the one it finds.
+    keep("resourceVersion", true);
+}
+
+fn copy(object: &mut Value, old: &Value, section: &str) {
+    if let Value::Object(fields) = object {
+        match old.get(section) {
+            Some(value) => fields.insert(section.to_owned(), value.clone()),
+            None => fields.remove(section),
+        };
+    }
+}
+
+fn metadata(object: &mut Value) -> &mut Map<String, Value> {
+    defaults::section(object, "metadata")
+}
+
+/// One check of one object.
+struct Check<'a> {
+    kind: Kind,
+    object: &'a Value,
+    rules: &'a Rules,
+    now: Timestamp,
+}
+
+impl Check<'_> {
+    /// Errors refuse the object; otherwise the warnings.
+    fn create(&self) -> Result<Vec<String>, Status> {
+        match self.kind {
+            Kind::CronJob(_) => {
+                let cron_job = typed::<CronJob>(self.object)?;
+                self.refuse(self.rules.cron_job_create(&cron_job))?;
+                Ok(warnings::cron_job_create(self.rules, &cron_job, self.now))
+            }
+            Kind::Job => {
+                let job = typed::<Job>(self.object)?;
+                self.refuse(validate::job_create(&job))?;
+                Ok(warnings::job_create(&job))
+            }
+            Kind::Pod => {
+                let pod = typed::<Pod>(self.object)?;
+                self.refuse(validate::pod_create(&pod))?;
+                Ok(warnings::pod_create(&pod))
+            }
+        }
+    }
+
+    fn update(&self, old: &Value) -> Result<Vec<String>, Status> {
+        match self.kind {
+            Kind::CronJob(_) => {
+                let (new, old) = (typed::<CronJob>(self.object)?, typed::<CronJob>(old)?);
+                self.refuse(self.rules.cron_job_update(&new, &old))?;
+                Ok(warnings::cron_job_update(self.rules, &new, &old, self.now))
+            }
+            Kind::Job => {
+                let (new, old) = (typed::<Job>(self.object)?, typed::<Job>(old)?);
+                self.refuse(validate::job_update(&new, &old))?;
+                Ok(warnings::job_update(&new, &old))
+            }
+            Kind::Pod => {
+                let (new, old) = (typed::<Pod>(self.object)?, typed::<Pod>(old)?);
+                self.refuse(validate::pod_update(&new, &old))?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn refuse(&self, errors: Vec<FieldError>) -> Result<(), Status> {
+        refuse(self.kind, self.object, errors)
+    }
+}
+
+fn refuse(kind: Kind, object: &Value, errors: Vec<FieldError>) -> Result<(), Status> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    Err(Status::invalid(kind.group_kind(), name, &errors))
+}
+
+/// A typed view. It exists for every tree that `decode` has passed; for one that it has not, the
+/// reason is serde's.
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Status> {
+    T::deserialize(object).map_err(|why| Status::bad_request(why.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Rules for CronJobs (as `ValidateCronJobCreate` and `ValidateCronJobUpdate`), and for the
+//! fields of ours.
+
+use punctual_schedule::{Schedule, Zone};
+
+use super::{Errors, Rules, in_range, job, meta, non_negative};
+use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobSpec, Flavor, JITTER_PERCENT_MAX};
+use crate::dialect::Dialect;
+use crate::field::{BadValue, FieldError, Path};
+use crate::job::JobTemplateSpec;
+
+const SPEC: Path<'static> = Path::root("spec");
+/// A Job's name is the CronJob's and up to 11 characters, and a Job's name is a label's value.
+const NAME_LEN_MAX: usize = 63 - 11;
+
+pub(super) fn create(rules: &Rules, cron_job: &CronJob) -> Errors {
+    let mut errors = Errors::new();
+    meta::create(&cron_job.metadata, true, &mut errors);
+    Specs::new(rules, cron_job, None).check(&mut errors);
+    if cron_job.metadata.name.len() > NAME_LEN_MAX {
+        let path = Path::root("metadata");
+        let detail = format!("must be no more than {NAME_LEN_MAX} characters");
+        let name = &cron_job.metadata.name;
+        errors.push(FieldError::invalid(&path.child("name"), name, detail));
+    }
+    missing_schedule(&cron_job.spec, &mut errors);
+    errors
+}
+
+/// A name that is too long is not held against an old CronJob.
+pub(super) fn update(rules: &Rules, new: &CronJob, old: &CronJob) -> Errors {
+    let mut errors = Errors::new();
+    meta::update(&new.metadata, &old.metadata, &mut errors);
+    Specs::new(rules, new, Some(&old.spec)).check(&mut errors);
+    missing_schedule(&new.spec, &mut errors);
+    errors
+}
+
+/// kube-apiserver learns of an empty schedule from its declarative rules, which come last.
+fn missing_schedule(spec: &CronJobSpec, errors: &mut Errors) {
+    if spec.schedule.is_empty() {
+        errors.push(FieldError::required(&SPEC.child("schedule"), ""));
+    }
+}
+
+/// A spec, the one it replaces, and whose rules apply.
+struct Specs<'a> {
+    rules: &'a Rules,
+    dialect: Dialect,
+    cron_job: &'a CronJob,
+    new: &'a CronJobSpec,
+    old: Option<&'a CronJobSpec>,
+}
+
+impl<'a> Specs<'a> {
+    fn new(rules: &'a Rules, cron_job: &'a CronJob, old: Option<&'a CronJobSpec>) -> Self {
+        let flavor = cron_job.flavor().unwrap_or(Flavor::BatchV1);
+        let dialect = rules.dialect.for_flavor(flavor);
+        Specs { rules, dialect, cron_job, new: &cron_job.spec, old }
+    }
+
+    fn check(&self, errors: &mut Errors) {
+        let spec = self.new;
+        if !spec.schedule.is_empty() {
+            self.schedule(errors);
+        }
+        let deadline = SPEC.child("startingDeadlineSeconds");
+        non_negative(spec.starting_deadline_seconds, &deadline, errors);
+        if self.old.is_none_or(|old| old.time_zone != spec.time_zone) {
+            self.time_zone(errors);
+        }
+        self.concurrency_policy(errors);
+        self.job_template(errors);
+        let successful = SPEC.child("successfulJobsHistoryLimit");
+        non_negative(spec.successful_jobs_history_limit, &successful, errors);
+        let failed = SPEC.child("failedJobsHistoryLimit");
+        non_negative(spec.failed_jobs_history_limit, &failed, errors);
+        self.jitter(errors);
+    }
+
+    fn schedule(&self, errors: &mut Errors) {
+        let path = SPEC.child("schedule");
+        let schedule = &self.new.schedule;
+        if let Some(why) = self.schedule_error() {
+            errors.push(FieldError::invalid(&path, schedule, why));
+        }
+        if !schedule.contains("TZ") {
+            return;
+        }
+        let had_zone_before = self.old.is_some_and(|old| old.schedule.contains("TZ"));
+        let detail = match (had_zone_before, &self.new.time_zone) {
+            (false, _) => "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+            (true, Some(_)) => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
+            (true, None) => return,
+        };
+        errors.push(FieldError::invalid(&path, schedule, detail));
+    }
+
+    fn schedule_error(&self) -> Option<String> {
+        let schedule = &self.new.schedule;
+        // robfig/cron slices up to a space that is not there, panics, and Kubernetes reports it.
+        let is_zone_only = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
+        if is_zone_only && !schedule.contains(' ') {
+            let panic = "runtime error: slice bounds out of range [:-1]";
+            return Some(format!("invalid schedule format: {panic}"));
+        }
+        // kube-apiserver knows no `@at`, and says so as of any other word.
+        if self.dialect == Dialect::Strict && is_one_shot(schedule) {
+            return Some(format!("unrecognized descriptor: {schedule}"));
+        }
+        Schedule::parse(schedule, &self.zone()).err().map(|why| why.to_string())
+    }
+
+    /// The zone to read the schedule in; a zone that does not exist is another rule's error.
+    fn zone(&self) -> Zone {
+        let zones = &self.rules.zones;
+        let named = self.new.time_zone.as_deref().and_then(|name| zones.get(name).ok());
+        named.unwrap_or_else(|| zones.utc())
+    }
+
+    fn time_zone(&self, errors: &mut Errors) {
+        let path = SPEC.child("timeZone");
+        let Some(zone) = &self.new.time_zone else {
+            return;
+        };
+        let mut refuse = |detail: &str| {
+            errors.push(FieldError::invalid(&path, BadValue::json(zone), detail));
+        };
+        if zone.is_empty() {
+            return refuse("timeZone must be nil or non-empty string");
+        }
+        let unknown = format!("unknown time zone {zone}");
+        if !zone.split('/').all(is_zone_name_part) {
+            return refuse(&unknown);
+        }
+        if zone.eq_ignore_ascii_case("Local") {
+            refuse(
+                "timeZone must be an explicit time zone as defined in \
+                 https://www.iana.org/time-zones",
+            );
+        }
+        // Go takes exactly `Local` for a zone of its own.
+        if zone != "Local" && self.rules.zones.get(zone).is_err() {
+            refuse(&unknown);
+        }
+    }
+
+    fn concurrency_policy(&self, errors: &mut Errors) {
+        let path = SPEC.child("concurrencyPolicy");
+        let policy = &self.new.concurrency_policy;
+        let mut words: Vec<_> = ConcurrencyPolicy::KUBERNETES.map(|p| p.as_str()).into();
+        if self.dialect == Dialect::Punctual {
+            words.push(ConcurrencyPolicy::CatchUp.as_str());
+        }
+        super::one_of(policy, &words, &path, errors);
+    }
+
+    fn job_template(&self, errors: &mut Errors) {
+        let path = SPEC.child("jobTemplate");
+        match self.cron_job.job_template() {
+            Ok(template) => check_template(&template, &path, errors),
+            // `decode` refuses such a template; an object made in a program may still have one.
+            Err(why) => {
+                let detail = format!("cannot be read: {why}");
+                errors.push(FieldError::invalid(&path, BadValue::OMITTED, detail));
+            }
+        }
+    }
+
+    /// Ours; in the strict dialect `decode` has reported the field as unknown.
+    fn jitter(&self, errors: &mut Errors) {
+        if let (Some(jitter), Dialect::Punctual) = (self.new.jitter, self.dialect) {
+            let path = SPEC.child("jitter");
+            in_range(jitter.into(), 0, JITTER_PERCENT_MAX.into(), &path, errors);
+        }
+    }
+}
+
+fn check_template(template: &JobTemplateSpec, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("spec");
+    job::template_spec(&template.spec, &path, errors);
+    if let Some(selector) = &template.spec.selector {
+        let detail = "`selector` will be auto-generated";
+        let value = BadValue::json(selector);
+        errors.push(FieldError::invalid(&path.child("selector"), value, detail));
+    }
+    if template.spec.manual_selector == Some(true) {
+        let path = path.child("manualSelector");
+        errors.push(FieldError::not_supported(&path, true, &["nil", "false"]));
+    }
+}
+
+/// Whether a schedule is one instant (`@at …`), which only we know.
+fn is_one_shot(schedule: &str) -> bool {
+    schedule.split_whitespace().next() == Some("@at")
+}
+
+/// What may stand between the slashes of a zone's name.
+fn is_zone_name_part(part: &str) -> bool {
+    const LEN_MAX: usize = 14;
+    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b".-_+".contains(&b);
+    (1..=LEN_MAX).contains(&part.len())
+        && part != "."
+        && part != ".."
+        && !part.starts_with('-')
+        && part.bytes().all(is_fine)
+}

@@ -1,0 +1,268 @@
+//! Rules for the environment of containers.
+
+use super::{Errors, meta, reasons, required};
+use crate::field::{FieldError, Path};
+use crate::names;
+use crate::pod::container::{
+    EnvFromSource, EnvVar, FileKeySelector, KeySelector, ObjectFieldSelector, ResourceFieldSelector,
+};
+use crate::quantity::Quantity;
+
+/// Fields of a Pod that a variable may show.
+const ENV_FIELDS: [&str; 9] = [
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+];
+/// Fields of a Pod that exist for this purpose, whoever may show them.
+const POD_FIELDS: [&str; 14] = [
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.serviceAccountName",
+    "spec.schedulerName",
+    "status.phase",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+];
+/// Requests and limits that may be shown.
+const RESOURCE_FIELDS: [&str; 6] = [
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+];
+const HUGE_PAGES: [&str; 2] = ["limits.hugepages-", "requests.hugepages-"];
+const CPU_DIVISORS: [&str; 2] = ["1m", "1"];
+const BYTE_DIVISORS: [&str; 13] =
+    ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+
+pub(super) fn variables(variables: &[EnvVar], path: &Path<'_>, errors: &mut Errors) {
+    for (i, variable) in variables.iter().enumerate() {
+        let path = path.index(i);
+        let name = path.child("name");
+        if variable.name.is_empty() {
+            errors.push(FieldError::required(&name, ""));
+        } else {
+            reasons(names::env_var(&variable.name), &variable.name, &name, errors);
+        }
+        value_from(variable, &path.child("valueFrom"), errors);
+    }
+}
+
+fn value_from(variable: &EnvVar, path: &Path<'_>, errors: &mut Errors) {
+    let Some(source) = &variable.value_from else {
+        return;
+    };
+    let mut count = 0;
+    if let Some(selector) = &source.field_ref {
+        count += 1;
+        field(selector, &ENV_FIELDS, &path.child("fieldRef"), errors);
+    }
+    if let Some(selector) = &source.resource_field_ref {
+        count += 1;
+        resource_field(selector, false, &path.child("resourceFieldRef"), errors);
+    }
+    if let Some(selector) = &source.config_map_key_ref {
+        count += 1;
+        key(selector, &path.child("configMapKeyRef"), errors);
+    }
+    if let Some(selector) = &source.secret_key_ref {
+        count += 1;
+        key(selector, &path.child("secretKeyRef"), errors);
+    }
+    if let Some(selector) = &source.file_key_ref {
+        count += 1;
+        file_key(selector, &path.child("fileKeyRef"), errors);
+    }
+    let detail = match (count, variable.value.is_empty()) {
+        (0, _) => {
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, \
+             `secretKeyRef` or `fileKeyRef`"
+        }
+        (_, false) => "may not be specified when `value` is not empty",
+        (1, true) => return,
+        (_, true) => "may not have more than one field specified at a time",
+    };
+    errors.push(FieldError::invalid(path, "", detail));
+}
+
+/// Rules for a field of the Pod, of which some may be shown here.
+pub(super) fn field(
+    selector: &ObjectFieldSelector,
+    allowed: &[&str],
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    for (name, text) in [("apiVersion", &selector.api_version), ("fieldPath", &selector.field_path)]
+    {
+        if text.is_empty() {
+            errors.push(FieldError::required(&path.child(name), ""));
+            return;
+        }
+    }
+    let field_path = path.child("fieldPath");
+    match internal_path(selector) {
+        Err(why) => {
+            let detail = format!("error converting fieldPath: {why}");
+            errors.push(FieldError::invalid(&field_path, &selector.field_path, detail));
+        }
+        Ok(FieldPath::Subscript("metadata.annotations", key)) => {
+            let key = key.to_lowercase();
+            reasons(names::qualified_name(&key), &key, path, errors);
+        }
+        Ok(FieldPath::Subscript(_, key)) => {
+            reasons(names::qualified_name(key), key, path, errors);
+        }
+        Ok(FieldPath::Plain(name)) if !allowed.contains(&name) => {
+            errors.push(FieldError::not_supported(&field_path, name, allowed));
+        }
+        Ok(_) => {}
+    }
+}
+
+enum FieldPath<'a> {
+    Plain(&'a str),
+    Subscript(&'a str, &'a str),
+}
+
+/// The field that a path means (as `ConvertDownwardAPIFieldLabel`).
+fn internal_path(selector: &ObjectFieldSelector) -> Result<FieldPath<'_>, String> {
+    let path = selector.field_path.as_str();
+    if selector.api_version != "v1" {
+        return Err(format!("unsupported pod version: {}", selector.api_version));
+    }
+    let subscript = path.strip_suffix("']").and_then(|path| path.split_once("['"));
+    match subscript.filter(|(name, _)| !name.is_empty()) {
+        Some((name @ ("metadata.annotations" | "metadata.labels"), key)) => {
+            Ok(FieldPath::Subscript(name, key))
+        }
+        Some(_) => Err(format!("field label does not support subscript: {path}")),
+        // Clients of the first days called the node a host.
+        None if path == "spec.host" => Ok(FieldPath::Plain("spec.nodeName")),
+        None if POD_FIELDS.contains(&path) => Ok(FieldPath::Plain(path)),
+        None => Err(format!("field label not supported: {path}")),
+    }
+}
+
+/// Rules for a request or limit; in a volume the container must be named.
+pub(super) fn resource_field(
+    selector: &ResourceFieldSelector,
+    is_in_volume: bool,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let resource = selector.resource.as_str();
+    let is_huge_pages = HUGE_PAGES.iter().any(|prefix| resource.starts_with(prefix));
+    if is_in_volume && selector.container_name.is_empty() {
+        errors.push(FieldError::required(&path.child("containerName"), ""));
+    } else if resource.is_empty() {
+        errors.push(FieldError::required(&path.child("resource"), ""));
+    } else if !RESOURCE_FIELDS.contains(&resource) && !is_huge_pages {
+        let path = path.child("resource");
+        errors.push(FieldError::not_supported(&path, resource, &RESOURCE_FIELDS));
+    }
+    divisor(selector, is_huge_pages, &path.child("divisor"), errors);
+}
+
+fn divisor(
+    selector: &ResourceFieldSelector,
+    is_huge_pages: bool,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let Some(divisor) = selector.divisor.filter(|divisor| *divisor != Quantity::ZERO) else {
+        return;
+    };
+    let resource = selector.resource.as_str();
+    let (allowed, listed, what): (&[&str], _, _) = match resource.split_once('.') {
+        Some((_, "cpu")) => (&CPU_DIVISORS, "1m and 1".to_owned(), "cpu"),
+        Some((_, "memory")) => (&BYTE_DIVISORS, BYTE_DIVISORS.join(", "), "memory"),
+        Some((_, "ephemeral-storage")) => {
+            (&BYTE_DIVISORS, BYTE_DIVISORS.join(", "), "local ephemeral storage")
+        }
+        _ if is_huge_pages => (&BYTE_DIVISORS, BYTE_DIVISORS.join(", "), "hugepages"),
+        _ => return,
+    };
+    if !allowed.contains(&divisor.to_string().as_str()) {
+        let detail =
+            format!("only divisor's values {listed} are supported with the {what} resource");
+        errors.push(FieldError::invalid(path, resource, detail));
+    }
+}
+
+fn key(selector: &KeySelector, path: &Path<'_>, errors: &mut Errors) {
+    let name = &selector.name;
+    reasons(names::dns_subdomain(name), name, &path.child("name"), errors);
+    let path = path.child("key");
+    if selector.key.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    } else {
+        reasons(names::config_key(&selector.key), &selector.key, &path, errors);
+    }
+}
+
+fn file_key(selector: &FileKeySelector, path: &Path<'_>, errors: &mut Errors) {
+    let key = path.child("key");
+    if selector.key.is_empty() {
+        errors.push(FieldError::required(&key, ""));
+    } else {
+        reasons(names::env_var(&selector.key), &selector.key, &key, errors);
+    }
+    let volume = path.child("volumeName");
+    if selector.volume_name.is_empty() {
+        errors.push(FieldError::required(&volume, ""));
+    } else {
+        reasons(names::dns_label(&selector.volume_name), &selector.volume_name, &volume, errors);
+    }
+    let file = path.child("path");
+    required(&selector.path, &file, errors);
+    super::volume::no_backsteps(&selector.path, &file, errors);
+}
+
+pub(super) fn sources(sources: &[EnvFromSource], path: &Path<'_>, errors: &mut Errors) {
+    for (i, source) in sources.iter().enumerate() {
+        let item = path.index(i);
+        if !source.prefix.is_empty() {
+            let prefix = item.child("prefix");
+            reasons(names::env_var(&source.prefix), &source.prefix, &prefix, errors);
+        }
+        let references =
+            [("configMapRef", &source.config_map_ref), ("secretRef", &source.secret_ref)];
+        let mut count = 0;
+        for (name, reference) in references {
+            if let Some(reference) = reference {
+                count += 1;
+                let reference_path = item.child(name);
+                let path = reference_path.child("name");
+                meta::required_subdomain(&reference.name, &path, errors);
+            }
+        }
+        // Kubernetes reports these two at the list, not at the item.
+        match count {
+            0 => {
+                let detail = "must specify one of: `configMapRef` or `secretRef`";
+                errors.push(FieldError::invalid(path, "", detail));
+            }
+            1 => {}
+            _ => {
+                let detail = "may not have more than one field specified at a time";
+                errors.push(FieldError::invalid(path, "", detail));
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Rules for changes of Jobs (as `ValidateJobUpdate`): what is fixed once a Job exists.
+
+use super::{Errors, job, meta};
+use crate::field::{BadValue, FieldError, Path};
+use crate::job::{Job, JobSpec, condition};
+use crate::pod::{Container, PodSpec, PodTemplateSpec};
+
+const SPEC: Path<'static> = Path::root("spec");
+const IMMUTABLE: &str = "field is immutable";
+/// Fields of a Pod that say where it may run, and that are not typed here.
+const AFFINITY: &str = "affinity";
+const SCHEDULING_GATES: &str = "schedulingGates";
+
+pub(super) fn spec(new: &Job, old: &Job) -> Errors {
+    let mut errors = Errors::new();
+    meta::update(&new.metadata, &old.metadata, &mut errors);
+    job::spec(&new.spec, &mut errors);
+    completions(&new.spec, &old.spec, &mut errors);
+    immutable_selector(&new.spec, &old.spec, &mut errors);
+    template(&new.spec, old, &mut errors);
+    immutable_policies(&new.spec, &old.spec, &mut errors);
+    job::pod_hostname(new, &mut errors);
+    errors
+}
+
+/// An Indexed Job may grow and shrink, but only with its parallelism.
+fn completions(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
+    if new.completions == old.completions {
+        return;
+    }
+    let path = SPEC.child("completions");
+    let value = BadValue::json(&new.completions);
+    if !new.is_indexed() {
+        errors.push(FieldError::invalid(&path, value, IMMUTABLE));
+    } else if new.completions.is_some() && new.completions != new.parallelism {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        errors.push(FieldError::invalid(&path, value, detail));
+    }
+}
+
+fn immutable_selector(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
+    if new.selector != old.selector {
+        let value = BadValue::json(&new.selector);
+        errors.push(FieldError::invalid(&SPEC.child("selector"), value, IMMUTABLE));
+    }
+}
+
+fn immutable_policies(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
+    let mut refuse = |name: &str, value: BadValue| {
+        errors.push(FieldError::invalid(&SPEC.child(name), value, IMMUTABLE));
+    };
+    if new.completion_mode != old.completion_mode {
+        refuse("completionMode", BadValue::json(&new.completion_mode));
+    }
+    if new.pod_failure_policy != old.pod_failure_policy {
+        refuse("podFailurePolicy", shown(&new.pod_failure_policy, "PodFailurePolicy"));
+    }
+    if new.backoff_limit_per_index != old.backoff_limit_per_index {
+        refuse("backoffLimitPerIndex", BadValue::json(&new.backoff_limit_per_index));
+    }
+    if new.managed_by != old.managed_by {
+        refuse("managedBy", BadValue::json(&new.managed_by));
+    }
+    if new.success_policy != old.success_policy {
+        refuse("successPolicy", shown(&new.success_policy, "SuccessPolicy"));
+    }
+}
+
+fn shown<T: serde::Serialize>(value: &Option<T>, shape: &str) -> BadValue {
+    match value {
+        Some(value) => job::internal(value, shape),
+        None => BadValue::verbatim("null"),
+    }
+}
+
+/// While a Job is suspended and has no Pods, its template may change in where the Pods run and
+/// what they may take; otherwise in nothing.
+fn template(new: &JobSpec, old: &Job, errors: &mut Errors) {
+    let path = SPEC.child("template");
+    if !is_mutable(old) {
+        if new.template != old.spec.template {
+            let value = job::internal(&new.template, "PodTemplateSpec");
+            errors.push(FieldError::invalid(&path, value, IMMUTABLE));
+        }
+        return;
+    }
+    let mut allowed = old.spec.template.clone();
+    take_scheduling(&mut allowed, &new.template);
+    take_resources(&mut allowed.spec, &new.template.spec);
+    if new.template.spec != allowed.spec {
+        let value = job::internal(&new.template.spec, "PodSpec");
+        errors.push(FieldError::invalid(&path.child("spec"), value, IMMUTABLE));
+    }
+}
+
+/// As `shouldAllowMutablePodTemplate`.
+fn is_mutable(job: &Job) -> bool {
+    let status = &job.status;
+    job.spec.is_suspended()
+        && (status.start_time.is_none() || status.is_true(condition::SUSPENDED))
+        && status.active == 0
+}
+
+/// Lets the allowed template follow the new one in what says where Pods run.
+fn take_scheduling(allowed: &mut PodTemplateSpec, new: &PodTemplateSpec) {
+    allowed.metadata.labels = new.metadata.labels.clone();
+    allowed.metadata.annotations = new.metadata.annotations.clone();
+    let (to, from) = (&mut allowed.spec, &new.spec);
+    to.node_selector = from.node_selector.clone();
+    to.tolerations = from.tolerations.clone();
+    take_extra(to, from, SCHEDULING_GATES);
+    take_node_affinity(to, from);
+}
+
+fn take_extra(to: &mut PodSpec, from: &PodSpec, name: &str) {
+    match from.extra.get(name) {
+        Some(value) => to.extra.insert(name.to_owned(), value.clone()),
+        None => to.extra.remove(name),
+    };
+}
+
+/// Only affinity to nodes may change, not affinity to other Pods.
+fn take_node_affinity(to: &mut PodSpec, from: &PodSpec) {
+    const NODE: &str = "nodeAffinity";
+    let wanted = from.extra.get(AFFINITY).map(|affinity| affinity.get(NODE).cloned());
+    let mut affinity = to.extra.get(AFFINITY).and_then(|a| a.as_object()).cloned();
+    match wanted {
+        None => {
+            if let Some(affinity) = &mut affinity {
+                affinity.remove(NODE);
+            }
+            affinity = affinity.filter(|affinity| !affinity.is_empty());
+        }
+        Some(node) => {
+            let affinity = affinity.get_or_insert_default();
+            match node {
+                Some(node) => affinity.insert(NODE.to_owned(), node),
+                None => affinity.remove(NODE),
+            };
+        }
+    }
+    match affinity {
+        Some(affinity) => to.extra.insert(AFFINITY.to_owned(), affinity.into()),
+        None => to.extra.remove(AFFINITY),
+    };
+}
+
+fn take_resources(to: &mut PodSpec, from: &PodSpec) {
+    take_resources_of(&mut to.containers, &from.containers);
+    take_resources_of(&mut to.init_containers, &from.init_containers);
+}
+
+fn take_resources_of(to: &mut [Container], from: &[Container]) {
+    if to.len() != from.len() {
+        return;
+    }
+    for (to, from) in to.iter_mut().zip(from).filter(|(to, from)| to.name == from.name) {
+        to.resources = from.resources.clone();
+    }
+}

@@ -1,0 +1,135 @@
+//! Rules for what containers need and may take (as `ValidateContainerResourceRequirements`).
+
+use super::{Errors, reasons};
+use crate::field::{FieldError, Path};
+use crate::names;
+use crate::pod::container::ResourceRequirements;
+use crate::quantity::Quantity;
+
+const HUGE_PAGES: &str = "hugepages-";
+/// Resources of a container that need no domain.
+const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+/// Resources without a domain that exist at all, for quotas and the like.
+const STANDARD: [&str; 20] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "storage",
+    "requests.storage",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+pub(super) fn requirements(given: &ResourceRequirements, path: &Path<'_>, errors: &mut Errors) {
+    let (limits, requests) = (path.child("limits"), path.child("requests"));
+    for (name, quantity) in &given.limits {
+        amount(name, *quantity, &limits.key(name), errors);
+        divisible(name, *quantity, &limits.key(name), errors);
+    }
+    for (name, quantity) in &given.requests {
+        amount(name, *quantity, &requests.key(name), errors);
+        against_limit(name, *quantity, given, path, errors);
+        divisible(name, *quantity, &requests.key(name), errors);
+    }
+    let mut names = given.limits.keys().chain(given.requests.keys());
+    let has_huge_pages = names.clone().any(|name| is_huge_pages(name));
+    if has_huge_pages && !names.any(|name| name == "cpu" || name == "memory") {
+        errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
+    }
+}
+
+fn amount(name: &str, quantity: Quantity, path: &Path<'_>, errors: &mut Errors) {
+    resource_name(name, path, errors);
+    if quantity.is_negative() {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(path, &quantity.to_string(), detail));
+    }
+    if is_counted(name) && !quantity.is_integer() {
+        errors.push(FieldError::invalid(path, &quantity.to_string(), "must be an integer"));
+    }
+}
+
+fn resource_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    let found = names::qualified_name(name);
+    let is_fine = found.is_empty();
+    reasons(found, name, path, errors);
+    let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, name, detail));
+    if !name.contains('/') {
+        if is_fine && !STANDARD.contains(&name) && !is_huge_pages(name) {
+            refuse("must be a standard resource type or fully qualified");
+        }
+        if !OF_CONTAINERS.contains(&name) && !is_huge_pages(name) {
+            refuse("must be a standard resource for containers");
+        }
+    } else if !is_native(name) && !is_extended(name) {
+        refuse("doesn't follow extended resource name standard");
+    }
+}
+
+fn against_limit(
+    name: &str,
+    request: Quantity,
+    given: &ResourceRequirements,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let may_overcommit = is_native(name) && !is_huge_pages(name);
+    let requests = path.child("requests");
+    match given.limits.get(name) {
+        Some(limit) if request != *limit && !may_overcommit => {
+            let detail = format!("must be equal to {name} limit of {limit}");
+            errors.push(FieldError::invalid(&requests, &request.to_string(), detail));
+        }
+        Some(limit) if request > *limit => {
+            let detail = format!("must be less than or equal to {name} limit of {limit}");
+            errors.push(FieldError::invalid(&requests, &request.to_string(), detail));
+        }
+        None if !may_overcommit => {
+            let detail = "Limit must be set for non overcommitable resources";
+            errors.push(FieldError::required(&path.child("limits"), detail));
+        }
+        _ => {}
+    }
+}
+
+/// An amount of huge pages is a whole number of pages.
+fn divisible(name: &str, quantity: Quantity, path: &Path<'_>, errors: &mut Errors) {
+    let Some(size) = name.strip_prefix(HUGE_PAGES) else {
+        return;
+    };
+    let size = Quantity::parse(size).ok().filter(|size| size.is_integer() && size.value() > 0);
+    if size.is_none_or(|size| quantity.value() % size.value() != 0) {
+        let detail = format!("{quantity} is not positive integer multiple of {name}");
+        errors.push(FieldError::invalid(path, &quantity.to_string(), detail));
+    }
+}
+
+fn is_huge_pages(name: &str) -> bool {
+    name.starts_with(HUGE_PAGES)
+}
+
+fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+fn is_extended(name: &str) -> bool {
+    !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_empty()
+}
+
+/// Resources of which there are only whole ones: everything that is not cpu, memory or storage.
+fn is_counted(name: &str) -> bool {
+    is_extended(name) && !is_native(name)
+}

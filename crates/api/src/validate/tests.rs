@@ -1,0 +1,77 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::defaults;
+
+mod cluster;
+mod cronjob;
+mod job;
+mod pod;
+
+/// Sets the value at a JSON pointer, making objects and lists on the way.
+pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {
+    let mut place = object;
+    for step in pointer.trim_start_matches('/').split('/') {
+        let step = step.replace("~1", "/");
+        place = match step.parse::<usize>() {
+            Ok(i) => {
+                if !place.is_array() {
+                    *place = json!([]);
+                }
+                let items = place.as_array_mut().unwrap();
+                items.resize(items.len().max(i + 1), json!({}));
+                &mut items[i]
+            }
+            Err(_) => &mut place[step],
+        };
+    }
+    *place = value;
+}
+
+/// An object with values set at pointers; `null` takes a value away.
+pub(crate) fn with(mut object: Value, changes: &[(&str, Value)]) -> Value {
+    for (pointer, value) in changes {
+        set(&mut object, pointer, value.clone());
+    }
+    object
+}
+
+pub(crate) fn cron_job() -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "CronJob",
+        "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+        "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}}}},
+    })
+}
+
+pub(crate) fn job() -> Value {
+    let mut job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "j", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+        "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}},
+    });
+    defaults::generate_selector(&mut job, "u");
+    job
+}
+
+pub(crate) fn read_cron_job(mut object: Value) -> CronJob {
+    defaults::cron_job(&mut object);
+    serde_json::from_value(object).unwrap()
+}
+
+pub(crate) fn read_job(mut object: Value) -> Job {
+    defaults::job(&mut object);
+    serde_json::from_value(object).unwrap()
+}
+
+pub(crate) fn rules(dialect: Dialect) -> Rules {
+    Rules { zones: Zones::bundled(), dialect }
+}
+
+#[track_caller]
+pub(crate) fn check(errors: Vec<FieldError>, want: &[&str]) {
+    let got: Vec<_> = errors.iter().map(FieldError::to_string).collect();
+    assert_eq!(got, want);
+}

@@ -1,0 +1,73 @@
+use super::*;
+
+fn meta() -> Value {
+    json!({"name": "x", "namespace": "n", "resourceVersion": "1"})
+}
+
+#[test]
+fn a_lease_lasts() {
+    let lease_of = |spec: Value| -> Lease {
+        serde_json::from_value(json!({"metadata": meta(), "spec": spec})).unwrap()
+    };
+    check(lease(&lease_of(json!({"leaseDurationSeconds": 15})), None), &[]);
+    check(
+        lease(&lease_of(json!({"leaseDurationSeconds": 0, "leaseTransitions": -1})), None),
+        &[
+            "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
+            "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
+        ],
+    );
+}
+
+#[test]
+fn a_config_map_has_keys_and_may_be_fixed() {
+    let map_of = |content: Value| -> ConfigMap {
+        serde_json::from_value(with(content, &[("/metadata", meta())])).unwrap()
+    };
+    let fixed = map_of(json!({"data": {"a": "1"}, "immutable": true}));
+    check(config_map(&fixed, Some(&fixed)), &[]);
+    let changed = map_of(json!({"data": {"a": "2"}, "binaryData": {"a": "", "..b": ""}}));
+    check(
+        config_map(&changed, Some(&fixed)),
+        &[
+            "immutable: Forbidden: field is immutable when `immutable` is set",
+            "data: Forbidden: field is immutable when `immutable` is set",
+            "binaryData: Forbidden: field is immutable when `immutable` is set",
+            "data[a]: Invalid value: \"a\": duplicate of key present in binaryData",
+            "binaryData[..b]: Invalid value: \"..b\": must not start with '..'",
+        ],
+    );
+    let large = map_of(json!({"data": {"a": "x".repeat(1024 * 1024 + 1)}}));
+    check(config_map(&large, None), &[": Too long: may not be more than 1048576 bytes"]);
+}
+
+#[test]
+fn a_secret_has_what_its_type_promises() {
+    let secret_of = |purpose: &str| -> Secret {
+        serde_json::from_value(json!({"metadata": meta(), "type": purpose})).unwrap()
+    };
+    check(
+        secret(&secret_of("kubernetes.io/tls"), Some(&secret_of("Opaque"))),
+        &[
+            "type: Invalid value: \"kubernetes.io/tls\": field is immutable",
+            "data[tls.crt]: Required value",
+            "data[tls.key]: Required value",
+        ],
+    );
+}
+
+#[test]
+fn a_namespace_is_named_by_a_label() {
+    let named = |name: &str| -> Namespace {
+        serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+    };
+    check(namespace_create(&named("a-b")), &[]);
+    check(
+        namespace_create(&named("a.b")),
+        &["metadata.name: Invalid value: \"a.b\": must not contain dots"],
+    );
+    check(
+        namespace_create(&named("")),
+        &["metadata.name: Required value: name or generateName is required"],
+    );
+}

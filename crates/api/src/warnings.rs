@@ -1,0 +1,124 @@
+//! What is accepted and still worth a word: Kubernetes' own warnings, and ours about schedules.
+//!
+//! Texts go out as `Warning` headers. Ours appear in our own dialect only, since a strict server
+//! is to be told from kube-apiserver by nothing. Kubernetes' warnings about nodes, affinity,
+//! addresses and storage that one machine has no use for are left out.
+
+mod pod;
+
+use jiff::Timestamp;
+use punctual_schedule::Schedule;
+
+use crate::cronjob::{CronJob, Flavor};
+use crate::dialect::Dialect;
+use crate::field::Path;
+use crate::job::{Job, JobSpec};
+use crate::names;
+use crate::pod::Pod;
+use crate::validate::Rules;
+
+const COMPLETIONS_HIGH: i32 = 100_000;
+const PARALLELISM_HIGH: i32 = 10_000;
+const SPEC: Path<'static> = Path::root("spec");
+
+/// Warnings about a new CronJob.
+pub fn cron_job_create(rules: &Rules, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warnings.extend(name(&cron_job.metadata.name));
+    warnings.extend(job_template(cron_job));
+    warnings.extend(schedule(rules, cron_job, now));
+    warnings
+}
+
+/// Warnings about a changed CronJob: nothing is said again about what did not change.
+pub fn cron_job_update(rules: &Rules, new: &CronJob, old: &CronJob, now: Timestamp) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if new.metadata.generation != old.metadata.generation {
+        warnings.extend(job_template(new));
+    }
+    if new.spec.schedule.contains("TZ") {
+        warnings.push(
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+             https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                .to_owned(),
+        );
+    }
+    let is_new =
+        (&new.spec.schedule, &new.spec.time_zone) != (&old.spec.schedule, &old.spec.time_zone);
+    if is_new {
+        warnings.extend(schedule(rules, new, now));
+    }
+    warnings
+}
+
+/// Warnings about a new Job.
+pub fn job_create(job: &Job) -> Vec<String> {
+    let mut warnings: Vec<_> = name(&job.metadata.name).into_iter().collect();
+    warnings.extend(job_spec(&job.spec, &SPEC));
+    warnings
+}
+
+/// Warnings about a changed Job.
+pub fn job_update(new: &Job, old: &Job) -> Vec<String> {
+    if new.metadata.generation == old.metadata.generation {
+        return Vec::new();
+    }
+    job_spec(&new.spec, &SPEC)
+}
+
+/// Warnings about a new Pod.
+pub fn pod_create(pod: &Pod) -> Vec<String> {
+    pod::spec(&pod.spec, &pod.metadata.annotations, &SPEC, &Path::root("metadata"))
+}
+
+/// A name that is no DNS label makes odd names of Pods and hosts.
+fn name(name: &str) -> Option<String> {
+    let reasons = names::dns_label(name);
+    let reasons = (!reasons.is_empty()).then(|| reasons.join(" "))?;
+    Some(format!(
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising \
+         behavior; a DNS label is recommended: [{reasons}]"
+    ))
+}
+
+fn job_template(cron_job: &CronJob) -> Vec<String> {
+    let template = SPEC.child("jobTemplate");
+    let path = template.child("spec");
+    cron_job.job_template().map(|template| job_spec(&template.spec, &path)).unwrap_or_default()
+}
+
+fn job_spec(spec: &JobSpec, path: &Path<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let is_high = spec.completions.unwrap_or(0) > COMPLETIONS_HIGH
+        && spec.parallelism.unwrap_or(0) > PARALLELISM_HIGH;
+    if spec.is_indexed() && is_high {
+        warnings.push(format!(
+            "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a \
+             parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes \
+             when a big number of indexes fail"
+        ));
+    }
+    let template = path.child("template");
+    let annotations = &spec.template.metadata.annotations;
+    let (pod, metadata) = (template.child("spec"), template.child("metadata"));
+    warnings.extend(pod::spec(&spec.template.spec, annotations, &pod, &metadata));
+    warnings
+}
+
+/// Ours: what the schedule says that its author may not mean.
+fn schedule(rules: &Rules, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
+    let flavor = cron_job.flavor().unwrap_or(Flavor::BatchV1);
+    if rules.dialect.for_flavor(flavor) == Dialect::Strict {
+        return Vec::new();
+    }
+    let zone = match &cron_job.spec.time_zone {
+        Some(name) => rules.zones.get(name).ok(),
+        None => Some(rules.zones.utc()),
+    };
+    let parsed = zone.and_then(|zone| Schedule::parse(&cron_job.spec.schedule, &zone).ok());
+    let lints = parsed.map(|schedule| schedule.lints(now)).unwrap_or_default();
+    lints.iter().map(|lint| format!("spec.schedule: {lint}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Objects made at random along the tables, with faults strewn in: nothing panics, what `decode`
+//! passes can be read by every typed view, and defaults are stable.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+use punctual_api::decode::{self, Expected, Unknown};
+use punctual_api::schema::{self, Struct, Type};
+use punctual_api::strategy::{self, Birth, Kind};
+use punctual_api::validate::Rules;
+use punctual_api::{Dialect, Flavor, defaults};
+use punctual_schedule::Zones;
+use serde_json::{Map, Value, json};
+
+const OBJECTS: u64 = 10_000;
+
+/// Texts that mean something somewhere, and some that mean nothing anywhere.
+const WORDS: [&str; 24] = [
+    "",
+    "a",
+    "x.y",
+    "A b",
+    "0",
+    "1Gi",
+    "-1",
+    "500m",
+    "Always",
+    "Never",
+    "OnFailure",
+    "In",
+    "TCP",
+    "metadata.name",
+    "metadata.labels['a']",
+    "limits.cpu",
+    "0-3,5",
+    "* * * * *",
+    "@every 1s",
+    "TZ=UTC",
+    "Europe/Berlin",
+    "2024-01-01T00:00:00Z",
+    "é\u{0}\u{2028}",
+    "Indexed",
+];
+const NUMBERS: [i64; 10] =
+    [0, 1, -1, 2, 80, 65536, 100_001, i32::MAX as i64, i32::MIN as i64, i64::MAX];
+
+/// A small generator of random numbers (xorshift), so that a seed says everything.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.roll(items.len())]
+    }
+
+    fn object(&mut self, shape: &Struct, depth: usize) -> Value {
+        let mut fields = Map::new();
+        for _ in 0..self.roll(7) {
+            if shape.fields.is_empty() {
+                break;
+            }
+            let field = &shape.fields[self.roll(shape.fields.len())];
+            let value = self.value(&field.ty, depth);
+            fields.insert(field.json.to_owned(), value);
+        }
+        if self.roll(20) == 0 {
+            fields.insert("novel".to_owned(), json!({"deep": [1, null]}));
+        }
+        Value::Object(fields)
+    }
+
+    fn value(&mut self, ty: &Type, depth: usize) -> Value {
+        if self.roll(60) == 0 {
+            return self
+                .pick(&[Value::Null, json!([]), json!({}), json!(1.5), json!("x")].each_ref())
+                .clone();
+        }
+        match ty {
+            Type::Bool => json!(self.roll(2) == 0),
+            Type::Int32 | Type::Int64 => json!(self.pick(&NUMBERS)),
+            Type::IntOrString if self.roll(2) == 0 => json!(self.pick(&NUMBERS)),
+            Type::Time | Type::MicroTime => json!("2024-01-01T00:00:00Z"),
+            Type::Quantity => json!(self.pick(&["1", "1Gi", "500m", "-1", "0.0001", "2e3"])),
+            Type::Struct(id) if depth > 0 => self.object(id.get(), depth - 1),
+            Type::List(item) => {
+                let count = if depth > 0 { self.roll(4) } else { 0 };
+                (0..count).map(|_| self.value(item, depth - 1)).collect()
+            }
+            Type::Map(item) => {
+                let count = if depth > 0 { self.roll(3) } else { 0 };
+                let entries =
+                    (0..count).map(|_| (self.pick(&WORDS).to_owned(), self.value(item, depth - 1)));
+                entries.collect()
+            }
+            Type::Struct(_) | Type::Any => json!({}),
+            _ => json!(self.pick(&WORDS)),
+        }
+    }
+}
+
+const KINDS: [(Kind, &str, &str); 4] = [
+    (Kind::CronJob(Flavor::BatchV1), "batch/v1", "CronJob"),
+    (Kind::CronJob(Flavor::ScheduledJob), "punctual.dev/v1", "ScheduledJob"),
+    (Kind::Job, "batch/v1", "Job"),
+    (Kind::Pod, "v1", "Pod"),
+];
+
+fn birth() -> Birth<'static> {
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    Birth { namespace: "n", uid: "u", suffix: "abcde", now }
+}
+
+/// A first object to change; its own faults do not matter here.
+fn base(kind: Kind) -> Value {
+    let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]});
+    let spec = match kind {
+        Kind::CronJob(_) => {
+            json!({"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}})
+        }
+        Kind::Job => json!({"template": {"spec": pod}}),
+        Kind::Pod => pod,
+    };
+    let rules = Rules { zones: Zones::bundled(), dialect: Dialect::Punctual };
+    let object = json!({"metadata": {"name": "a"}, "spec": spec});
+    strategy::create(kind, object, &birth(), &rules).unwrap().object
+}
+
+#[test]
+fn random_objects_are_accepted_or_refused_but_never_misread() {
+    let (mut passed, mut accepted) = (0, 0);
+    let bases: Vec<_> = KINDS.iter().map(|(kind, ..)| base(*kind)).collect();
+    let rules = [Dialect::Punctual, Dialect::Strict]
+        .map(|dialect| Rules { zones: Zones::bundled(), dialect });
+    for seed in 1..=OBJECTS {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let i = dice.roll(KINDS.len());
+        let (kind, api_version, name) = KINDS[i];
+        let rules = &rules[dice.roll(2)];
+        let shape = schema::named(if name == "ScheduledJob" { "CronJob" } else { name }).unwrap();
+        let body = dice.object(shape, 9).to_string();
+        let expected = Expected { api_version, kind: name };
+        let unknown = dice.pick(&[Unknown::Keep, Unknown::Drop]);
+        let Ok(decoded) = decode::object(body.as_bytes(), &expected, rules.dialect, unknown) else {
+            continue;
+        };
+        passed += 1;
+        let now = birth().now;
+        let answers = [
+            strategy::create(kind, decoded.value.clone(), &birth(), rules),
+            strategy::update(kind, decoded.value.clone(), &bases[i], rules, now),
+            strategy::update_status(kind, decoded.value.clone(), &bases[i]),
+        ];
+        for answer in answers {
+            match answer {
+                Ok(admitted) => {
+                    accepted += 1;
+                    let mut again = admitted.object.clone();
+                    match kind {
+                        Kind::CronJob(_) => defaults::cron_job(&mut again),
+                        Kind::Job => defaults::job(&mut again),
+                        Kind::Pod => defaults::pod(&mut again),
+                    }
+                    assert_eq!(again, admitted.object, "seed {seed}: defaults are not stable");
+                }
+                Err(status) => {
+                    let is_refusal = status.code == 422 || status.message.contains("namespace");
+                    assert!(is_refusal, "seed {seed}: {} for {body}", status.message);
+                }
+            }
+        }
+    }
+    println!("{OBJECTS} objects, {passed} passed decoding, {accepted} writes accepted");
+    assert!(passed > OBJECTS / 10 && accepted > 100, "{passed} {accepted}");
+}
+
+#[test]
+fn random_bytes_are_refused() {
+    let expected = Expected { api_version: "batch/v1", kind: "CronJob" };
+    for seed in 1..=2_000 {
+        let mut dice = Dice(seed);
+        let alphabet = b"{}[]\",:0-9.eE+tfn\\u \xff\x00ab";
+        let body: Vec<u8> = (0..dice.roll(60)).map(|_| dice.pick(alphabet)).collect();
+        if let Err(status) = decode::object(&body, &expected, Dialect::Strict, Unknown::Keep) {
+            assert_eq!(status.code, 400, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Converting between the kinds loses nothing, whatever a CronJob contains.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use proptest::collection::{btree_map, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use punctual_api::convert::EventForm;
+use punctual_api::{CronJob, Flavor, convert};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// Any JSON, with odd numbers and texts, a few levels deep.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1e6..1e6f64).prop_map(Value::from),
+        ".*".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(".{1,8}", inner, 0..4).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+/// Fields that no version of ours knows.
+fn unknown_fields() -> impl Strategy<Value = Map<String, Value>> {
+    btree_map("x-[a-z]{1,6}", any_json(), 0..3).prop_map(|map| map.into_iter().collect())
+}
+
+/// A template as text, with the spaces that a person puts in.
+fn any_template() -> impl Strategy<Value = Box<RawValue>> {
+    (any_json(), any::<bool>()).prop_map(|(value, is_pretty)| {
+        let object = json!({"spec": value});
+        let text = match is_pretty {
+            true => serde_json::to_string_pretty(&object),
+            false => serde_json::to_string(&object),
+        };
+        RawValue::from_string(text.unwrap()).unwrap()
+    })
+}
+
+fn any_flavor() -> impl Strategy<Value = Flavor> {
+    proptest::sample::select(&Flavor::ALL[..])
+}
+
+const POLICIES: [&str; 6] = ["", "Allow", "Forbid", "Replace", "CatchUp", "Odd"];
+
+fn any_cron_job() -> impl Strategy<Value = CronJob> {
+    let spec = (
+        ".{0,20}",
+        of("[A-Z/a-z]{0,12}"),
+        proptest::sample::select(&POLICIES[..]),
+        of(any::<i32>()),
+        of(any_template()),
+    );
+    let around = (any_flavor(), unknown_fields(), unknown_fields(), unknown_fields());
+    let annotations = btree_map("[a-z]{1,5}", ".{0,9}", 0..3);
+    (spec, around, annotations, any::<i64>()).prop_map(|(spec, around, annotations, runs)| {
+        let (flavor, top, in_spec, in_meta) = around;
+        let mut cron_job = convert::to(CronJob { extra: top, ..CronJob::default() }, flavor);
+        cron_job.metadata.annotations = annotations;
+        cron_job.metadata.extra = in_meta;
+        cron_job.spec.schedule = spec.0;
+        cron_job.spec.time_zone = spec.1;
+        cron_job.spec.concurrency_policy = spec.2.to_owned();
+        cron_job.spec.jitter = spec.3;
+        cron_job.spec.job_template = spec.4;
+        cron_job.spec.extra = in_spec;
+        cron_job.status.successful_runs = runs;
+        cron_job
+    })
+}
+
+fn text(cron_job: &CronJob) -> String {
+    serde_json::to_string(cron_job).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn there_and_back_is_where_it_was(cron_job in any_cron_job(), over in any_flavor()) {
+        let flavor = cron_job.flavor().unwrap();
+        let there = convert::to(cron_job.clone(), over);
+        prop_assert_eq!(there.flavor(), Some(over));
+        prop_assert_eq!(there.job_template_json(), cron_job.job_template_json());
+        prop_assert_eq!(text(&convert::to(there, flavor)), text(&cron_job));
+    }
+
+    #[test]
+    fn a_tree_is_renamed_and_nothing_else(cron_job in any_cron_job(), over in any_flavor()) {
+        let mut tree = serde_json::to_value(&cron_job).unwrap();
+        convert::tree_to(&mut tree, over);
+        let typed = serde_json::to_value(convert::to(cron_job, over)).unwrap();
+        prop_assert_eq!(tree, typed);
+    }
+
+    #[test]
+    fn reading_and_writing_changes_no_byte(cron_job in any_cron_job()) {
+        let written = text(&cron_job);
+        let read: CronJob = serde_json::from_str(&written).unwrap();
+        prop_assert_eq!(text(&read), written);
+    }
+
+    #[test]
+    fn a_cluster_without_our_fields_carries_them_all_the_same(cron_job in any_cron_job()) {
+        let flavor = cron_job.flavor().unwrap();
+        let plain = convert::to_kubernetes(cron_job.clone());
+        prop_assert_eq!(plain.spec.jitter, None);
+        prop_assert!(plain.spec.concurrency_policy != "CatchUp");
+        prop_assert_eq!(plain.concurrency_policy(), cron_job.concurrency_policy());
+        prop_assert_eq!(plain.jitter_percent(), cron_job.jitter_percent());
+        prop_assert_eq!(text(&convert::from_kubernetes(plain, flavor)), text(&cron_job));
+    }
+}
+
+#[test]
+fn what_is_no_cron_job_is_left_alone() {
+    for object in [json!({"apiVersion": "v1", "kind": "Pod"}), json!({}), json!(null), json!([1])] {
+        let mut tree = object.clone();
+        convert::tree_to(&mut tree, Flavor::ScheduledJob);
+        assert_eq!(tree, object);
+    }
+}
+
+#[test]
+fn an_event_has_two_forms_with_the_same_content() {
+    let core = json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "x"},
+        "message": "m", "reason": "R", "count": 2, "source": {"component": "c"}, "type": "Normal",
+        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": null,
+        "reportingComponent": "c"});
+    let mut event = core.clone();
+    convert::event_to(&mut event, EventForm::Events);
+    assert_eq!(event.get("note"), Some(&json!("m")));
+    assert_eq!(event.get("message"), None);
+    convert::event_to(&mut event, EventForm::Core);
+    assert_eq!(event, core);
+}

@@ -1,0 +1,308 @@
+//! Replays requests that were made to kube-apiserver and compares every answer: code, message,
+//! causes, warnings, and the object with all its defaults.
+//!
+//! Requests of a scenario build on each other, so a small map stands in for the server's store.
+//! Patches are applied by the simplest means that these requests need.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+use std::collections::BTreeMap;
+
+use punctual_api::decode::{self, Expected, FieldValidation, Unknown};
+use punctual_api::status::Resource;
+use punctual_api::strategy::{self, Admitted, Birth, Kind};
+use punctual_api::validate::Rules;
+use punctual_api::{Dialect, Flavor, Status};
+use punctual_schedule::Zones;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Cases that cannot be decided without looking at the HTTP request itself.
+const ABOUT_HTTP: [(&str, &str); 1] =
+    [("bad dryRun value", "an error in a query parameter, not in an object")];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Case {
+    scenario: String,
+    name: String,
+    method: String,
+    path: String,
+    content_type: String,
+    body: Option<String>,
+    code: u16,
+    answer: Value,
+    warning: Option<String>,
+}
+
+#[test]
+fn answers_are_those_of_kube_apiserver() {
+    let text = include_str!("../testdata/kube-apiserver.jsonl");
+    let cases: Vec<Case> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut world = World::default();
+    let mut failures = Vec::new();
+    let mut compared = 0;
+    for case in &cases {
+        if ABOUT_HTTP.iter().any(|(name, _)| *name == case.name) {
+            continue;
+        }
+        compared += 1;
+        let differences = differences(case, world.answer(case));
+        if !differences.is_empty() {
+            let differences = differences.join("\n    ");
+            failures.push(format!("{} / {}:\n    {differences}", case.scenario, case.name));
+        }
+    }
+    println!("{compared} answers compared, {} are about HTTP only", ABOUT_HTTP.len());
+    assert_eq!(compared + ABOUT_HTTP.len(), 95);
+    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+type Answer = Result<(u16, Admitted), Status>;
+
+/// What a server keeps, by path.
+#[derive(Default)]
+struct World {
+    objects: BTreeMap<String, Value>,
+}
+
+/// Where a request goes.
+struct Target<'a> {
+    namespace: &'a str,
+    kind: Kind,
+    resource: Resource<'static>,
+    name: &'a str,
+    is_status: bool,
+    is_dry_run: bool,
+    validation: FieldValidation,
+}
+
+impl<'a> Target<'a> {
+    fn parse(path: &'a str) -> Target<'a> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let parts: Vec<_> =
+            path.trim_start_matches("/apis/batch/v1/namespaces/").split('/').collect();
+        let (kind, name) = match parts[1] {
+            "jobs" => (Kind::Job, "jobs"),
+            _ => (Kind::CronJob(Flavor::BatchV1), "cronjobs"),
+        };
+        Target {
+            namespace: parts[0],
+            kind,
+            resource: Resource { group: "batch", name },
+            name: parts.get(2).copied().unwrap_or_default(),
+            is_status: parts.get(3) == Some(&"status"),
+            is_dry_run: query == "dryRun=All",
+            validation: match query {
+                "fieldValidation=Strict" => FieldValidation::Strict,
+                "fieldValidation=Ignore" => FieldValidation::Ignore,
+                _ => FieldValidation::Warn,
+            },
+        }
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{}/{name}", self.namespace, self.resource.name)
+    }
+
+    fn expected(&self) -> Expected<'static> {
+        let kind = if self.kind == Kind::Job { "Job" } else { "CronJob" };
+        Expected { api_version: "batch/v1", kind }
+    }
+}
+
+fn rules() -> Rules {
+    Rules { zones: Zones::bundled(), dialect: Dialect::Strict }
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+impl World {
+    fn answer(&mut self, case: &Case) -> Answer {
+        let target = Target::parse(&case.path);
+        if target.namespace != "golden" {
+            let namespaces = Resource { group: "", name: "namespaces" };
+            return Err(Status::not_found(namespaces, target.namespace));
+        }
+        match case.method.as_str() {
+            "GET" => self.get(&target).map(|object| (200, plain(object))),
+            "POST" => self.create(case, &target).map(|admitted| (201, admitted)),
+            "PUT" => self.put(case, &target).map(|admitted| (200, admitted)),
+            _ => self.patch(case, &target).map(|admitted| (200, admitted)),
+        }
+    }
+
+    fn get(&self, target: &Target<'_>) -> Result<Value, Status> {
+        let found = self.objects.get(&target.key(target.name)).cloned();
+        found.ok_or_else(|| Status::not_found(target.resource, target.name))
+    }
+
+    fn create(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
+        let (object, doubts) = decoded(case, target)?;
+        // What a server makes up is taken from the recording.
+        let generated = text(&case.answer, "/metadata/name");
+        let suffix = generated.trim_start_matches(text(&case.answer, "/metadata/generateName"));
+        let uid = match text(&case.answer, "/metadata/uid") {
+            "" => "11111111-1111-1111-1111-111111111111",
+            uid => uid,
+        };
+        let now = "2026-11-15T07:35:33Z".parse().unwrap();
+        let birth = Birth { namespace: target.namespace, uid, suffix, now };
+        let mut admitted = strategy::create(target.kind, object, &birth, &rules())?;
+        admitted.warnings.splice(0..0, doubts);
+        let name = text(&admitted.object, "/metadata/name").to_owned();
+        if self.objects.contains_key(&target.key(&name)) {
+            return Err(Status::already_exists(target.resource, &name));
+        }
+        if !target.is_dry_run {
+            self.keep(target, &name, case, &admitted.object);
+        }
+        Ok(admitted)
+    }
+
+    /// Stores an object under the version that the recording gave it.
+    fn keep(&mut self, target: &Target<'_>, name: &str, case: &Case, object: &Value) {
+        let mut object = object.clone();
+        let version = text(&case.answer, "/metadata/resourceVersion");
+        object["metadata"]["resourceVersion"] = version.into();
+        self.objects.insert(target.key(name), object);
+    }
+
+    fn put(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
+        let (object, _) = decoded(case, target)?;
+        strategy::check_name(&object, target.name)?;
+        self.write(case, target, object)
+    }
+
+    fn patch(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
+        let mut object = self.get(target)?;
+        let merges_lists = case.content_type.contains("strategic");
+        let patch = serde_json::from_str(case.body.as_deref().unwrap()).unwrap();
+        merge(&mut object, &patch, merges_lists);
+        self.write(case, target, object)
+    }
+
+    fn write(
+        &mut self,
+        case: &Case,
+        target: &Target<'_>,
+        object: Value,
+    ) -> Result<Admitted, Status> {
+        let old = self.get(target)?;
+        let (uid, old_uid) = (text(&object, "/metadata/uid"), text(&old, "/metadata/uid"));
+        if !uid.is_empty() && uid != old_uid {
+            let key = (target.namespace, target.name);
+            return Err(Status::other_uid(target.resource, key, (uid, old_uid)));
+        }
+        let version = text(&object, "/metadata/resourceVersion");
+        if !version.is_empty() {
+            strategy::resource_version(version)?;
+            if version != text(&old, "/metadata/resourceVersion") {
+                return Err(Status::modified(target.resource, target.name));
+            }
+        }
+        let now = "2026-11-15T07:40:00Z".parse().unwrap();
+        let admitted = match target.is_status {
+            true => strategy::update_status(target.kind, object, &old)?,
+            false => strategy::update(target.kind, object, &old, &rules(), now)?,
+        };
+        self.keep(target, target.name, case, &admitted.object);
+        Ok(admitted)
+    }
+}
+
+fn plain(object: Value) -> Admitted {
+    Admitted { object, warnings: Vec::new() }
+}
+
+fn decoded(case: &Case, target: &Target<'_>) -> Result<(Value, Vec<String>), Status> {
+    let body = case.body.as_deref().unwrap_or_default();
+    let expected = target.expected();
+    decode::object(body.as_bytes(), &expected, Dialect::Strict, Unknown::Drop)?
+        .accept(target.validation, &expected)
+}
+
+/// A merge patch; in a strategic one, objects in lists are matched by name.
+fn merge(target: &mut Value, patch: &Value, merges_lists: bool) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            for (name, patch) in patch {
+                merge(target.entry(name.as_str()).or_insert(Value::Null), patch, merges_lists);
+            }
+        }
+        (Value::Array(items), Value::Array(patches)) if merges_lists => {
+            for patch in patches {
+                match items.iter_mut().find(|item| item["name"] == patch["name"]) {
+                    Some(item) => merge(item, patch, merges_lists),
+                    None => items.push(patch.clone()),
+                }
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
+}
+
+fn differences(case: &Case, answer: Answer) -> Vec<String> {
+    let mut found = Vec::new();
+    let (code, mut got, warnings) = match answer {
+        Ok((code, admitted)) => (code, admitted.object, admitted.warnings),
+        Err(status) => (status.code, serde_json::to_value(status).unwrap(), Vec::new()),
+    };
+    if code != case.code {
+        found.push(format!("code {code}, want {}", case.code));
+    }
+    let warning = warnings.first().map(|text| format!("299 - {text:?}"));
+    if warning != case.warning {
+        found.push(format!("warning {warning:?}, want {:?}", case.warning));
+    }
+    let mut want = case.answer.clone();
+    for value in [&mut got, &mut want] {
+        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
+            metadata.remove("resourceVersion");
+            metadata.remove("creationTimestamp");
+        }
+        blur_uids(value);
+    }
+    compare(&got, &want, "", &mut found);
+    found
+}
+
+/// A failed request never shows the UID that the recording made up.
+fn blur_uids(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let is_uid = |word: &str| {
+                word.len() == 36 && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+            };
+            let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            let blurred = words.map(|word| {
+                let end = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+                if is_uid(end) { word.replace(end, "UID") } else { word.to_owned() }
+            });
+            *text = blurred.collect();
+        }
+        Value::Array(items) => items.iter_mut().for_each(blur_uids),
+        Value::Object(fields) => fields.values_mut().for_each(blur_uids),
+        _ => {}
+    }
+}
+
+fn compare(got: &Value, want: &Value, path: &str, found: &mut Vec<String>) {
+    if let (Value::Object(got), Value::Object(want)) = (got, want) {
+        let names: std::collections::BTreeSet<_> = got.keys().chain(want.keys()).collect();
+        for name in names {
+            let (got, want) = (got.get(name), want.get(name));
+            let absent = Value::Null;
+            compare(
+                got.unwrap_or(&absent),
+                want.unwrap_or(&absent),
+                &format!("{path}.{name}"),
+                found,
+            );
+        }
+    } else if got != want {
+        found.push(format!("{path}: {got}\n      want {want}"));
+    }
+}
