@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Next(Next),
     /// Say what a schedule means, what is odd about it, and when it runs next
     Explain(Explain),
+    /// Say what the controller would do about a dumped CronJob, and why
+    Decide(Decide),
     /// Show the version of the program and of its time zone data
     Version(Version),
     /// Print a completion script for a shell
@@ -89,6 +91,29 @@ pub(crate) struct Explain {
     pub(crate) span: Span,
     #[command(flatten)]
     pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each line is an object like
+  {\"now\":\"2026-01-31T08:00:05Z\",\"cronJob\":{...},\"jobsListed\":[...],\"jobsOnlyOnServer\":[...]}
+with the Jobs of the CronJob as its controller's cache has them, and those that only a live read
+finds. Nothing is done: the answer is what would be.")]
+pub(crate) struct Decide {
+    /// Read worlds from standard input, one JSON object a line
+    #[arg(long, required = true)]
+    pub(crate) stdin: bool,
+    /// Output format
+    #[arg(long, short = 'o', value_name = "FORMAT", default_value = "json")]
+    pub(crate) output: DecideFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecideFormat {
+    /// For programs, a line each
+    Json,
+    /// For people: why a run did or did not happen
+    Text,
 }
 
 /// Which slots to show.

@@ -5,7 +5,9 @@
 mod args;
 mod clock;
 mod completions;
+mod decide;
 mod explain;
+mod lines;
 mod manifest;
 mod next;
 mod output;
@@ -41,6 +43,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Next(next) if next.stdin => stream::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),
+        Command::Decide(decide) => decide::run(decide, &zone()?),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),
     }

@@ -1,6 +1,6 @@
 //! `punctual next --stdin`: a request a line, an answer a line, for programs that ask a lot.
 
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 
 use jiff::Timestamp;
 use punctual_schedule::{Schedule, Zone};
@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{COUNT_MAX, Next, Span},
-    clock, slots,
+    clock,
+    lines::Lines,
+    slots,
 };
-
-/// A longer line is answered with an error and not kept in memory.
-const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Keys that we do not know are passed over, so that a recorded answer can be asked again.
 #[derive(Deserialize)]
@@ -31,37 +30,20 @@ enum Answer {
 }
 
 pub(crate) fn run(args: &Next, zone: &Zone) -> anyhow::Result<()> {
-    let mut input = BufReader::new(io::stdin().lock());
+    let mut lines = Lines::of(io::stdin().lock());
     let mut out = BufWriter::new(io::stdout().lock());
-    while let Some(line) = read_line(&mut input)? {
+    while let Some(line) = lines.next_line()? {
         let answer = line.and_then(|line| answer(&line, &args.span, zone));
         let answer = answer.map_or_else(Answer::Error, Answer::Next);
         serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
         out.write_all(b"\n")?;
         // Whoever waits for this answer before asking again must get it now.
-        if input.buffer().is_empty() {
+        if lines.is_drained() {
             out.flush()?;
         }
     }
     out.flush()?;
     Ok(())
-}
-
-/// The next line that is not blank, or what is wrong with it. None at the end of the input.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, String>>> {
-    loop {
-        let mut line = Vec::new();
-        if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
-        }
-        if line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n") {
-            input.skip_until(b'\n')?;
-            return Ok(Some(Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"))));
-        }
-        if !line.trim_ascii().is_empty() {
-            return Ok(Some(Ok(line)));
-        }
-    }
 }
 
 fn read_request(line: &[u8]) -> Result<Request, String> {

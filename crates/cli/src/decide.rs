@@ -1,0 +1,229 @@
+//! `punctual decide`: what the controller would do about a dumped CronJob, and why.
+//!
+//! The effects succeed here, and a Job that is only on the server is what a live read finds.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use punctual_api::{CronJob, Job};
+use punctual_engine::{
+    Note,
+    cronjob::{
+        self, Attempt, CreateJob, Decision, JobView, Observed, Outcome, Plan, Settled, Timetable,
+        Verdict,
+    },
+};
+use punctual_schedule::Zone;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    args::{Decide, DecideFormat},
+    lines::Lines,
+    slots,
+};
+
+/// A CronJob, its Jobs and a time.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct World {
+    now: String,
+    cron_job: CronJob,
+    jobs_listed: Option<Vec<Job>>,
+    jobs_only_on_server: Option<Vec<Job>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    created: Vec<String>,
+    deleted: Vec<String>,
+    active: Vec<String>,
+    last_schedule_time: Option<String>,
+    last_successful_time: Option<String>,
+    events: Vec<String>,
+    requeue_after_seconds: Option<f64>,
+    status: punctual_api::cronjob::CronJobStatus,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    error: String,
+}
+
+/// What was decided and what came of it.
+struct Decided {
+    now: Timestamp,
+    verdict: Verdict,
+    unmet: u64,
+    created: Option<CreateJob>,
+    deleted: Vec<String>,
+    notes: Vec<Note>,
+    settled: Settled,
+    cron_job: CronJob,
+}
+
+pub(crate) fn run(args: &Decide, zone: &Zone) -> anyhow::Result<()> {
+    let mut lines = Lines::of(io::stdin().lock());
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    while let Some(line) = lines.next_line()? {
+        let decided = line.and_then(|line| decide(&line, zone));
+        match (decided, args.output) {
+            (Ok(decided), DecideFormat::Json) => write_json(&mut out, &decided.answer())?,
+            (Ok(decided), DecideFormat::Text) => out.write_all(decided.words().as_bytes())?,
+            (Err(error), _) => write_json(&mut out, &Refused { error })?,
+        }
+        if lines.is_drained() {
+            out.flush()?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+fn decide(line: &[u8], zone: &Zone) -> Result<Decided, String> {
+    let world: World = serde_json::from_slice(line).map_err(|error| {
+        format!("expected an object like {{\"now\":\"...\",\"cronJob\":{{...}},\"jobsListed\":[...]}}: {error}")
+    })?;
+    let now = slots::parse_instant(&world.now, zone)?;
+    let views = |jobs: &Option<Vec<Job>>| -> Vec<JobView> {
+        jobs.iter().flatten().map(JobView::of).collect()
+    };
+    let (listed, server) = (views(&world.jobs_listed), views(&world.jobs_only_on_server));
+    let timetable = Timetable::of(&world.cron_job, zone);
+    let plan = plan(&world.cron_job, &timetable, &listed, &server, now);
+    Ok(carry_out(plan, &[listed, server].concat(), world.cron_job, now))
+}
+
+/// Asks until the cache and the live reads are enough.
+fn plan(
+    cron_job: &CronJob,
+    timetable: &Result<Timetable, cronjob::Trouble>,
+    jobs: &[JobView],
+    server: &[JobView],
+    now: Timestamp,
+) -> Plan {
+    let mut live: Vec<(String, Option<JobView>)> = Vec::new();
+    loop {
+        match cronjob::decide(&Observed { cron_job, timetable, jobs, live: &live }, now) {
+            Decision::Act(plan) => return *plan,
+            Decision::Read(names) => live.extend(names.into_iter().map(|name| {
+                let found = server.iter().find(|job| job.name == name).cloned();
+                (name, found)
+            })),
+        }
+    }
+}
+
+/// Does as the plan says, in a world where everything works.
+fn carry_out(plan: Plan, known: &[JobView], cron_job: CronJob, now: Timestamp) -> Decided {
+    let deletes = plan.deletes.iter().map(|delete| Outcome::Deleted(delete.name.clone(), Ok(())));
+    let mut outcomes: Vec<Outcome> = deletes.collect();
+    let mut created = None;
+    if let Some(create) = &plan.create {
+        let attempt = match known.iter().find(|job| job.name == create.name) {
+            Some(job) => Attempt::Exists(job.clone()),
+            None => {
+                created = Some(create.clone());
+                let (uid, resource_version) = (format!("uid-{}", create.name), String::new());
+                Attempt::Done { uid, resource_version }
+            }
+        };
+        outcomes.push(Outcome::Created(attempt));
+    }
+    let (verdict, unmet) = (plan.verdict.clone(), plan.unmet);
+    let replaced: Vec<String> = plan.deletes.iter().map(|delete| delete.name.clone()).collect();
+    let settled = cronjob::settle(plan, &outcomes, now);
+    let cleaned = settled.clean_up.iter();
+    let deleted = replaced.into_iter().chain(cleaned.clone().map(|delete| delete.name.clone()));
+    let notes = settled.notes.iter().cloned().chain(cleaned.map(|delete| delete.deleted_note()));
+    Decided {
+        now,
+        verdict,
+        unmet,
+        created,
+        deleted: deleted.collect(),
+        notes: notes.collect(),
+        settled,
+        cron_job,
+    }
+}
+
+impl Decided {
+    fn status(&self) -> &punctual_api::cronjob::CronJobStatus {
+        self.settled.status.as_ref().unwrap_or(&self.cron_job.status)
+    }
+
+    fn answer(&self) -> Answer {
+        let status = self.status();
+        let event = |note: &Note| format!("{} {}", note.kind.as_str(), note.reason);
+        let seconds = |wake: Timestamp| wake.duration_since(self.now).as_secs_f64();
+        Answer {
+            created: self.created.iter().map(|create| create.name.clone()).collect(),
+            deleted: self.deleted.clone(),
+            active: status.active.iter().map(|entry| entry.name.clone()).collect(),
+            last_schedule_time: status.last_schedule_time.map(|time| time.to_string()),
+            last_successful_time: status.last_successful_time.map(|time| time.to_string()),
+            events: self.notes.iter().map(event).collect(),
+            requeue_after_seconds: self.settled.wake_at.map(seconds),
+            status: status.clone(),
+        }
+    }
+
+    fn words(&self) -> String {
+        let mut text = format!("{} at {}: {}\n", self.cron_job.key(), self.now, self.why());
+        for note in &self.notes {
+            text.push_str(&format!("  event {note}\n"));
+        }
+        if let Some(wake) = self.settled.wake_at {
+            let distance = slots::distance(wake.duration_since(self.now));
+            text.push_str(&format!("  looks again at {wake}, in {distance}\n"));
+        }
+        text
+    }
+
+    fn why(&self) -> String {
+        let waiting = match self.unmet {
+            0 | 1 => String::new(),
+            more => format!(", the one of {more} waiting that the policy chooses"),
+        };
+        match &self.verdict {
+            Verdict::Deleted => "starts nothing, for it is being deleted".into(),
+            Verdict::Suspended => "starts nothing, for it is suspended".into(),
+            Verdict::Trouble(trouble) => format!("starts nothing: {trouble}"),
+            Verdict::NotDue => match self.cron_job.spec.starting_deadline_seconds {
+                Some(deadline) => {
+                    format!("starts nothing, for no slot within its deadline of {deadline} s waits")
+                }
+                None => "starts nothing, for no slot waits".into(),
+            },
+            Verdict::Blocked { slot } => {
+                let policy = self.cron_job.concurrency_policy().as_str();
+                let running = self.status().active.len();
+                format!("does not start the slot of {slot}: {running} running, policy {policy}")
+            }
+            Verdict::Postponed { slot } => {
+                format!("records a run that nobody has recorded, then starts the slot of {slot}")
+            }
+            Verdict::Due { slot } => {
+                let late = slots::distance(self.now.duration_since(*slot));
+                match &self.created {
+                    Some(create) => {
+                        format!(
+                            "starts {} for the slot of {slot}, {late} after it{waiting}",
+                            create.name
+                        )
+                    }
+                    None => format!("finds the Job of the slot of {slot} already there"),
+                }
+            }
+            Verdict::Adopted { slot } => {
+                format!("records the Job that is already there for the slot of {slot}")
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! 1,500 worlds and what Kubernetes' own controller did in them: `punctual decide` does the same,
+//! but for the named exceptions. Each exception is applied to the recorded answer, so that what is
+//! expected of us in an excepted world is checked as well.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_schedule::{Schedule, Zones};
+use serde_json::Value;
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+struct Answer {
+    created: Vec<String>,
+    /// In no particular order.
+    deleted: Vec<String>,
+    active: Vec<String>,
+    last_schedule_time: Option<String>,
+    last_successful_time: Option<String>,
+    /// `Type Reason`, in no particular order.
+    events: Vec<String>,
+    requeue_after_ms: Option<i64>,
+}
+
+fn names(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(|name| name.as_str().unwrap().into()).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(String::from)
+}
+
+impl Answer {
+    /// Kubernetes adds 100 ms to the time it waits.
+    fn read(value: &Value, added_ms: i64) -> Answer {
+        let reason = |event: String| event.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let requeue = value["requeueAfterSeconds"].as_f64();
+        let answer = Answer {
+            created: names(&value["created"]),
+            deleted: names(&value["deleted"]),
+            active: names(&value["active"]),
+            last_schedule_time: text(&value["lastScheduleTime"]),
+            last_successful_time: text(&value["lastSuccessfulTime"]),
+            events: names(&value["events"]).into_iter().map(reason).collect(),
+            requeue_after_ms: requeue.map(|secs| (secs * 1000.0).round() as i64 - added_ms),
+        };
+        answer.sorted()
+    }
+
+    fn sorted(mut self) -> Answer {
+        self.deleted.sort();
+        self.events.sort();
+        self
+    }
+
+    fn remove_event(&mut self, reason: &str) {
+        self.events.retain(|event| !event.ends_with(reason));
+    }
+}
+
+/// A recorded world.
+struct World(Value);
+
+impl World {
+    fn spec(&self) -> &Value {
+        &self.0["cronJob"]["spec"]
+    }
+
+    fn policy(&self) -> &str {
+        self.spec()["concurrencyPolicy"].as_str().unwrap()
+    }
+
+    fn time(&self, text: &Value) -> Option<Timestamp> {
+        text.as_str().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.time(&self.0["now"]).unwrap()
+    }
+
+    /// Whether nothing is started whatever the time is.
+    fn stands_still(&self) -> bool {
+        let metadata = &self.0["cronJob"]["metadata"];
+        self.spec()["suspend"] == true
+            || metadata["deletionTimestamp"].is_string()
+            || self.schedule().is_none()
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        let zone = self.spec()["timeZone"].as_str().unwrap_or("UTC");
+        let zone = Zones::bundled().get(zone).ok()?;
+        let schedule = Schedule::parse(self.spec()["schedule"].as_str().unwrap(), &zone).ok()?;
+        (!schedule.is_never()).then_some(schedule)
+    }
+
+    /// Running Jobs of the CronJob that its status has forgotten.
+    fn forgotten(&self) -> Vec<String> {
+        let active = self.0["cronJob"]["status"]["active"].as_array().cloned().unwrap_or_default();
+        let jobs = self.0["jobsListed"].as_array().into_iter().flatten();
+        jobs.filter(|job| job["status"]["conditions"].is_null())
+            .filter(|job| !active.iter().any(|entry| entry["uid"] == job["metadata"]["uid"]))
+            .map(|job| job["metadata"]["name"].as_str().unwrap().into())
+            .collect()
+    }
+
+    /// Whether a slot's deadline has passed.
+    fn has_miss(&self) -> bool {
+        let Some(deadline) = self.spec()["startingDeadlineSeconds"].as_i64() else { return false };
+        let Some(schedule) = self.schedule() else { return false };
+        let cron_job = &self.0["cronJob"];
+        let last = self.time(&cron_job["status"]["lastScheduleTime"]);
+        let created = self.time(&cron_job["metadata"]["creationTimestamp"]).unwrap();
+        let late = self.now() - SignedDuration::from_secs(deadline);
+        !self.stands_still() && schedule.count_in(last.unwrap_or(created), late) > 0
+    }
+
+    fn name_of(&self, slot: Timestamp) -> String {
+        let secs = slot.as_second();
+        let number = if secs % 60 == 0 { secs / 60 } else { secs };
+        format!("{}-{number}", self.0["cronJob"]["metadata"]["name"].as_str().unwrap())
+    }
+
+    /// What starting this slot, or not being allowed to, makes of an answer without a start.
+    fn start(&self, answer: &mut Answer, slot: Timestamp) {
+        if self.policy() == "Forbid" && !answer.active.is_empty() {
+            answer.events.push("Normal JobAlreadyActive".into());
+            return;
+        }
+        if self.policy() == "Replace" {
+            answer.events.extend(answer.active.iter().map(|_| "Normal SuccessfulDelete".into()));
+            answer.deleted.append(&mut answer.active);
+        }
+        answer.created = vec![self.name_of(slot)];
+        answer.active.extend(answer.created.clone());
+        answer.last_schedule_time = Some(slot.to_string());
+        answer.events.push("Normal SuccessfulCreate".into());
+    }
+
+    /// Undoes what Kubernetes started, so that it can be started as we do.
+    fn without_start(&self, answer: &mut Answer) {
+        let replaced = answer.created.iter().any(|_| self.policy() == "Replace");
+        for created in std::mem::take(&mut answer.created) {
+            answer.active.retain(|name| *name != created);
+            answer.remove_event("SuccessfulCreate");
+            answer.last_schedule_time = text(&self.0["cronJob"]["status"]["lastScheduleTime"]);
+        }
+        if replaced {
+            for name in self.replaced(answer) {
+                answer.deleted.retain(|deleted| *deleted != name);
+                let at = answer.events.iter().position(|event| event.ends_with("SuccessfulDelete"));
+                answer.events.remove(at.unwrap());
+                answer.active.push(name);
+            }
+        }
+        answer.remove_event("JobAlreadyActive");
+    }
+
+    /// The running Jobs that were deleted to make room, not the finished ones that were too many.
+    fn replaced(&self, answer: &Answer) -> Vec<String> {
+        let jobs = self.0["jobsListed"].as_array().cloned().unwrap_or_default();
+        let finished = |name: &String| {
+            let named = |job: &&Value| job["metadata"]["name"].as_str() == Some(name);
+            jobs.iter().find(named).is_some_and(|job| !job["status"]["conditions"].is_null())
+        };
+        let active = names_of_active(&self.0["cronJob"]["status"]["active"]);
+        active.into_iter().filter(|name| answer.deleted.contains(name) && !finished(name)).collect()
+    }
+
+    /// What we are to answer, and the exceptions that were needed for it.
+    fn expected(&self) -> (Answer, Vec<&'static str>) {
+        let recorded = Answer::read(&self.0["upstream"], 100);
+        let mut answer = recorded.clone();
+        let mut exceptions = Vec::new();
+        let latest = self.time(&self.0["latestUnmet"]).filter(|_| !self.stands_still());
+        let forgotten = self.forgotten();
+        if self.0["latestUnmet"] != self.0["latestUnmetUpstream"] && latest.is_some() {
+            exceptions.push("1 the latest unmet slot is exact");
+        }
+        if !forgotten.is_empty() {
+            exceptions.push("6 a forgotten run is adopted");
+        }
+        if latest.is_some_and(|slot| slot.as_second() % 60 != 0 && !recorded.created.is_empty()) {
+            exceptions.push("4 a slot off the minute names its Job by seconds");
+        }
+        if let Some(latest) = latest.filter(|_| !exceptions.is_empty()) {
+            self.without_start(&mut answer);
+            answer.active.extend(forgotten);
+            self.start(&mut answer, latest);
+        } else {
+            answer.active.extend(forgotten);
+        }
+        answer.remove_event("UnexpectedJob");
+        self.expect_warnings(&mut answer, latest.is_some(), &mut exceptions);
+        (answer.sorted(), exceptions)
+    }
+
+    fn expect_warnings(
+        &self,
+        answer: &mut Answer,
+        is_due: bool,
+        exceptions: &mut Vec<&'static str>,
+    ) {
+        let told = answer.events.iter().any(|event| event.ends_with("TooManyMissedTimes"));
+        let exact = is_due && self.policy() == "Allow" && self.0["unmetSlots"].as_u64() > Some(100);
+        if told != exact {
+            exceptions.push("2 too many missed times is exact, and only told under Allow");
+        }
+        answer.remove_event("TooManyMissedTimes");
+        answer.events.extend(exact.then(|| "Warning TooManyMissedTimes".into()));
+        if self.has_miss() {
+            exceptions.push("3 a miss is told");
+            answer.events.push("Warning MissSchedule".into());
+        }
+    }
+}
+
+fn names_of_active(active: &Value) -> Vec<String> {
+    let entries = active.as_array().into_iter().flatten();
+    entries.map(|entry| entry["name"].as_str().unwrap().into()).collect()
+}
+
+fn decide(worlds: &'static str) -> Vec<Value> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args(["--tzdata", "bundled", "--time-zone", "UTC", "decide", "--stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(worlds.as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_recorded_world_is_decided_as_kubernetes_does_but_for_the_named_exceptions() {
+    let text = include_str!("../../engine/testdata/decide.jsonl");
+    let worlds: Vec<World> =
+        text.lines().map(|line| World(serde_json::from_str(line).unwrap())).collect();
+    let answers = decide(text);
+    assert_eq!((worlds.len(), answers.len()), (1_500, 1_500));
+    let mut excepted: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut the_same = 0;
+    for (world, answer) in worlds.iter().zip(answers) {
+        let (expected, exceptions) = world.expected();
+        assert_eq!(Answer::read(&answer, 0), expected, "world {}", world.0["id"]);
+        the_same += usize::from(exceptions.is_empty());
+        exceptions.iter().for_each(|exception| *excepted.entry(exception).or_default() += 1);
+    }
+    println!("{the_same} worlds without any exception");
+    excepted.iter().for_each(|(exception, count)| println!("{count} worlds: {exception}"));
+    assert_eq!(excepted.get("6 a forgotten run is adopted"), Some(&23));
+}

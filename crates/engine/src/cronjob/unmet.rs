@@ -1,0 +1,94 @@
+//! Which slots wait to be started, and which have waited too long.
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_api::Time;
+
+use super::{Observed, ScheduleSince, Timetable, plan::Plan, reasons};
+use crate::Note;
+
+/// The slots that wait: those in effect, not yet started, and not too late.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unmet {
+    /// The first of them.
+    pub(crate) oldest: Option<Timestamp>,
+    /// The last of them.
+    pub(crate) latest: Option<Timestamp>,
+    /// How many there are, exactly.
+    pub(crate) count: u64,
+    /// Slots after this one count; for an interval, this is where it counts from.
+    pub(crate) anchor: Timestamp,
+}
+
+/// Finds the slots that wait, and books the ones that are too late as misses.
+pub(crate) fn find(
+    seen: &Observed<'_>,
+    timetable: &Timetable,
+    plan: &mut Plan,
+    now: Timestamp,
+) -> Unmet {
+    let anchor = anchor(seen, plan, now);
+    let Some(deadline) = seen.cron_job.spec.starting_deadline_seconds else {
+        return between(timetable, anchor, anchor, now);
+    };
+    let late = now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN);
+    let missed = between(timetable, anchor, anchor, late);
+    book_misses(&missed, plan);
+    let earliest = match (timetable.interval(), missed.latest) {
+        // Kubernetes counts an interval from the deadline once its first slot was missed.
+        (Some(_), Some(_)) => late,
+        _ => missed.latest.unwrap_or(anchor).max(anchor),
+    };
+    between(timetable, anchor, earliest, now)
+}
+
+/// The moment after which slots count: the last start, or the last miss, or the creation; and not
+/// before the schedule took effect.
+fn anchor(seen: &Observed<'_>, plan: &Plan, now: Timestamp) -> Timestamp {
+    let status = &plan.status;
+    let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::at);
+    let last = status.last_schedule_time.map_or(created, Time::at);
+    let missed = status.last_missed_time.map_or(last, Time::at);
+    let since = ScheduleSince::of(seen.cron_job, now).unwrap_or(last);
+    last.max(missed).max(since)
+}
+
+/// The slots in effect in `(after, until]`.
+fn between(timetable: &Timetable, anchor: Timestamp, after: Timestamp, until: Timestamp) -> Unmet {
+    let schedule = timetable.schedule();
+    let latest = match timetable.interval() {
+        Some(_) => latest_of_interval(timetable, after, until),
+        None => timetable.latest_effective(until).filter(|slot| *slot > after),
+    };
+    let Some(latest) = latest else { return Unmet { oldest: None, latest, count: 0, anchor } };
+    let count = schedule.count_in(after, latest);
+    Unmet { oldest: schedule.next_after(after), latest: Some(latest), count, anchor }
+}
+
+/// An interval's slots are counted from `after`; jitter may hold the last one back.
+fn latest_of_interval(
+    timetable: &Timetable,
+    after: Timestamp,
+    until: Timestamp,
+) -> Option<Timestamp> {
+    let latest = timetable.schedule().latest_in(after, until)?;
+    if timetable.effective(latest) <= until {
+        return Some(latest);
+    }
+    timetable.schedule().before(latest).next().filter(|slot| *slot > after)
+}
+
+/// A miss is told once and counts as a failed run.
+fn book_misses(missed: &Unmet, plan: &mut Plan) {
+    let Some(latest) = missed.latest else { return };
+    let count = i64::try_from(missed.count).unwrap_or(i64::MAX);
+    let status = &mut plan.status;
+    status.last_missed_time = status.last_missed_time.max(Some(Time::new(latest)));
+    for counter in
+        [&mut status.missed_runs, &mut status.failed_runs, &mut status.failures_since_success]
+    {
+        *counter = counter.saturating_add(count);
+    }
+    let at = latest.strftime("%a, %d %b %Y %H:%M:%S +0000");
+    let message = format!("Missed scheduled time to start a job: {at}");
+    plan.notes.push(Note::warning(reasons::MISS_SCHEDULE, message));
+}
