@@ -13,17 +13,24 @@ pub(crate) struct Calendar {
     pub(crate) days: Days,
     pub(crate) times: Times,
     pub(crate) is_never: bool,
+    /// Whether every minute matches.
+    pub(crate) is_always: bool,
+    /// Whether every day matches.
+    pub(crate) is_daily: bool,
+    per_day: i64,
 }
 
 impl Calendar {
     pub(crate) fn new(days: Days, times: Times) -> Calendar {
-        let is_never = times.is_never() || days.is_never();
-        Calendar { days, times, is_never }
-    }
-
-    /// Whether every minute matches.
-    pub(crate) fn is_always(&self) -> bool {
-        self.times.is_always() && self.days.is_always()
+        let is_daily = days.is_always();
+        Calendar {
+            is_never: times.is_never() || days.is_never(),
+            is_always: is_daily && times.is_always(),
+            is_daily,
+            per_day: times.per_day() as i64,
+            days,
+            times,
+        }
     }
 
     /// The first matching minute at or after `minute`.
@@ -52,11 +59,13 @@ impl Calendar {
         }
     }
 
-    /// How many matching minutes come before `minute`.
-    pub(crate) fn before(&self, minute: u64) -> u64 {
-        let (day, time) = split(minute);
-        let whole_days = self.days.before(day) * self.times.per_day();
-        if self.days.contains(day) { whole_days + self.times.before(time) } else { whole_days }
+    /// How many matching minutes there are from one minute up to another, negative if that comes
+    /// first.
+    pub(crate) fn between(&self, from: u64, to: u64) -> i64 {
+        let ((first, from), (last, to)) = (split(from), split(to));
+        let (days, first_matches, last_matches) = self.days.between(first, last);
+        let of_day = |matches, time| if matches { self.times.before(time) as i64 } else { 0 };
+        days * self.per_day + of_day(last_matches, to) - of_day(first_matches, from)
     }
 }
 

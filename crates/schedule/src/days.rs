@@ -22,8 +22,11 @@ pub(crate) struct Days {
     months: u16,
     /// By the weekday of a month's first day: the days that match, the first one lowest.
     by_first_weekday: [u32; 7],
-    /// By kind of year: how many of its days match.
+    /// By kind of year: how many days of each month match, March first, and of the whole year.
+    per_month: [[u8; 12]; YEAR_KINDS],
     per_year: [u16; YEAR_KINDS],
+    /// How many days of 400 years match.
+    per_cycle: u32,
 }
 
 /// The three fields as they were parsed: bit n is the value n.
@@ -42,23 +45,29 @@ impl Days {
             fields,
             months: (fields.month >> 3 & 0x3ff) | (fields.month & 0b110) << 9,
             by_first_weekday: std::array::from_fn(|first| fields.of_month_beginning(first as u32)),
+            per_month: [[0; 12]; YEAR_KINDS],
             per_year: [0; YEAR_KINDS],
+            per_cycle: 0,
         };
         // 28 years in a row within one century show every kind.
         for year in 0..28 {
-            days.per_year[calendar::year_kind(year)] = days.in_whole_months(year, 0..12) as u16;
+            let months = std::array::from_fn(|month| days.matching_in(year, month as u32));
+            let kind = calendar::year_kind(year);
+            days.per_month[kind] = months;
+            days.per_year[kind] = months.iter().copied().map(u16::from).sum();
         }
+        days.per_cycle = days.in_years(calendar::years_of_whole_cycle());
         days
     }
 
     /// Whether no day ever matches.
     pub(crate) fn is_never(&self) -> bool {
-        self.per_year.iter().all(|&days| days == 0)
+        self.per_cycle == 0
     }
 
     /// Whether every day matches.
     pub(crate) fn is_always(&self) -> bool {
-        self.months == 0xfff && self.by_first_weekday.iter().all(|&days| days == u32::MAX >> 1)
+        self.per_cycle == calendar::CYCLE_DAYS
     }
 
     #[inline]
@@ -125,17 +134,44 @@ impl Days {
         None
     }
 
-    /// How many matching days have a number below `day`.
-    pub(crate) fn before(&self, day: u32) -> u64 {
-        let date = Date::of(day);
-        let years = calendar::years_before(date.year);
-        let whole_years = u64::from(years.cycles)
-            * u64::from(self.in_years(calendar::years_of_whole_cycle()))
-            + u64::from(self.in_years(years.by_kind));
-        let of_month = self.of_month(date, day - date.day) & !(u32::MAX << date.day);
-        whole_years
-            + u64::from(self.in_whole_months(date.year, 0..date.month))
-            + u64::from(of_month.count_ones())
+    /// How many matching days there are from one day up to another, negative if that comes first;
+    /// and whether each of the two matches itself.
+    pub(crate) fn between(&self, from: u32, to: u32) -> (i64, bool, bool) {
+        let (first, last) = (Date::of(from), Date::of(to));
+        if (first.year, first.month) == (last.year, last.month) {
+            return self.between_days_of_month(first, last, from - first.day);
+        }
+        let (before_first, first_matches) = self.of_year_before(first, from);
+        let (before_last, last_matches) = self.of_year_before(last, to);
+        let years = if first.year == last.year {
+            0
+        } else {
+            self.before_year(last.year) - self.before_year(first.year)
+        };
+        (years + before_last - before_first, first_matches, last_matches)
+    }
+
+    fn between_days_of_month(&self, first: Date, last: Date, start: u32) -> (i64, bool, bool) {
+        let matching = self.of_month(first, start);
+        let before = |day: u32| i64::from((matching & !(u32::MAX << day)).count_ones());
+        let matches = |day: u32| matching >> day & 1 == 1;
+        (before(last.day) - before(first.day), matches(first.day), matches(last.day))
+    }
+
+    /// How many matching days of its year come before a day, and whether it matches itself.
+    fn of_year_before(&self, date: Date, day: u32) -> (i64, bool) {
+        let months =
+            self.per_month[calendar::year_kind(date.year)].iter().take(date.month as usize);
+        let of_months: u32 = months.map(|&days| u32::from(days)).sum();
+        let of_month = self.of_month(date, day - date.day);
+        let of_days = (of_month & !(u32::MAX << date.day)).count_ones();
+        (i64::from(of_months + of_days), of_month >> date.day & 1 == 1)
+    }
+
+    fn before_year(&self, year: u32) -> i64 {
+        let years = calendar::years_before(year);
+        i64::from(years.cycles) * i64::from(self.per_cycle)
+            + i64::from(self.in_years(years.by_kind))
     }
 
     fn in_years(&self, years: &[u16; YEAR_KINDS]) -> u32 {
@@ -146,11 +182,9 @@ impl Days {
             .sum()
     }
 
-    fn in_whole_months(&self, year: u32, months: std::ops::Range<u32>) -> u32 {
-        months
-            .filter(|month| self.months >> month & 1 == 1)
-            .map(|month| self.in_month(year, month).1.count_ones())
-            .sum()
+    fn matching_in(&self, year: u32, month: u32) -> u8 {
+        let wanted = self.months >> month & 1 == 1;
+        if wanted { self.in_month(year, month).1.count_ones() as u8 } else { 0 }
     }
 
     /// A month's first day and its matching days, the month being one of `self.months`.

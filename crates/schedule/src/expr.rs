@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// What a text says.
+#[expect(clippy::large_enum_variant, reason = "nearly every schedule is the large one")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// Five fields, or a descriptor that stands for them.

@@ -25,11 +25,11 @@ pub(crate) fn at_or_after(calendar: &Calendar, zone: &Segments, minute: u64) -> 
 #[inline]
 fn at_or_after_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
     let mut at = zone.find(minute);
-    let mut civil = minute.saturating_add_signed(zone.get(at).offset);
+    let mut civil = minute.wrapping_add_signed(zone.get(at).offset);
     loop {
         let found = calendar.at_or_after(civil)?;
         if found < zone.civil_end(at) {
-            return Some(found.saturating_add_signed(-zone.get(at).offset));
+            return Some(found.wrapping_add_signed(-zone.get(at).offset));
         }
         if at + 1 == zone.len() {
             return None;
@@ -41,7 +41,7 @@ fn at_or_after_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Op
             // Nothing matches before `found`, so every segment that ends before it is passed over.
             at = zone.first_beyond(at, found)?;
             if zone.civil_start(at) <= found {
-                return Some(found.saturating_add_signed(-zone.get(at).offset));
+                return Some(found.wrapping_add_signed(-zone.get(at).offset));
             }
         }
         civil = zone.civil_start(at);
@@ -69,11 +69,11 @@ pub(crate) fn at_or_before(calendar: &Calendar, zone: &Segments, minute: u64) ->
 #[inline]
 fn at_or_before_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
     let mut at = zone.find(minute);
-    let mut civil = minute.saturating_add_signed(zone.get(at).offset);
+    let mut civil = minute.wrapping_add_signed(zone.get(at).offset);
     loop {
         let found = calendar.at_or_before(civil)?;
         if found >= zone.civil_start(at) {
-            return Some(found.saturating_add_signed(-zone.get(at).offset));
+            return Some(found.wrapping_add_signed(-zone.get(at).offset));
         }
         if at == 0 {
             return None;
@@ -84,7 +84,7 @@ fn at_or_before_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> O
         } else {
             at = zone.last_reaching(at, found)?;
             if found < zone.civil_end(at) {
-                return Some(found.saturating_add_signed(-zone.get(at).offset));
+                return Some(found.wrapping_add_signed(-zone.get(at).offset));
             }
         }
         civil = zone.civil_end(at) - 1;
@@ -96,7 +96,7 @@ pub(crate) fn count(calendar: &Calendar, zone: &Segments, after: u64, until: u64
     if calendar.is_never || until <= after {
         return 0;
     }
-    if calendar.is_always() {
+    if calendar.is_always {
         return until - after;
     }
     let ((first, back_first), (last, back_last)) = (zone.fold(after), zone.fold(until));
@@ -115,12 +115,11 @@ fn rank(calendar: &Calendar, zone: &Segments, from: u64, to: u64) -> i64 {
         return -rank(calendar, zone, to, from);
     }
     let (first, last) = (zone.find(from), zone.find(to));
-    let civil_before = |minute: u64, at: usize| {
-        calendar.before((minute + 1).saturating_add_signed(zone.get(at).offset)) as i64
-    };
+    let civil_after =
+        |minute: u64, at: usize| (minute + 1).wrapping_add_signed(zone.get(at).offset);
     let shifts: i64 =
         zone.classes.iter().map(|class| shifted(calendar, zone, class, first, last)).sum();
-    civil_before(to, last) - civil_before(from, first) + shifts
+    calendar.between(civil_after(from, first), civil_after(to, last)) + shifts
 }
 
 /// What the changes of one class between two segments add to (or take from) the civil count.
@@ -136,7 +135,7 @@ fn shifted(
             .between(first, last)
             .iter()
             .map(|&(segment, _)| zone.shift_into(segment as usize))
-            .map(|shift| calendar.before(shift.from) as i64 - calendar.before(shift.to) as i64)
+            .map(|shift| calendar.between(shift.to, shift.from))
             .sum();
     }
     let times = calendar.times;
@@ -145,7 +144,7 @@ fn shifted(
         return 0;
     }
     let changes = class.between(first, last);
-    let on_days = if calendar.days.is_always() {
+    let on_days = if calendar.is_daily {
         changes.len()
     } else {
         changes.iter().filter(|(_, day)| calendar.days.contains(*day)).count()
