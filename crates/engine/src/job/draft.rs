@@ -1,0 +1,123 @@
+//! The status to write: counts, indexes, times and conditions, as Kubernetes v1.36 writes them.
+
+use jiff::Timestamp;
+use punctual_api::Time;
+use punctual_api::job::{JobCondition, JobStatus, condition};
+
+use super::step::Step;
+use super::verdict::Verdict;
+use super::{reasons, terms::Terms};
+use crate::note::Note;
+
+/// A status, and what to tell once it is written.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) status: JobStatus,
+    pub(super) notes: Vec<Note>,
+    now: Timestamp,
+}
+
+/// The status after a step.
+pub(super) fn after(step: &Step<'_>, now: Timestamp) -> Draft {
+    let status = step.census.terms.job.status.clone();
+    let mut draft = Draft { status, notes: Vec::new(), now };
+    draft.status.start_time = step.started_at.map(Time::new);
+    draft.count(step);
+    match &step.verdict {
+        Some(verdict) => draft.conclude(step, verdict),
+        None if step.may_touch_pods => draft.note_suspension(&step.census.terms),
+        None => {}
+    }
+    draft
+}
+
+impl Draft {
+    fn count(&mut self, step: &Step<'_>) {
+        let status = &mut self.status;
+        status.active = number(step.active());
+        status.ready = Some(number(step.ready()));
+        status.terminating = Some(number(step.census.terminating + step.removals.len()));
+        status.uncounted_terminated_pods = Some(step.ledger.uncounted.clone());
+        status.failed = step.ledger.failed;
+        status.succeeded = step.ledger.succeeded;
+        if step.census.terms.is_indexed {
+            let indexes = &step.census.succeeded_indexes;
+            status.succeeded = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
+            status.completed_indexes = indexes.to_string();
+            status.failed_indexes = step.census.failed_indexes.as_ref().map(ToString::to_string);
+        }
+    }
+
+    /// Writes the interim condition first, and the final one only once it is there, nothing is left
+    /// to count and no Pod is left to end.
+    fn conclude(&mut self, step: &Step<'_>, verdict: &Verdict) {
+        // A Job may come to its end while it is suspended, and a finished Job must have a start.
+        self.status.start_time.get_or_insert(Time::new(self.now));
+        if !verdict.is_recorded {
+            self.set(verdict.interim(), "True", &verdict.reason, &verdict.message);
+        } else if step.is_over() {
+            self.set(verdict.terminal(), "True", &verdict.reason, &verdict.message);
+            self.note_end(&step.census.terms, verdict);
+        }
+    }
+
+    fn note_end(&mut self, terms: &Terms<'_>, verdict: &Verdict) {
+        if verdict.has_failed {
+            let reason = reasons::of_failure(&verdict.reason);
+            return self.notes.push(Note::warning(reason, verdict.message.clone()));
+        }
+        // A clock that was set back must not make the end come before the start.
+        self.status.completion_time = self.status.start_time.max(Some(Time::new(self.now)));
+        let wanted = terms.job.spec.completions;
+        if wanted.is_some_and(|completions| self.status.succeeded > completions) {
+            let message = "Too many succeeded pods running after completion count reached";
+            self.notes.push(Note::warning(reasons::TOO_MANY_SUCCEEDED_PODS, message));
+        }
+        self.notes.push(Note::normal(reasons::COMPLETED, "Job completed"));
+    }
+
+    fn note_suspension(&mut self, terms: &Terms<'_>) {
+        if terms.is_suspended() {
+            let message = "Job suspended";
+            if self.set(condition::SUSPENDED, "True", reasons::JOB_SUSPENDED, message) {
+                // The time a Job is suspended is not time it is active.
+                self.status.start_time = None;
+                self.notes.push(Note::normal(reasons::SUSPENDED, message));
+            }
+        } else if self.status.condition(condition::SUSPENDED).is_some() {
+            let message = "Job resumed";
+            if self.set(condition::SUSPENDED, "False", reasons::JOB_RESUMED, message) {
+                self.status.start_time = Some(Time::new(self.now));
+                self.notes.push(Note::normal(reasons::RESUMED, message));
+            }
+        }
+    }
+
+    /// Sets a condition, in its place if it has one, and tells whether that changed anything.
+    fn set(&mut self, kind: &str, status: &str, reason: &str, message: &str) -> bool {
+        let time = Some(Time::new(self.now));
+        let new = JobCondition {
+            kind: kind.to_owned(),
+            status: status.to_owned(),
+            last_probe_time: time,
+            last_transition_time: time,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        };
+        let conditions = &mut self.status.conditions;
+        let Some(old) = conditions.iter_mut().find(|condition| condition.kind == kind) else {
+            conditions.push(new);
+            return true;
+        };
+        let says = |c: &JobCondition| (c.status.clone(), c.reason.clone(), c.message.clone());
+        let is_news = says(old) != says(&new);
+        if is_news {
+            *old = new;
+        }
+        is_news
+    }
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,75 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn view(pod: Value) -> PodView {
+    PodView::of(&serde_json::from_value::<Pod>(pod).unwrap())
+}
+
+fn container(name: &str, finished_at: &str) -> Value {
+    let finished_at = (!finished_at.is_empty()).then_some(finished_at);
+    json!({"name": name, "state": {"terminated": {"exitCode": 0, "finishedAt": finished_at}}})
+}
+
+#[test]
+fn a_pod_ended_when_its_best_witness_says() {
+    let meta = json!({"creationTimestamp": "2026-01-01T00:00:01Z"});
+    let deleted = json!({"creationTimestamp": "2026-01-01T00:00:01Z",
+        "deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30});
+    let not_ready = json!([{"type": "Ready", "status": "False",
+        "lastTransitionTime": "2026-01-01T00:00:05Z", "lastProbeTime": null}]);
+    let sidecar = json!([{"name": "s", "restartPolicy": "Always"}, {"name": "i"}]);
+    let (a, b) = (container("a", "2026-01-01T00:00:07Z"), container("b", "2026-01-01T00:00:08Z"));
+    let (s, i) = (container("s", "2026-01-01T00:00:09Z"), container("i", "2026-01-01T00:00:55Z"));
+    for (second, meta, status, spec) in [
+        (1, &meta, json!({}), json!({})),
+        (10, &deleted, json!({}), json!({})),
+        (5, &deleted, json!({"conditions": not_ready}), json!({})),
+        (8, &deleted, json!({"conditions": not_ready, "containerStatuses": [a, b]}), json!({})),
+        // One that has not said when it ended makes all of them useless as witnesses.
+        (1, &meta, json!({"containerStatuses": [a, container("c", "")]}), json!({})),
+        (
+            9,
+            &meta,
+            json!({"containerStatuses": [a], "initContainerStatuses": [s, i]}),
+            json!({"initContainers": sidecar}),
+        ),
+    ] {
+        let seen = view(json!({"metadata": meta, "status": status, "spec": spec}));
+        let expected = format!("2026-01-01T00:00:{second:02}Z");
+        assert_eq!(seen.finished_at.to_string(), expected, "{meta} {status}");
+    }
+}
+
+#[test]
+fn annotations_that_are_no_numbers_are_passed_over() {
+    for (text, index) in [("3", Some(3)), ("-1", None), ("x", None), ("99999999999", None)] {
+        let key = "batch.kubernetes.io/job-completion-index";
+        assert_eq!(view(json!({"metadata": {"annotations": {key: text}}})).index, index, "{text}");
+    }
+}
+
+#[test]
+fn a_pod_is_active_until_it_ends_or_is_asked_to_go() {
+    for (phase, active, terminating) in [
+        ("", true, true),
+        ("Pending", true, true),
+        ("Running", true, true),
+        ("Unknown", true, true),
+        ("Succeeded", false, false),
+        ("Failed", false, false),
+    ] {
+        let mut seen = view(json!({"status": {"phase": phase}}));
+        assert_eq!((seen.is_active(), seen.is_terminating()), (active, false), "{phase}");
+        seen.is_deleting = true;
+        assert_eq!((seen.is_active(), seen.is_terminating()), (false, terminating), "{phase}");
+    }
+}
+
+#[test]
+fn restarts_are_summed_over_all_containers() {
+    let status = |name: &str, count: i32| json!({"name": name, "restartCount": count});
+    let seen = view(json!({"status": {"containerStatuses": [status("a", 2), status("b", 3)],
+        "initContainerStatuses": [status("i", 4)]}}));
+    assert_eq!(seen.restarts, Restarts { total: 9, most: (3, 0) });
+}
