@@ -1,16 +1,14 @@
 //! Which finished Jobs to remove: the oldest beyond the limits, but none before it is counted.
 
-use punctual_api::Time;
-
 use super::{
-    Observed, active,
+    Observed,
     plan::{DeleteJob, Plan},
     reasons,
     view::{Ending, JobView},
 };
 
-/// Finds the finished Jobs that are too many. They go after the status is written, so what is
-/// counted in that write may go with it.
+/// Finds the finished Jobs that are too many. They go after the status is written; `active` has seen
+/// to it that by then every finished Job is recorded and counted.
 pub(crate) fn clean_up(seen: &Observed<'_>, plan: &mut Plan) {
     let spec = &seen.cron_job.spec;
     let limits = [
@@ -23,10 +21,8 @@ pub(crate) fn clean_up(seen: &Observed<'_>, plan: &mut Plan) {
         let limit = usize::try_from(limit).unwrap_or_default();
         let finished = oldest_first(seen.jobs, ending);
         let surplus = finished.len().saturating_sub(limit);
-        let goes = |job: &&&JobView| !job.is_deleting && is_recorded(seen, plan, job);
-        let gone: Vec<DeleteJob> =
-            finished.iter().take(surplus).filter(goes).map(|job| DeleteJob::of(job)).collect();
-        plan.clean_up.extend(gone);
+        let surplus = finished.into_iter().take(surplus).filter(|job| !job.is_deleting);
+        plan.clean_up.extend(surplus.map(DeleteJob::of));
     }
     forget_notes_of_removed(plan);
 }
@@ -40,12 +36,6 @@ fn oldest_first(jobs: &[JobView], ending: Ending) -> Vec<&JobView> {
         start(a).cmp(&start(b)).then_with(|| a.name.cmp(&b.name))
     });
     finished
-}
-
-/// A Job's name is what keeps its slot from running twice until the slot is in the status.
-fn is_recorded(seen: &Observed<'_>, plan: &Plan, job: &JobView) -> bool {
-    let slot = job.slot_of(&seen.cron_job.metadata.name).map(Time::new);
-    slot <= plan.status.last_schedule_time && !active::is_listed(&plan.status, &job.uid)
 }
 
 /// Kubernetes tells that a Job was deleted, or that it was seen to end, not both at once.
