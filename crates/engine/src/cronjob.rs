@@ -52,8 +52,8 @@ pub fn decide(seen: &Observed<'_>, now: Timestamp) -> Decision {
         return Decision::Read(unknown);
     }
     let mut plan = Plan::new(seen, now);
-    active::reconcile(seen, &mut plan);
     history::clean_up(seen, &mut plan);
+    active::reconcile(seen, &mut plan);
     match (standstill(seen), seen.timetable) {
         (None, Ok(timetable)) => schedule(seen, timetable, &mut plan, now),
         (verdict, _) => plan.verdict = verdict.unwrap_or(Verdict::NotDue),

@@ -82,11 +82,17 @@ fn count_ended(seen: &Observed<'_>, plan: &mut Plan) {
         };
         plan.status.active.retain(|entry| entry.uid != job.uid);
         count(&mut plan.status, ending);
-        plan.notes.push(Note::normal(
-            reasons::SAW_COMPLETED_JOB,
-            format!("Saw completed job: {}, condition: {}", job.name, ending.as_str()),
-        ));
+        // Kubernetes tells that a Job was deleted, or that it was seen to end, not both at once.
+        if !plan.clean_up.iter().any(|delete| delete.uid == job.uid) {
+            plan.notes.push(saw_completed(job, ending));
+        }
     }
+}
+
+fn saw_completed(job: &JobView, ending: Ending) -> Note {
+    let ending = ending.as_str();
+    let message = format!("Saw completed job: {}, condition: {ending}", job.name);
+    Note::normal(reasons::SAW_COMPLETED_JOB, message)
 }
 
 fn count(status: &mut CronJobStatus, ending: Ending) {

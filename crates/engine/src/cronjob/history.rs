@@ -3,11 +3,10 @@
 use super::{
     Observed,
     plan::{DeleteJob, Plan},
-    reasons,
     view::{Ending, JobView},
 };
 
-/// Finds the finished Jobs that are too many. They go after the status is written; `active` has seen
+/// Finds the finished Jobs that are too many. They go after the status is written, and `active` sees
 /// to it that by then every finished Job is recorded and counted.
 pub(crate) fn clean_up(seen: &Observed<'_>, plan: &mut Plan) {
     let spec = &seen.cron_job.spec;
@@ -24,7 +23,6 @@ pub(crate) fn clean_up(seen: &Observed<'_>, plan: &mut Plan) {
         let surplus = finished.into_iter().take(surplus).filter(|job| !job.is_deleting);
         plan.clean_up.extend(surplus.map(DeleteJob::of));
     }
-    forget_notes_of_removed(plan);
 }
 
 /// By start, those that never started last, then by name.
@@ -36,13 +34,4 @@ fn oldest_first(jobs: &[JobView], ending: Ending) -> Vec<&JobView> {
         start(a).cmp(&start(b)).then_with(|| a.name.cmp(&b.name))
     });
     finished
-}
-
-/// Kubernetes tells that a Job was deleted, or that it was seen to end, not both at once.
-fn forget_notes_of_removed(plan: &mut Plan) {
-    let removed = &plan.clean_up;
-    plan.notes.retain(|note| {
-        let about = |job: &DeleteJob| note.message.contains(&format!(": {},", job.name));
-        note.reason != reasons::SAW_COMPLETED_JOB || !removed.iter().any(about)
-    });
 }
