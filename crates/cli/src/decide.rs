@@ -95,7 +95,11 @@ fn decide(line: &[u8], zone: &Zone) -> Result<Decided, String> {
     };
     let (listed, server) = (views(&world.jobs_listed), views(&world.jobs_only_on_server));
     let timetable = Timetable::of(&world.cron_job, zone);
-    let plan = plan(&world.cron_job, &timetable, &listed, &server, now);
+    // A dump may have the Jobs of others as well, or of a CronJob that had this name before.
+    let uid = &world.cron_job.metadata.uid;
+    let ours: Vec<JobView> =
+        listed.iter().filter(|job| job.controller_uid == *uid).cloned().collect();
+    let plan = plan(&world.cron_job, &timetable, &ours, &server, now);
     Ok(carry_out(plan, &[listed, server].concat(), world.cron_job, now))
 }
 

@@ -268,3 +268,68 @@ fn every_recorded_world_is_decided_as_kubernetes_does_but_for_the_named_exceptio
     excepted.iter().for_each(|(exception, count)| println!("{count} worlds: {exception}"));
     assert_eq!(excepted.get("6 a forgotten run is adopted"), Some(&23));
 }
+
+fn decide_one(world: &Value) -> Value {
+    let text: &'static str = Box::leak(world.to_string().into_boxed_str());
+    decide(text).remove(0)
+}
+
+fn world(jobs: Value) -> Value {
+    serde_json::json!({
+        "now": "2026-03-01T11:00:05Z",
+        "cronJob": {
+            "metadata": {"name": "a", "namespace": "ns", "uid": "new",
+                "creationTimestamp": "2026-03-01T10:30:00Z"},
+            "spec": {"schedule": "0 * * * *", "concurrencyPolicy": "Forbid", "jobTemplate": {}},
+        },
+        "jobsListed": jobs,
+    })
+}
+
+#[test]
+fn jobs_of_a_previous_incarnation_are_not_inherited() {
+    let owner =
+        serde_json::json!([{"kind": "CronJob", "name": "a", "uid": "old", "controller": true}]);
+    let mut job = serde_json::json!({"metadata": {"name": "a-29539320", "uid": "j",
+        "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-03-01T10:00:00Z"},
+        "ownerReferences": owner}});
+    let answer = decide_one(&world(serde_json::json!([job])));
+    assert_eq!(names(&answer["created"]), ["a-29539380"], "the old run blocks nothing");
+    // Unless it holds the very name: then the slot is given up and the next one is waited for.
+    job["metadata"]["name"] = "a-29539380".into();
+    let answer = decide_one(&world(serde_json::json!([job])));
+    assert_eq!(answer["created"], serde_json::json!([]));
+    assert_eq!(answer["events"], serde_json::json!(["Warning FailedCreate"]));
+    assert_eq!(answer["requeueAfterSeconds"], 3595.0);
+    assert_eq!(answer["status"]["conditions"][0]["reason"], "NameTaken");
+}
+
+#[test]
+fn what_is_no_world_is_refused_and_the_next_one_heard() {
+    let good = world(Value::Null).to_string();
+    let text = format!("nonsense\n{{\"now\":\"today\",\"cronJob\":{{}}}}\n{good}\n");
+    let answers = decide(Box::leak(text.into_boxed_str()));
+    assert!(answers[0]["error"].as_str().unwrap().starts_with("expected an object like"));
+    assert!(answers[1]["error"].as_str().unwrap().starts_with("\"today\" is not a time"));
+    assert_eq!(names(&answers[2]["created"]), ["a-29539380"]);
+}
+
+#[test]
+fn in_words_it_says_why() {
+    let output = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args(["--time-zone", "UTC", "decide", "--stdin", "-o", "text"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .and_then(|mut child| {
+            child.stdin.take().unwrap().write_all(world(Value::Null).to_string().as_bytes())?;
+            child.wait_with_output()
+        })
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "ns/a at 2026-03-01T11:00:05Z: starts a-29539380 for the slot of 2026-03-01T11:00:00Z, 5s \
+         after it\n  event Normal SuccessfulCreate Created job a-29539380\n  looks again at \
+         2026-03-01T12:00:00Z, in 59m 55s\n"
+    );
+}
