@@ -6,12 +6,16 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::Decoded;
+use crate::field::Path;
+
+/// More names given twice than this are not told one by one.
+const DUPLICATES_MAX: usize = 100;
 
 /// Reads JSON and notes names that are given twice in one object.
 pub(super) fn read(body: &[u8]) -> Result<Decoded, String> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let seed = Tree { path: "", duplicates: &mut duplicates };
+    let seed = Tree { path: None, duplicates: &mut duplicates };
     let value = seed.deserialize(&mut reader).map_err(|error| json_error(&error))?;
     reader.end().map_err(|error| json_error(&error))?;
     let doubts = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
@@ -24,7 +28,9 @@ fn json_error(error: &serde_json::Error) -> String {
 
 /// Builds a tree like `Value` does, but notices names given twice.
 struct Tree<'a> {
-    path: &'a str,
+    /// None for the document itself. Written out only where something is to be said: a path for
+    /// every value would cost its length each time.
+    path: Option<&'a Path<'a>>,
     duplicates: &'a mut Vec<String>,
 }
 
@@ -72,10 +78,12 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let document = Path::root("");
+        let list_path = self.path.unwrap_or(&document);
         let mut items = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, items.len());
-            let seed = Tree { path: &path, duplicates: &mut *self.duplicates };
+            let path = list_path.index(items.len());
+            let seed = Tree { path: Some(&path), duplicates: &mut *self.duplicates };
             match list.next_element_seed(seed)? {
                 Some(item) => items.push(item),
                 None => return Ok(Value::Array(items)),
@@ -86,13 +94,13 @@ impl<'de> Visitor<'de> for Tree<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            let dot = if self.path.is_empty() { "" } else { "." };
-            let path = format!("{}{dot}{name}", self.path);
-            let seed = Tree { path: &path, duplicates: &mut *self.duplicates };
+            let path = self.path.map_or_else(|| Path::root(&name), |path| path.child(&name));
+            let seed = Tree { path: Some(&path), duplicates: &mut *self.duplicates };
             let value = map.next_value_seed(seed)?;
-            if fields.insert(name, value).is_some() {
-                self.duplicates.push(path);
+            if fields.contains_key(&name) && self.duplicates.len() < DUPLICATES_MAX {
+                self.duplicates.push(path.to_string());
             }
+            fields.insert(name, value);
         }
         Ok(Value::Object(fields))
     }
