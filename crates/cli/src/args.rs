@@ -17,6 +17,7 @@ pub(crate) const COUNT_MAX: u32 = 100_000;
 Examples:
   punctual next '30 2 * * 1-5' --time-zone Europe/Berlin
   punctual explain '0 0 13 * 5'
+  punctual validate -f examples/hello.yaml --warnings
   punctual up examples/hello.yaml")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Next(Next),
     /// Say what a schedule means, what is odd about it, and when it runs next
     Explain(Explain),
+    /// Check manifests as a server would, and show when what is valid runs next
+    Validate(Validate),
     /// Say what the controller would do about a dumped CronJob, and why
     Decide(Decide),
     /// Show the version of the program and of its time zone data
@@ -60,6 +63,35 @@ pub(crate) struct Up {
     /// Manifests: YAML or JSON files, or directories of them
     #[arg(required = true, value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Unknown fields and fields given twice are errors. Exit status: 0 if everything is valid, 1 if there
+is any error, 2 if the command line is wrong.
+
+Examples:
+  punctual validate -f backup.yaml --warnings
+  kubectl get cronjobs -A -o yaml | punctual validate -f - --strict")]
+pub(crate) struct Validate {
+    /// Manifests: YAML or JSON files, directories of them, or - for standard input
+    #[arg(long = "filename", short = 'f', value_name = "FILE or DIR", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The same without -f
+    #[arg(value_name = "FILE or DIR", required_unless_present = "files")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Accept only what kube-apiserver itself accepts: no jitter, no CatchUp, no @at in a CronJob
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Also show Kubernetes' warnings, and what is odd about the schedules
+    #[arg(long)]
+    pub(crate) warnings: bool,
+    /// How many slots of each schedule to show
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(COUNT_MAX)))]
+    pub(crate) count: u32,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
 }
 
 #[derive(Debug, clap::Args)]

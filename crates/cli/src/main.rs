@@ -15,6 +15,7 @@ mod slots;
 mod stream;
 mod tzdata;
 mod up;
+mod validate;
 mod version;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Next(next) if next.stdin => stream::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),
+        Command::Validate(validate) => validate::run(validate, &zone()?),
         Command::Decide(decide) => decide::run(decide, &zone()?),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),

@@ -70,7 +70,7 @@ impl Slot {
 }
 
 /// `Mon 2026-11-16 02:30:00 +01:00`
-fn weekday_first(local: &str) -> String {
+pub(crate) fn weekday_first(local: &str) -> String {
     let (civil, offset) = local.split_at(local.len().saturating_sub(6));
     match civil.parse::<DateTime>() {
         Ok(time) => format!("{} {offset}", time.strftime("%a %Y-%m-%d %H:%M:%S")),

@@ -195,7 +195,7 @@ fn version_names_program_and_time_zone_data() {
 #[test]
 fn help_names_every_command() {
     let text = stdout(&["--help"]);
-    for command in ["up", "next", "explain", "version", "completions"] {
+    for command in ["up", "next", "explain", "validate", "decide", "version", "completions"] {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
 }

@@ -1,0 +1,78 @@
+//! Which files a path stands for, and their text.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{Place, Unreadable};
+
+const FILE_BYTES_MAX: u64 = 16 << 20;
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Something to read a text from.
+pub(super) struct File {
+    /// For messages.
+    pub(super) name: String,
+    /// None for standard input.
+    path: Option<PathBuf>,
+}
+
+impl File {
+    fn at(path: PathBuf) -> File {
+        File { name: path.display().to_string(), path: Some(path) }
+    }
+
+    /// The whole text. No more than the bound is ever read, whatever kind of file it is.
+    pub(super) fn text(&self) -> Result<String, String> {
+        let bytes = match &self.path {
+            Some(path) => fs::File::open(path).and_then(bounded),
+            None => bounded(io::stdin().lock()),
+        };
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(format!("the file is larger than {} MiB", FILE_BYTES_MAX >> 20));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            format!("the file is not UTF-8 text: byte {}", error.utf8_error().valid_up_to() + 1)
+        })?;
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+}
+
+fn bounded(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The file itself, or the manifests of a directory in the order of their names.
+pub(super) fn below(path: &Path) -> Vec<Result<File, Unreadable>> {
+    if path == Path::new("-") {
+        return vec![Ok(File { name: "standard input".into(), path: None })];
+    }
+    if !path.is_dir() {
+        return vec![Ok(File::at(path.into()))];
+    }
+    let unreadable = |why: String| {
+        let place = Place::whole(&path.display().to_string());
+        vec![Err(Unreadable { place, why })]
+    };
+    match manifests(path) {
+        Ok(files) if files.is_empty() => unreadable("no .yaml, .yml or .json file in it".into()),
+        Ok(files) => files.into_iter().map(|file| Ok(File::at(file))).collect(),
+        Err(error) => unreadable(error.to_string()),
+    }
+}
+
+fn manifests(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
+    let mut files = entries.collect::<io::Result<Vec<_>>>()?;
+    let is_manifest = |file: &PathBuf| {
+        file.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known))
+    };
+    files.retain(|file| is_manifest(file) && !file.is_dir());
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,67 @@
+//! JSON: one object, or several behind one another.
+
+use serde::de::DeserializeSeed;
+use serde_json::{Deserializer, value::RawValue};
+
+use super::{
+    Content, Parsed,
+    chunks::Chunk,
+    tree::{Numbers, Tally, Tree},
+};
+
+/// The objects up to the end, or up to the first that is broken: behind it nothing is certain.
+pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {
+    let body = chunk.body();
+    let mut stream = Deserializer::from_str(body).into_iter::<&RawValue>();
+    let mut lines = Lines { text: body, offset: 0, line: chunk.lines_before_body() + 1 };
+    let mut parsed = Vec::new();
+    loop {
+        let line = lines.at_content(stream.byte_offset());
+        let content = match stream.next() {
+            None => return parsed,
+            Some(Ok(raw)) => read_one(raw, line, tally),
+            Some(Err(error)) => Err(positioned(&error, chunk.lines_before_body())),
+        };
+        let is_broken = content.is_err();
+        parsed.push(Parsed { line, content });
+        if is_broken {
+            return parsed;
+        }
+    }
+}
+
+fn read_one(raw: &RawValue, line: usize, tally: &mut Tally) -> Result<Content, String> {
+    let mut reader = Deserializer::from_str(raw.get());
+    let mut duplicates = Vec::new();
+    let value = Tree::root(Numbers::AsWritten, &mut duplicates, tally)
+        .deserialize(&mut reader)
+        .map_err(|error| positioned(&error, line - 1))?;
+    Ok((value, duplicates))
+}
+
+/// The message with the position in the file.
+fn positioned(error: &serde_json::Error, lines_before: usize) -> String {
+    let (line, column) = (error.line(), error.column());
+    let text = error.to_string();
+    let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+    format!("JSON: {message} at line {}, column {column}", lines_before + line)
+}
+
+/// Counts lines as it goes, so that many objects cost no more than one.
+struct Lines<'a> {
+    text: &'a str,
+    offset: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of what follows an offset and the blanks behind it.
+    fn at_content(&mut self, offset: usize) -> usize {
+        let rest = self.text.get(offset..).unwrap_or_default();
+        let content = offset + (rest.len() - rest.trim_start().len());
+        let passed = self.text.get(self.offset..content).unwrap_or_default();
+        self.line += passed.matches('\n').count();
+        self.offset = content;
+        self.line
+    }
+}

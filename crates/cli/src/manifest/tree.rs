@@ -1,0 +1,182 @@
+//! A JSON tree built from any format, with an eye on what a hostile text could make of it.
+//!
+//! Names given twice are noted. Depth and size are bounded here, where aliases have become what
+//! they stand for, since no bound on the text is a bound on that.
+
+use std::fmt;
+
+use punctual_api::field::Path;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Deeper than anything Kubernetes knows, and shallow enough for the stack of any thread.
+pub(super) const DEPTH_MAX: usize = 64;
+/// Longer than any name that Kubernetes allows, and as long as a simple key of YAML may be.
+/// Without it a few names could make the paths below them take hours to write.
+const NAME_BYTES_MAX: usize = 1024;
+/// What the trees of one file may take in memory, roughly.
+const TREE_BYTES_MAX: usize = 128 << 20;
+/// What a value takes besides its text, roughly.
+const VALUE_BYTES: usize = 64;
+/// Up to here every whole number is exact as a float.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What is left of the bounds for one file.
+pub(super) struct Tally {
+    bytes_left: usize,
+}
+
+impl Tally {
+    pub(super) fn new() -> Tally {
+        Tally { bytes_left: TREE_BYTES_MAX }
+    }
+
+    fn spend<E: Error>(&mut self, text_len: usize) -> Result<(), E> {
+        let left = self.bytes_left.checked_sub(VALUE_BYTES + text_len);
+        self.bytes_left = left.ok_or_else(|| {
+            let bound = TREE_BYTES_MAX >> 20;
+            E::custom(format!("the content of the file is larger than {bound} MiB"))
+        })?;
+        Ok(())
+    }
+}
+
+/// How numbers are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// `1.0` is not `1`.
+    AsWritten,
+    /// A whole number is one however it is written, as when Go turns YAML into JSON.
+    AsGo,
+}
+
+/// A tree to be built at a place of the document.
+pub(super) struct Tree<'a> {
+    path: Option<&'a Path<'a>>,
+    depth: usize,
+    numbers: Numbers,
+    duplicates: &'a mut Vec<String>,
+    tally: &'a mut Tally,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn root(
+        numbers: Numbers,
+        duplicates: &'a mut Vec<String>,
+        tally: &'a mut Tally,
+    ) -> Tree<'a> {
+        Tree { path: None, depth: 0, numbers, duplicates, tally }
+    }
+
+    fn child<'b>(&'b mut self, path: &'b Path<'b>) -> Tree<'b> {
+        Tree {
+            path: Some(path),
+            depth: self.depth + 1,
+            numbers: self.numbers,
+            duplicates: self.duplicates,
+            tally: self.tally,
+        }
+    }
+
+    fn enter<E: Error>(&self) -> Result<(), E> {
+        if self.depth < DEPTH_MAX {
+            return Ok(());
+        }
+        Err(E::custom(format!("nested more than {DEPTH_MAX} levels deep")))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.tally.spend(0)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        let is_whole = number.fract() == 0.0 && number.abs() < EXACT_MAX;
+        if self.numbers == Numbers::AsGo && is_whole {
+            return Ok((number as i64).into());
+        }
+        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.tally.spend(text.len())?;
+        Ok(text.into())
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Value, E> {
+        self.tally.spend(text.len())?;
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Value, A::Error> {
+        self.enter()?;
+        let mut items = Vec::new();
+        loop {
+            let path = match self.path {
+                Some(parent) => parent.index(items.len()),
+                // A list is no object; the path into it is never shown.
+                None => Path::root(""),
+            };
+            match list.next_element_seed(self.child(&path))? {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        self.enter()?;
+        let mut fields = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            self.tally.spend(name.len())?;
+            if name.len() > NAME_BYTES_MAX {
+                let why = format!("a field's name is longer than {NAME_BYTES_MAX} bytes");
+                return Err(Error::custom(why));
+            }
+            let path = match self.path {
+                Some(parent) => parent.child(&name),
+                None => Path::root(&name),
+            };
+            let value = map.next_value_seed(self.child(&path))?;
+            if fields.contains_key(&name) {
+                let path = path.to_string();
+                self.tally.spend(path.len())?;
+                self.duplicates.push(path);
+            }
+            fields.insert(name, value);
+        }
+        Ok(Value::Object(fields))
+    }
+}

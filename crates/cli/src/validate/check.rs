@@ -1,0 +1,177 @@
+//! One document, checked as a server would check it on create with `fieldValidation=Strict`.
+//!
+//! A server stops at names that it does not know. Here the check goes on without them, so that
+//! everything that is wrong is said at once.
+
+use jiff::Timestamp;
+use punctual_api::{
+    CronJob, Status,
+    decode::{self, Expected, Unknown},
+    field::{FieldError, Path},
+    strategy::{self, Birth},
+    validate::Rules,
+};
+use punctual_schedule::{Schedule, Zone};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    findings::{Checked, Finding, Identity, Timetable},
+    kinds::{self, Kind, Known},
+};
+use crate::{
+    manifest::{Document, Read},
+    slots::Slots,
+};
+
+/// What a server would make up; no rule depends on it.
+const UID: &str = "00000000-0000-4000-8000-000000000000";
+const SUFFIX: &str = "xxxxx";
+
+/// What all checks have in common.
+pub(super) struct Checker<'a> {
+    pub(super) rules: Rules,
+    /// Of schedules that name none.
+    pub(super) default_zone: &'a Zone,
+    /// How many slots are wanted.
+    pub(super) count: u32,
+    /// Whether warnings are wanted.
+    pub(super) warns: bool,
+    pub(super) now: Timestamp,
+}
+
+impl Checker<'_> {
+    pub(super) fn check(&self, read: Read) -> Checked {
+        let Document { place, value, duplicates } = match read {
+            Ok(document) => document,
+            Err(unreadable) => return Checked::unreadable(unreadable),
+        };
+        let mut checked = Checked::new(place, Identity::default());
+        if !value.is_object() {
+            checked.errors.push(not_an_object(&value));
+            return checked;
+        }
+        let Expected { api_version, kind } = type_of(&value);
+        checked.identity = identity(&value);
+        checked.errors.extend(missing(api_version, "apiVersion"));
+        checked.errors.extend(missing(kind, "kind"));
+        if !checked.errors.is_empty() {
+            return checked;
+        }
+        match kinds::find(api_version, kind) {
+            Known::Yes(kind) => self.check_known(&mut checked, kind, &value, &duplicates),
+            Known::Mistaken => checked.errors.push(no_such_kind(api_version, kind)),
+            Known::No => {
+                checked.note = Some(format!("{kind} of {api_version} is not checked here"));
+            }
+        }
+        checked
+    }
+
+    fn check_known(&self, checked: &mut Checked, kind: Kind, value: &Value, duplicates: &[String]) {
+        settle_namespace(&mut checked.identity, kind);
+        let (body, expected) = (value.to_string(), type_of(value));
+        let decoded = decode::object(body.as_bytes(), &expected, self.rules.dialect, Unknown::Drop);
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(status) => return checked.errors.extend(Finding::refusal(status)),
+        };
+        let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
+        let doubts = decoded.doubts.into_iter().chain(twice);
+        checked.errors.extend(doubts.map(|doubt| Finding::doubt(&doubt)));
+        if let Err(status) = self.create(checked, kind, decoded.value) {
+            checked.errors.extend(Finding::refusal(status));
+        }
+    }
+
+    fn create(&self, checked: &mut Checked, kind: Kind, object: Value) -> Result<(), Status> {
+        let namespace = checked.identity.namespace.clone();
+        let birth = Birth { namespace: &namespace, uid: UID, suffix: SUFFIX, now: self.now };
+        match kind {
+            Kind::Small(small) => {
+                let errors = small.check(object, &birth)?;
+                checked.errors.extend(errors.into_iter().map(Finding::from));
+            }
+            Kind::Strategic(kind) => {
+                let admitted = strategy::create(kind, object, &birth, &self.rules)?;
+                if self.warns {
+                    checked.warnings = admitted.warnings;
+                }
+                if matches!(kind, strategy::Kind::CronJob(_)) && checked.errors.is_empty() {
+                    checked.timetable = self.timetable(&admitted.object);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When a CronJob runs that has passed the checks, so that zone and schedule can be read.
+    fn timetable(&self, object: &Value) -> Option<Timetable> {
+        let cron_job = CronJob::deserialize(object).ok()?;
+        let zone = match &cron_job.spec.time_zone {
+            Some(name) => self.rules.zones.get(name).ok()?,
+            None => self.default_zone.clone(),
+        };
+        let schedule = Schedule::parse(&cron_job.spec.schedule, &zone).ok()?;
+        let slots = Slots::of(&schedule, self.now, self.count, self.now);
+        Some(Timetable {
+            time_zone: schedule.zone().name().to_owned(),
+            is_default_zone: cron_job.spec.time_zone.is_none(),
+            is_suspended: cron_job.is_suspended(),
+            schedule: cron_job.spec.schedule,
+            next: slots.slots,
+            is_ended: slots.ended,
+        })
+    }
+}
+
+/// As a client that was told no namespace.
+fn settle_namespace(identity: &mut Identity, kind: Kind) {
+    let is_namespaced = match kind {
+        Kind::Strategic(_) => true,
+        Kind::Small(small) => small.is_namespaced(),
+    };
+    if is_namespaced && identity.namespace.is_empty() {
+        identity.namespace = "default".into();
+    }
+}
+
+/// What a document says it is; empty where it does not say.
+fn type_of(value: &Value) -> Expected<'_> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    Expected { api_version: text("apiVersion"), kind: text("kind") }
+}
+
+fn identity(value: &Value) -> Identity {
+    let text = |path: &str| value.pointer(path).and_then(Value::as_str).filter(|t| !t.is_empty());
+    let name = text("/metadata/name").or_else(|| text("/metadata/generateName"));
+    Identity {
+        kind: text("/kind").unwrap_or_default().into(),
+        namespace: text("/metadata/namespace").unwrap_or_default().into(),
+        name: name.unwrap_or_default().into(),
+    }
+}
+
+fn missing(text: &str, field: &str) -> Option<Finding> {
+    text.is_empty().then(|| FieldError::required(&Path::root(field), "").into())
+}
+
+/// As kubectl says it, since no server is ever asked.
+fn no_such_kind(api_version: &str, kind: &str) -> Finding {
+    Finding {
+        field: "kind".into(),
+        message: format!("no matches for kind \"{kind}\" in version \"{api_version}\""),
+    }
+}
+
+fn not_an_object(value: &Value) -> Finding {
+    let found = match value {
+        Value::Array(_) => "a list",
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null | Value::Object(_) => "nothing",
+    };
+    let message = format!("expected an object with apiVersion and kind, found {found}");
+    Finding { field: String::new(), message }
+}

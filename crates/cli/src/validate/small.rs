@@ -1,0 +1,84 @@
+//! The kinds around the batch ones: checked as far as `punctual-api` has rules for them.
+
+use punctual_api::{
+    FieldError, ObjectMeta, Status,
+    cluster::{ConfigMap, Namespace, Secret},
+    lease::Lease,
+    strategy::Birth,
+    validate,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// A kind without a strategy of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Small {
+    ConfigMap,
+    Secret,
+    Namespace,
+    Lease,
+    Node,
+    /// Any other that lives in a namespace: its metadata counts.
+    Other,
+}
+
+impl Small {
+    pub(super) fn is_namespaced(self) -> bool {
+        !matches!(self, Small::Namespace | Small::Node)
+    }
+
+    /// What is wrong with a new object that has been decoded.
+    pub(super) fn check(
+        self,
+        mut object: Value,
+        birth: &Birth<'_>,
+    ) -> Result<Vec<FieldError>, Status> {
+        self.be_born(&mut object, birth);
+        Ok(match self {
+            Small::ConfigMap => validate::config_map(&typed::<ConfigMap>(object)?, None),
+            Small::Secret => {
+                encode_texts(&mut object);
+                validate::secret(&typed::<Secret>(object)?, None)
+            }
+            Small::Namespace => validate::namespace_create(&typed::<Namespace>(object)?),
+            Small::Lease => validate::lease(&typed::<Lease>(object)?, None),
+            Small::Node | Small::Other => {
+                let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+                let metadata = if metadata.is_null() { Map::new().into() } else { metadata };
+                validate::metadata_create(&typed::<ObjectMeta>(metadata)?, self.is_namespaced())
+            }
+        })
+    }
+
+    /// Namespace and name, as a server fills them in.
+    fn be_born(self, object: &mut Value, birth: &Birth<'_>) {
+        let Value::Object(fields) = object else { return };
+        let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
+        let Value::Object(metadata) = metadata else { return };
+        if self.is_namespaced() {
+            metadata.insert("namespace".into(), birth.namespace.into());
+        }
+        let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+        let prefix = text("generateName").to_owned();
+        if text("name").is_empty() && !prefix.is_empty() {
+            metadata.insert("name".into(), format!("{prefix}{}", birth.suffix).into());
+        }
+    }
+}
+
+/// `stringData` goes into `data`, as base64 of that length: no rule looks at more than the length,
+/// and a secret need not be copied about.
+fn encode_texts(secret: &mut Value) {
+    let Value::Object(fields) = secret else { return };
+    let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
+    let data = fields.entry("data").or_insert_with(|| Map::new().into());
+    let Value::Object(data) = data else { return };
+    for (key, text) in texts {
+        let len = text.as_str().map_or(0, str::len);
+        data.insert(key, "A".repeat(len.div_ceil(3) * 4).into());
+    }
+}
+
+fn typed<T: DeserializeOwned>(object: Value) -> Result<T, Status> {
+    serde_json::from_value(object).map_err(|why| Status::bad_request(why.to_string()))
+}
