@@ -1,0 +1,229 @@
+//! The promises of the queue, one by one.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_queue::{Backoff, Cause, Done, Failure, Popped, Queue, TIMED_IN_A_ROW_MAX};
+
+const FAILED: Result<(), Failure> = Err(Failure { retry_after: None });
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// A queue that backs off 10, 20, 40 and then 60 seconds.
+fn queue() -> Queue<&'static str> {
+    Queue::new(Backoff::new(Duration::from_secs(10), Duration::from_secs(60)))
+}
+
+fn drain(queue: &mut Queue<&'static str>, now: Timestamp) -> Vec<&'static str> {
+    std::iter::from_fn(|| queue.pop(now)).map(|popped| popped.key).collect()
+}
+
+#[test]
+fn the_backoff_doubles_up_to_its_cap() {
+    let backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1000));
+    let cases = [(0, 0), (1, 5), (2, 10), (3, 20), (10, 2_560), (18, 655_360), (19, 1_000_000)];
+    for (failures, millis) in cases {
+        assert_eq!(backoff.delay(failures), Duration::from_millis(millis), "{failures} failures");
+    }
+    for failures in [32, 33, 34, u32::MAX] {
+        assert_eq!(backoff.delay(failures), backoff.cap(), "{failures} failures");
+    }
+}
+
+#[test]
+fn a_backoff_is_never_nothing() {
+    let backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
+    assert_eq!(backoff.delay(1), Duration::from_millis(1));
+    assert_eq!(backoff.delay(9), Duration::from_millis(1));
+}
+
+#[test]
+fn a_key_runs_once_at_a_time_and_again_if_it_changed_meanwhile() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    queue.add(&"a", at(1));
+    assert_eq!(drain(&mut queue, at(2)), ["a"]);
+    queue.add(&"a", at(3));
+    queue.set_wake(&"a", Some(at(4)));
+    assert_eq!(queue.next_due(at(5)), None, "nothing to wait for while it runs");
+    assert_eq!(drain(&mut queue, at(5)), [""; 0]);
+    queue.done(&"a", Ok(()), at(6));
+    let popped = queue.pop(at(7)).unwrap();
+    assert_eq!((popped.key, popped.cause, popped.due_at), ("a", Cause::Wake, at(3)));
+    queue.done(&"a", Ok(()), at(8));
+    assert_eq!(drain(&mut queue, at(9)), [""; 0]);
+}
+
+#[test]
+fn due_keys_come_in_due_order_then_first_in_first_out() {
+    let mut queue = queue();
+    for (key, second) in [("c", 30), ("b1", 20), ("a", 10), ("b2", 20), ("later", 99)] {
+        queue.set_wake(&key, Some(at(second)));
+    }
+    assert_eq!(drain(&mut queue, at(50)), ["a", "b1", "b2", "c"]);
+    assert_eq!(queue.next_due(at(50)), Some(at(99)));
+}
+
+#[test]
+fn slots_come_before_changes_but_do_not_starve_them() {
+    let mut queue: Queue<u32> = Queue::new(Backoff::default());
+    queue.add(&1000, at(0));
+    queue.add(&1001, at(0));
+    (0..40).for_each(|key| queue.set_wake(&key, Some(at(10))));
+    let popped: Vec<u32> = std::iter::from_fn(|| queue.pop(at(10))).map(|p| p.key).collect();
+    let turn = TIMED_IN_A_ROW_MAX as usize;
+    let changes: Vec<usize> = (0..popped.len()).filter(|i| popped[*i] >= 1000).collect();
+    assert_eq!(changes, [turn, 2 * turn + 1]);
+    assert_eq!(popped.len(), 42);
+}
+
+#[test]
+fn a_wake_up_moves_both_ways_and_goes() {
+    let mut queue = queue();
+    for (moved_to, due) in [(Some(20), Some(20)), (Some(10), Some(10)), (Some(50), Some(50))] {
+        queue.set_wake(&"a", moved_to.map(at));
+        assert_eq!(queue.next_due(at(0)), due.map(at));
+    }
+    assert_eq!(queue.pop(at(49)), None);
+    queue.set_wake(&"a", None);
+    assert_eq!(queue.next_due(at(60)), None);
+    assert_eq!(queue.pop(at(60)), None);
+}
+
+#[test]
+fn a_change_leaves_a_later_wake_up_standing() {
+    let mut queue = queue();
+    queue.set_wake(&"a", Some(at(60)));
+    queue.add(&"a", at(5));
+    assert_eq!(queue.stats(at(5)).depth, 1);
+    assert_eq!(queue.pop(at(6)).unwrap().cause, Cause::Change);
+    queue.done(&"a", Ok(()), at(7));
+    assert_eq!(queue.next_due(at(7)), Some(at(60)));
+    assert_eq!(queue.pop(at(61)).unwrap().cause, Cause::Wake);
+    queue.done(&"a", Ok(()), at(62));
+    assert_eq!(queue.next_due(at(62)), None);
+}
+
+#[test]
+fn changes_neither_shorten_nor_inflate_a_backoff() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    let mut now = 0;
+    for (failures, delay) in [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60)] {
+        assert_eq!(drain(&mut queue, at(now)), ["a"]);
+        queue.add(&"a", at(now));
+        let retry_at = Some(at(now + delay));
+        let done = queue.done(&"a", FAILED, at(now));
+        assert_eq!(done, Some(Done { worked_for: Duration::ZERO, retry_at }));
+        for second in now..now + delay {
+            queue.add(&"a", at(second));
+            queue.set_wake(&"a", Some(at(second)));
+            assert_eq!(queue.pop(at(second)), None, "after {failures} failures");
+        }
+        now += delay;
+    }
+    let popped = queue.pop(at(now)).unwrap();
+    assert_eq!((popped.cause, popped.failures, popped.due_at), (Cause::Retry, 5, at(now)));
+    queue.done(&"a", Ok(()), at(now));
+    assert_eq!(drain(&mut queue, at(now)), [""; 0], "one retry did for all");
+    queue.add(&"a", at(now));
+    assert_eq!(queue.pop(at(now)).unwrap().failures, 0);
+}
+
+#[test]
+fn a_server_that_says_when_is_obeyed() {
+    for (wish, delay) in [(5, 10), (30, 30), (1_000_000, 3600)] {
+        let mut queue = queue();
+        queue.add(&"a", at(0));
+        queue.pop(at(0));
+        let retry_after = Some(Duration::from_secs(wish));
+        queue.done(&"a", Err(Failure { retry_after }), at(0));
+        assert_eq!(queue.next_due(at(0)), Some(at(delay)));
+    }
+}
+
+#[test]
+fn forgetting_the_failures_tries_at_once() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    queue.pop(at(0));
+    queue.done(&"a", FAILED, at(0));
+    queue.forget(&"a", at(1));
+    queue.forget(&"unknown", at(1));
+    let popped = queue.pop(at(1)).unwrap();
+    assert_eq!((popped.key, popped.failures), ("a", 0));
+    queue.done(&"a", FAILED, at(1));
+    assert_eq!(queue.next_due(at(1)), Some(at(11)), "the backoff begins anew");
+}
+
+#[test]
+fn a_removed_key_is_gone_even_while_it_runs() {
+    let mut queue = queue();
+    queue.set_wake(&"a", Some(at(5)));
+    queue.add(&"a", at(0));
+    queue.remove(&"a");
+    assert_eq!(queue.next_due(at(9)), None);
+
+    queue.add(&"a", at(10));
+    queue.pop(at(10));
+    queue.remove(&"a");
+    queue.set_wake(&"a", Some(at(20)));
+    assert!(queue.done(&"a", FAILED, at(11)).is_some());
+    assert_eq!(queue.next_due(at(99)), None);
+    assert_eq!(queue.stats(at(99)).in_flight, 0);
+}
+
+#[test]
+fn a_key_that_comes_back_while_its_old_run_lasts_waits_for_it() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    queue.pop(at(0));
+    queue.remove(&"a");
+    queue.add(&"a", at(1));
+    assert_eq!(queue.pop(at(2)), None);
+    queue.done(&"a", FAILED, at(3));
+    let popped = queue.pop(at(3)).unwrap();
+    assert_eq!((popped.cause, popped.failures), (Cause::Change, 0));
+}
+
+#[test]
+fn a_clock_that_is_set_back_stalls_nothing_that_is_ready_or_retried() {
+    let (now, past) = (at(1_800_000_000), at(1_768_000_000));
+    let mut queue = queue();
+    queue.add(&"fails", now);
+    queue.pop(now);
+    queue.done(&"fails", FAILED, now);
+    queue.add(&"ready", now);
+    queue.set_wake(&"slot", Some(now));
+
+    let Popped { key, queued_for, .. } = queue.pop(past).unwrap();
+    assert_eq!((key, queued_for), ("ready", Duration::ZERO));
+    assert_eq!(queue.next_due(past), Some(past + Duration::from_secs(10)));
+    assert_eq!(drain(&mut queue, past + Duration::from_secs(10)), ["fails"]);
+    assert_eq!(drain(&mut queue, now), ["slot"], "a slot is due when the clock says so");
+}
+
+#[test]
+fn the_counters_are_those_of_kubernetes() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    queue.add(&"a", at(1));
+    queue.set_wake(&"b", Some(at(4)));
+    let popped = queue.pop(at(3)).unwrap();
+    assert_eq!((popped.key, popped.queued_for), ("a", Duration::from_secs(3)));
+    assert_eq!(queue.pop(at(6)).unwrap().queued_for, Duration::from_secs(2));
+    queue.add(&"c", at(6));
+    let stats = queue.stats(at(10));
+    assert_eq!((stats.depth, stats.adds, stats.retries, stats.in_flight), (1, 3, 0, 2));
+    assert_eq!(stats.unfinished, Duration::from_secs(7 + 4));
+    assert_eq!(stats.longest_running, Duration::from_secs(7));
+    let done = queue.done(&"a", FAILED, at(10)).unwrap();
+    assert_eq!((done.worked_for, done.retry_at), (Duration::from_secs(7), Some(at(20))));
+    assert_eq!(queue.done(&"a", Ok(()), at(11)), None, "nobody runs it");
+    let stats = queue.stats(at(20));
+    assert_eq!((stats.depth, stats.retries, stats.in_flight, stats.backing_off), (2, 1, 1, 1));
+}
