@@ -1,0 +1,116 @@
+//! Single transactions, conflicts and snapshots.
+
+use std::thread;
+
+use punctual_store::{ChangeKind, Condition, Error, Limits, Op, Options, Store};
+
+use crate::{in_memory, with};
+
+fn put(store: &Store, key: &str) -> u64 {
+    store.write_blocking(Op::put(key, key.to_owned(), Condition::Any)).unwrap().revision
+}
+
+#[test]
+fn every_change_takes_the_next_revision() {
+    let store = in_memory();
+    assert_eq!((put(&store, "/a"), put(&store, "/b"), put(&store, "/a")), (1, 2, 3));
+    let entry = store.get("/a").unwrap();
+    assert_eq!((entry.created, entry.modified, &*entry.value), (1, 3, b"/a".as_slice()));
+    let gone = store.write_blocking(Op::delete("/a", Condition::At(3))).unwrap();
+    assert_eq!(gone.revision, 4);
+    assert_eq!(gone.changes[0].as_ref().unwrap().kind(), ChangeKind::Deleted);
+    assert_eq!(store.get("/a"), None);
+    put(&store, "/a");
+    assert_eq!(store.get("/a").unwrap().created, 5);
+}
+
+#[test]
+fn a_failed_condition_shows_what_is_there_and_changes_nothing() {
+    let store = in_memory();
+    put(&store, "/a");
+    let both = vec![Op::create("/b", "new"), Op::update("/a", "new", 9)];
+    let error = store.write_blocking(both).unwrap_err();
+    let conflict = error.conflict().unwrap();
+    assert_eq!((&*conflict.key, conflict.wanted), ("/a", Condition::At(9)));
+    assert_eq!(conflict.current.as_ref().unwrap().modified, 1);
+    assert_eq!(error.to_string(), "/a was changed at 1, not at 9");
+    assert_eq!((store.get("/b"), store.revision()), (None, 1));
+}
+
+#[test]
+fn a_check_and_a_delete_of_nothing_take_no_revision() {
+    let store = in_memory();
+    put(&store, "/a");
+    let ops = vec![Op::check("/a", Condition::Present), Op::delete("/b", Condition::Any)];
+    let committed = store.write_blocking(ops).unwrap();
+    assert_eq!((committed.revision, committed.changes), (1, vec![None, None]));
+}
+
+#[test]
+fn what_is_too_large_is_refused_at_once() {
+    let limits = Limits { value_bytes_max: 3, ..Limits::default() };
+    let store = with(Options { limits, ..Options::default() });
+    let error = store.write_blocking(Op::create("/a", "long")).unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    assert!(store.submit(Op::create("/a", "ok")).unwrap().wait().is_ok());
+}
+
+#[test]
+fn of_many_writers_of_one_revision_one_wins() {
+    let store = in_memory();
+    put(&store, "/a");
+    for round in 1..=20 {
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                let store = store.clone();
+                thread::spawn(move || store.write_blocking(Op::update("/a", "x", round)).is_ok())
+            })
+            .collect();
+        let won = writers.into_iter().map(|writer| writer.join().unwrap());
+        assert_eq!(won.filter(|won| *won).count(), 1);
+    }
+    assert_eq!(store.revision(), 21);
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    let store = in_memory();
+    put(&store, "/a");
+    let before = store.snapshot();
+    put(&store, "/b");
+    store.write_blocking(Op::delete("/a", Condition::Any)).unwrap();
+    assert_eq!((before.revision(), before.len(), before.get("/b")), (1, 1, None));
+    assert!(before.get("/a").is_some() && !before.is_empty());
+    assert_eq!(store.snapshot().revision(), 3);
+}
+
+#[test]
+fn pages_of_a_prefix_meet_without_gap_or_overlap() {
+    let store = in_memory();
+    for key in ["/a/1", "/b", "/b/1", "/b/2", "/b/3", "/b/4", "/b0", "/c"] {
+        put(&store, key);
+    }
+    let snapshot = store.snapshot();
+    let page = |after: &str| -> Vec<String> {
+        snapshot.prefix_after("/b/", after).take(3).map(|(key, _)| key.to_string()).collect()
+    };
+    assert_eq!(page(""), ["/b/1", "/b/2", "/b/3"]);
+    assert_eq!(page("/b/3"), ["/b/4"]);
+    assert_eq!(page("/b/25"), ["/b/3", "/b/4"]);
+    assert_eq!(page("/z"), [""; 0]);
+    assert_eq!(snapshot.prefix("/b").count(), 6);
+    assert_eq!(snapshot.prefix("").count(), 8);
+}
+
+#[test]
+fn a_closed_store_finishes_what_waits_and_takes_no_more() {
+    let store = in_memory();
+    let waiting: Vec<_> =
+        (0..200).map(|at| store.submit(Op::create(format!("/{at}"), "x")).unwrap()).collect();
+    store.close_blocking().unwrap();
+    assert!(waiting.into_iter().all(|pending| pending.wait().is_ok()));
+    assert!(matches!(store.write_blocking(Op::create("/a", "x")), Err(Error::Closed)));
+    assert!(matches!(store.submit(Op::create("/a", "x")), Err(Error::Closed)));
+    assert_eq!(store.snapshot().len(), 200);
+    assert!(store.close_blocking().is_ok());
+}
