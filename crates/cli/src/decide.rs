@@ -2,8 +2,6 @@
 //!
 //! The effects succeed here, and a Job that is only on the server is what a live read finds.
 
-use std::io::{self, Write};
-
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job};
 use punctual_engine::{
@@ -18,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{Decide, DecideFormat},
-    lines::Lines,
-    slots,
+    lines, slots,
 };
 
 /// A CronJob, its Jobs and a time.
@@ -63,26 +60,11 @@ struct Decided {
 }
 
 pub(crate) fn run(args: &Decide, zone: &Zone) -> anyhow::Result<()> {
-    let mut lines = Lines::of(io::stdin().lock());
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    while let Some(line) = lines.next_line()? {
-        let decided = line.and_then(|line| decide(&line, zone));
-        match (decided, args.output) {
-            (Ok(decided), DecideFormat::Json) => write_json(&mut out, &decided.answer())?,
-            (Ok(decided), DecideFormat::Text) => out.write_all(decided.words().as_bytes())?,
-            (Err(error), _) => write_json(&mut out, &Refused { error })?,
-        }
-        if lines.is_drained() {
-            out.flush()?;
-        }
-    }
-    out.flush()?;
-    Ok(())
-}
-
-fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
+    lines::answer_each(|line| match (line.and_then(|line| decide(&line, zone)), args.output) {
+        (Ok(decided), DecideFormat::Json) => lines::json(&decided.answer()),
+        (Ok(decided), DecideFormat::Text) => Ok(decided.words()),
+        (Err(error), _) => lines::json(&Refused { error }),
+    })
 }
 
 fn decide(line: &[u8], zone: &Zone) -> Result<Decided, String> {

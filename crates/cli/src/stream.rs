@@ -1,16 +1,12 @@
 //! `punctual next --stdin`: a request a line, an answer a line, for programs that ask a lot.
 
-use std::io::{self, BufWriter, Write};
-
 use jiff::Timestamp;
 use punctual_schedule::{Schedule, Zone};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{COUNT_MAX, Next, Span},
-    clock,
-    lines::Lines,
-    slots,
+    clock, lines, slots,
 };
 
 /// Keys that we do not know are passed over, so that a recorded answer can be asked again.
@@ -30,20 +26,10 @@ enum Answer {
 }
 
 pub(crate) fn run(args: &Next, zone: &Zone) -> anyhow::Result<()> {
-    let mut lines = Lines::of(io::stdin().lock());
-    let mut out = BufWriter::new(io::stdout().lock());
-    while let Some(line) = lines.next_line()? {
+    lines::answer_each(|line| {
         let answer = line.and_then(|line| answer(&line, &args.span, zone));
-        let answer = answer.map_or_else(Answer::Error, Answer::Next);
-        serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
-        out.write_all(b"\n")?;
-        // Whoever waits for this answer before asking again must get it now.
-        if lines.is_drained() {
-            out.flush()?;
-        }
-    }
-    out.flush()?;
-    Ok(())
+        lines::json(&answer.map_or_else(Answer::Error, Answer::Next))
+    })
 }
 
 fn read_request(line: &[u8]) -> Result<Request, String> {
