@@ -38,6 +38,8 @@ pub struct Plan {
     pub clean_up: Vec<DeleteJob>,
     /// Jobs to let go, by removing our finalizer, once the status is written.
     pub release: Vec<DeleteJob>,
+    /// No slot up to this moment counts: the schedule was another one then.
+    pub schedule_since: Option<Timestamp>,
     /// The schedule that is in effect from now on, if that is not yet remembered.
     pub remember: Option<ScheduleSince>,
     /// When to look again, if nothing happens before.
@@ -64,6 +66,7 @@ pub struct Owner {
 impl Plan {
     pub(crate) fn new(seen: &Observed<'_>, now: Timestamp) -> Plan {
         let status = seen.cron_job.status.clone();
+        let (schedule_since, remember) = ScheduleSince::of(seen.cron_job, now);
         Plan {
             deletes: Vec::new(),
             create: None,
@@ -72,7 +75,8 @@ impl Plan {
             notes: Vec::new(),
             clean_up: Vec::new(),
             release: Vec::new(),
-            remember: ScheduleSince::to_remember(seen.cron_job, now),
+            schedule_since,
+            remember,
             wake_at: None,
             verdict: Verdict::NotDue,
             unmet: 0,

@@ -7,6 +7,7 @@ use super::{
     active,
     plan::{Attempt, CreateJob, DeleteJob, Outcome, Plan, Refusal, Settled},
     reasons::{self, conditions},
+    unmet,
     view::JobView,
 };
 use crate::Note;
@@ -91,11 +92,7 @@ fn settle_existing(plan: &mut Plan, create: &CreateJob, job: &JobView) {
         return;
     }
     let CreateJob { name, slot } = create;
-    let status = &mut plan.status;
-    status.last_missed_time = status.last_missed_time.max(Some(Time::new(*slot)));
-    status.missed_runs += 1;
-    status.failed_runs += 1;
-    status.failures_since_success += 1;
+    unmet::count_missed(&mut plan.status, *slot, 1);
     let message = format!(
         "Error creating job: jobs.batch {name:?} already exists and belongs to somebody else; the \
          slot of {} is given up",

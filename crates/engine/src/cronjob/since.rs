@@ -34,22 +34,22 @@ impl ScheduleSince {
         cron_job.metadata.annotation(Self::ANNOTATION).and_then(ScheduleSince::parse)
     }
 
-    /// What is to be remembered, unless it already is. A CronJob that is seen for the first time has
+    /// The moment before which no slot of the present schedule counts, if one is remembered; and
+    /// what is to be remembered, unless it already is. A CronJob that is seen for the first time has
     /// had its schedule since it was created.
-    pub(crate) fn to_remember(cron_job: &CronJob, now: Timestamp) -> Option<ScheduleSince> {
+    pub(crate) fn of(
+        cron_job: &CronJob,
+        now: Timestamp,
+    ) -> (Option<Timestamp>, Option<ScheduleSince>) {
         let schedule = schedule_text(cron_job);
-        let since = match ScheduleSince::remembered(cron_job) {
-            Some(known) if known.schedule == schedule => return None,
-            Some(_) => now,
-            None => cron_job.metadata.creation_timestamp.map_or(now, Time::at),
-        };
-        Some(ScheduleSince { since, schedule })
-    }
-
-    /// The moment before which no slot of the present schedule counts, if an edit set one.
-    pub(crate) fn of(cron_job: &CronJob, now: Timestamp) -> Option<Timestamp> {
-        let known = ScheduleSince::remembered(cron_job)?;
-        Some(if known.schedule == schedule_text(cron_job) { known.since } else { now })
+        match ScheduleSince::remembered(cron_job) {
+            Some(known) if known.schedule == schedule => (Some(known.since), None),
+            Some(_) => (Some(now), Some(ScheduleSince { since: now, schedule })),
+            None => {
+                let since = cron_job.metadata.creation_timestamp.map_or(now, Time::at);
+                (None, Some(ScheduleSince { since, schedule }))
+            }
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which slots wait to be started, and which have waited too long.
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::Time;
+use punctual_api::{Time, cronjob::CronJobStatus};
 
-use super::{Observed, ScheduleSince, Timetable, plan::Plan, reasons};
+use super::{Observed, Timetable, plan::Plan, reasons};
 use crate::Note;
 
 /// The slots that wait: those in effect, not yet started, and not too late.
@@ -48,7 +48,7 @@ fn anchor(seen: &Observed<'_>, plan: &Plan, now: Timestamp) -> Timestamp {
     let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::at);
     let last = status.last_schedule_time.map_or(created, Time::at);
     let missed = status.last_missed_time.map_or(last, Time::at);
-    let since = ScheduleSince::of(seen.cron_job, now).unwrap_or(last);
+    let since = plan.schedule_since.unwrap_or(last);
     last.max(missed).max(since)
 }
 
@@ -80,15 +80,19 @@ fn latest_of_interval(
 /// A miss is told once and counts as a failed run.
 fn book_misses(missed: &Unmet, plan: &mut Plan) {
     let Some(latest) = missed.latest else { return };
-    let count = i64::try_from(missed.count).unwrap_or(i64::MAX);
-    let status = &mut plan.status;
+    count_missed(&mut plan.status, latest, missed.count);
+    let at = latest.strftime("%a, %d %b %Y %H:%M:%S +0000");
+    let message = format!("Missed scheduled time to start a job: {at}");
+    plan.notes.push(Note::warning(reasons::MISS_SCHEDULE, message));
+}
+
+/// Counts misses, of which this is the latest, as failed runs.
+pub(crate) fn count_missed(status: &mut CronJobStatus, latest: Timestamp, count: u64) {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
     status.last_missed_time = status.last_missed_time.max(Some(Time::new(latest)));
     for counter in
         [&mut status.missed_runs, &mut status.failed_runs, &mut status.failures_since_success]
     {
         *counter = counter.saturating_add(count);
     }
-    let at = latest.strftime("%a, %d %b %Y %H:%M:%S +0000");
-    let message = format!("Missed scheduled time to start a job: {at}");
-    plan.notes.push(Note::warning(reasons::MISS_SCHEDULE, message));
 }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use punctual_api::{
-    Job, names,
+    Job,
+    job::condition,
+    names,
     well_known::{annotations, finalizers},
 };
 
@@ -19,8 +21,8 @@ impl Ending {
     /// The type of the Job's condition.
     pub fn as_str(self) -> &'static str {
         match self {
-            Ending::Complete => "Complete",
-            Ending::Failed => "Failed",
+            Ending::Complete => condition::COMPLETE,
+            Ending::Failed => condition::FAILED,
         }
     }
 }
@@ -55,13 +57,13 @@ pub struct JobView {
 impl JobView {
     /// The view of a Job.
     pub fn of(job: &Job) -> JobView {
-        let end = job.status.conditions.iter().find_map(|condition| {
-            let ending = match condition.kind.as_str() {
-                "Complete" => Ending::Complete,
-                "Failed" => Ending::Failed,
+        let end = job.status.conditions.iter().find_map(|found| {
+            let ending = match found.kind.as_str() {
+                condition::COMPLETE => Ending::Complete,
+                condition::FAILED => Ending::Failed,
                 _ => return None,
             };
-            (condition.status == "True").then_some((ending, condition.last_transition_time))
+            (found.status == "True").then_some((ending, found.last_transition_time))
         });
         let meta = &job.metadata;
         let slot = meta.annotation(annotations::SCHEDULED_TIMESTAMP);

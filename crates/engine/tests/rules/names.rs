@@ -1,6 +1,6 @@
 //! The Job for a slot: its name, what is on it, and whose it is.
 
-use punctual_engine::cronjob::{JobView, job_for_slot};
+use punctual_engine::cronjob::{JobView, Verdict, job_for_slot};
 use serde_json::{Value, json};
 
 use crate::scene::{Create, Scene, at, name, scene};
@@ -88,6 +88,17 @@ fn a_job_that_is_there_already_and_ours_is_adopted() {
     assert_eq!(done.active, [name("2026-03-01T11:00:00Z")]);
     assert_eq!(done.last().as_deref(), Some("2026-03-01T11:00:00Z"));
     assert!(!done.settled.retry);
+}
+
+#[test]
+fn a_job_of_ours_in_the_cache_without_a_slot_is_recorded_by_its_name() {
+    // Kubernetes before 1.28 wrote no slot on its Jobs.
+    let slot = "2026-03-01T11:00:00Z";
+    let scene = scene(json!({})).last(TEN).job_with(slot, "Complete", json!({"annotations": {}}));
+    let done = scene.at(NOW);
+    assert_eq!((done.created.as_ref(), done.last().as_deref()), (None, Some(slot)));
+    assert_eq!(done.active, [name(slot)], "its end is counted next");
+    assert_eq!(done.verdict, Verdict::Adopted { slot: at(slot) });
 }
 
 #[test]
