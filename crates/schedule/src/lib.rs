@@ -5,11 +5,13 @@
 //!
 //! > **A slot is every whole minute (of UTC) whose civil time in the zone matches the fields.**
 //!
-//! Three questions can be asked, and none costs more for a longer distance: the first slot after an
+//! Three questions can be asked, and none walks the distance it covers: the first slot after an
 //! instant ([`Schedule::next_after`]), the last one at or before it
 //! ([`Schedule::latest_at_or_before`]), and exactly how many lie between two instants
 //! ([`Schedule::count_in`]). There is no horizon beyond which the search gives up, nothing is
-//! allocated to answer, and a schedule that can never match is known as such when it is parsed.
+//! allocated to answer, and a schedule that can never match is known as such when it is parsed. (A
+//! count looks at each change of the clocks in between if the days are restricted and the hours are
+//! those of the changes: two a year, and never more than one cycle of 400 years.)
 //!
 //! ```
 //! use punctual_schedule::{Schedule, Zones};
