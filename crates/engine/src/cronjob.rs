@@ -23,7 +23,7 @@ mod view;
 use jiff::Timestamp;
 use punctual_api::CronJob;
 
-pub use plan::{Attempt, CreateJob, Decision, DeleteJob, Outcome, Plan, Refusal, Settled, Verdict};
+pub use plan::{Attempt, CreateJob, Decision, JobKey, Outcome, Plan, Refusal, Settled, Verdict};
 pub use reasons::Trouble;
 pub use run::job_for_slot;
 pub use settle::settle;

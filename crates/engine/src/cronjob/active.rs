@@ -8,7 +8,7 @@ use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
 
 use super::{
     Observed,
-    plan::{DeleteJob, Plan},
+    plan::{JobKey, Plan},
     reasons,
     view::{Ending, JobView},
 };
@@ -139,13 +139,13 @@ fn release_recorded(seen: &Observed<'_>, plan: &mut Plan) {
         let slot = job.slot_of(cron_job).map(Time::new);
         job.is_held && counted && slot <= plan.status.last_schedule_time
     };
-    let release = seen.jobs.iter().filter(recorded).map(DeleteJob::of).collect();
+    let release = seen.jobs.iter().filter(recorded).map(JobKey::of).collect();
     plan.release = release;
 }
 
-impl DeleteJob {
-    pub(crate) fn of(job: &JobView) -> DeleteJob {
-        DeleteJob { name: job.name.clone(), uid: job.uid.clone() }
+impl JobKey {
+    pub(crate) fn of(job: &JobView) -> JobKey {
+        JobKey { name: job.name.clone(), uid: job.uid.clone() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Observed,
-    plan::{DeleteJob, Plan},
+    plan::{JobKey, Plan},
     view::{Ending, JobView},
 };
 
@@ -21,7 +21,7 @@ pub(crate) fn clean_up(seen: &Observed<'_>, plan: &mut Plan) {
         let finished = oldest_first(seen.jobs, ending);
         let surplus = finished.len().saturating_sub(limit);
         let surplus = finished.into_iter().take(surplus).filter(|job| !job.is_deleting);
-        plan.clean_up.extend(surplus.map(DeleteJob::of));
+        plan.clean_up.extend(surplus.map(JobKey::of));
     }
 }
 

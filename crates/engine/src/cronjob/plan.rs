@@ -25,7 +25,7 @@ pub enum Decision {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Running Jobs that make room. The create comes only after all of them.
-    pub deletes: Vec<DeleteJob>,
+    pub deletes: Vec<JobKey>,
     /// The Job to create.
     pub create: Option<CreateJob>,
     /// The status, but for what the effects will change.
@@ -35,9 +35,9 @@ pub struct Plan {
     /// What to tell, but for what the effects will add.
     pub notes: Vec<Note>,
     /// Finished Jobs beyond the history limits. They may go once the status is written.
-    pub clean_up: Vec<DeleteJob>,
+    pub clean_up: Vec<JobKey>,
     /// Jobs to let go, by removing our finalizer, once the status is written.
-    pub release: Vec<DeleteJob>,
+    pub release: Vec<JobKey>,
     /// No slot up to this moment counts: the schedule was another one then.
     pub schedule_since: Option<Timestamp>,
     /// The schedule that is in effect from now on, if that is not yet remembered.
@@ -122,16 +122,16 @@ pub enum Verdict {
     },
 }
 
-/// A Job to delete, in the background, only if it still has this UID.
+/// A Job to delete (in the background) or to let go, only if it still has this UID.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeleteJob {
+pub struct JobKey {
     /// Its name.
     pub name: String,
     /// Its identity.
     pub uid: String,
 }
 
-impl DeleteJob {
+impl JobKey {
     /// What to tell when it is gone.
     pub fn deleted_note(&self) -> Note {
         Note::normal(reasons::SUCCESSFUL_DELETE, format!("Deleted job {}", self.name))
@@ -194,9 +194,9 @@ pub struct Settled {
     /// What to tell.
     pub notes: Vec<Note>,
     /// Jobs to delete once the status is written.
-    pub clean_up: Vec<DeleteJob>,
+    pub clean_up: Vec<JobKey>,
     /// Jobs to let go once the status is written.
-    pub release: Vec<DeleteJob>,
+    pub release: Vec<JobKey>,
     /// The schedule to remember.
     pub remember: Option<ScheduleSince>,
     /// When to look again, if nothing happens before.

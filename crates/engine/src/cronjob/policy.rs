@@ -5,7 +5,7 @@ use punctual_api::{ConcurrencyPolicy, names};
 
 use super::{
     Observed, active,
-    plan::{CreateJob, DeleteJob, Plan, Verdict},
+    plan::{CreateJob, JobKey, Plan, Verdict},
     reasons,
     unmet::Unmet,
 };
@@ -61,9 +61,9 @@ fn has_unrecorded_run(plan: &Plan) -> bool {
         && plan.status.active.iter().any(|e| !active::is_listed(&plan.status_seen, &e.uid))
 }
 
-fn running(plan: &Plan) -> Vec<DeleteJob> {
+fn running(plan: &Plan) -> Vec<JobKey> {
     let entries = plan.status.active.iter();
-    entries.map(|entry| DeleteJob { name: entry.name.clone(), uid: entry.uid.clone() }).collect()
+    entries.map(|entry| JobKey { name: entry.name.clone(), uid: entry.uid.clone() }).collect()
 }
 
 /// Starts a slot, or records its Job if the cache has one of ours already.

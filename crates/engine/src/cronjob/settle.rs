@@ -5,7 +5,7 @@ use punctual_api::Time;
 
 use super::{
     active,
-    plan::{Attempt, CreateJob, DeleteJob, Outcome, Plan, Refusal, Settled},
+    plan::{Attempt, CreateJob, JobKey, Outcome, Plan, Refusal, Settled},
     reasons::{self, conditions},
     unmet,
     view::JobView,
@@ -52,7 +52,7 @@ fn settle_deletes(plan: &mut Plan, outcomes: &[Outcome]) -> bool {
     all_gone
 }
 
-fn outcome_of<'a>(delete: &DeleteJob, outcomes: &'a [Outcome]) -> Option<&'a Result<(), String>> {
+fn outcome_of<'a>(delete: &JobKey, outcomes: &'a [Outcome]) -> Option<&'a Result<(), String>> {
     outcomes.iter().find_map(|outcome| match outcome {
         Outcome::Deleted(name, result) if *name == delete.name => Some(result),
         _ => None,
