@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     Error,
+    change::Change,
     draft::Draft,
     log::{Batch, Log},
     ring::Ring,
@@ -28,12 +29,26 @@ const BATCH_TRANSACTIONS_MAX: usize = 1024;
 /// How often others are let go first while a batch is smaller than the last one.
 const PATIENCE: usize = 4;
 
-/// What readers see. The state is replaced before the ring grows, so whoever saw a change in a
-/// watch also finds it in a snapshot.
+/// What readers see. State and ring change together under the ring's lock, so whoever saw a change
+/// in a watch also finds it in a snapshot.
 pub(crate) struct Published {
     pub(crate) state: ArcSwap<State>,
     pub(crate) ring: RwLock<Ring>,
     pub(crate) failure: OnceLock<Arc<Error>>,
+}
+
+impl Published {
+    /// The state, and all changes since a revision, oldest first.
+    pub(crate) fn since(&self, requested: u64) -> Result<(Arc<State>, Vec<Arc<Change>>), Error> {
+        let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.load_full();
+        if requested > state.revision {
+            return Err(Error::Future { requested, revision: state.revision });
+        }
+        let compacted = ring.compacted;
+        let after = ring.after(requested).ok_or(Error::Compacted { requested, compacted })?;
+        Ok((state, after.cloned().collect()))
+    }
 }
 
 pub(crate) type Answer = Result<Committed, Error>;
@@ -184,10 +199,11 @@ impl Committer {
 
     fn publish(&self, draft: Draft, leaving: usize) {
         let revision = draft.state.revision;
-        self.published.state.store(Arc::new(draft.state));
         let mut ring = self.published.ring.write().unwrap_or_else(PoisonError::into_inner);
         ring.forget(leaving);
         draft.changes.into_iter().for_each(|change| ring.push(change));
+        // Under the lock, so that whoever holds it sees a ring and a state that belong together.
+        self.published.state.store(Arc::new(draft.state));
         drop(ring);
         self.news.send_replace(revision);
     }

@@ -26,6 +26,15 @@ impl State {
             None => self.entries.remove(&*change.key),
         };
     }
+
+    /// Takes a change back, the newest first.
+    pub(crate) fn take_back(&mut self, change: &Change) {
+        self.revision = change.revision - 1;
+        match &change.previous {
+            Some(entry) => self.entries.insert(change.key.clone(), entry.clone()),
+            None => self.entries.remove(&*change.key),
+        };
+    }
 }
 
 /// A consistent view of all keys at one revision. Cheap to take and to clone; holding one keeps

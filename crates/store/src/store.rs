@@ -114,6 +114,17 @@ impl Store {
         Snapshot { state: self.shared.published.state.load_full() }
     }
 
+    /// All keys as they were at a revision that watches still know of. Costs a little for every
+    /// change since.
+    pub fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Error> {
+        let (mut state, since) = self.shared.published.since(revision)?;
+        if !since.is_empty() {
+            let then = Arc::make_mut(&mut state);
+            since.iter().rev().for_each(|change| then.take_back(change));
+        }
+        Ok(Snapshot { state })
+    }
+
     /// Every change under the prefix after the revision. To follow a list without a gap, watch from
     /// the revision of its snapshot.
     pub fn watch(&self, prefix: &str, from_revision: u64) -> Result<Watch, Error> {

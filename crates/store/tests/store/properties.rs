@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, option, prelude::*};
 
-use punctual_store::{Error, Options, RedbLog, Store};
+use punctual_store::{Error, Options, RedbLog, Snapshot, Store};
 
 use crate::{
     disk::Disk,
@@ -90,8 +90,21 @@ proptest! {
         }).collect();
         model.assert_watched(&store);
         for (snapshot, entries) in snapshots {
-            assert!(snapshot.prefix("").map(|(key, entry)| (key.to_string(), entry.clone())).eq(entries));
+            let shown = |snapshot: &Snapshot| -> Vec<_> {
+                snapshot.prefix("").map(|(key, entry)| (key.to_string(), entry.clone())).collect()
+            };
+            let entries: Vec<_> = entries.into_iter().collect();
+            assert_eq!(shown(&snapshot), entries);
+            match store.snapshot_at(snapshot.revision()) {
+                Ok(rebuilt) => {
+                    assert_eq!(rebuilt.revision(), snapshot.revision());
+                    assert_eq!(shown(&rebuilt), entries);
+                }
+                Err(Error::Compacted { compacted, .. }) => assert!(snapshot.revision() < compacted),
+                Err(error) => panic!("{error}"),
+            }
         }
+        assert!(matches!(store.snapshot_at(model.revision + 1), Err(Error::Future { .. })));
     }
 
     #[test]
