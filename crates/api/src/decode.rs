@@ -108,10 +108,20 @@ pub fn object(
     dialect: Dialect,
     unknown: Unknown,
 ) -> Result<Decoded, Status> {
-    let mut decoded = json::read(body).map_err(|why| unrecognized(expected, &why, body))?;
+    let decoded = json::read(body).map_err(|why| unrecognized(expected, &why, body))?;
     if !decoded.value.is_object() {
         return Err(unrecognized(expected, &not_an_object(&decoded.value), body));
     }
+    tree(decoded, expected, dialect, unknown)
+}
+
+/// Checks an object that did not come as JSON text: from YAML, or out of a patch.
+pub fn tree(
+    mut decoded: Decoded,
+    expected: &Expected<'_>,
+    dialect: Dialect,
+    unknown: Unknown,
+) -> Result<Decoded, Status> {
     check_kind(&mut decoded.value, expected)?;
     let flavor = Flavor::of(expected.api_version, expected.kind);
     let dialect = flavor.map_or(dialect, |flavor| dialect.for_flavor(flavor));

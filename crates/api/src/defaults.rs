@@ -13,11 +13,14 @@ mod job;
 mod pod;
 mod volume;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
 pub use self::form::canonical;
 pub use self::job::{generate_selector, inherit_labels};
 use crate::schema;
+use crate::well_known::labels;
 
 /// Fills in what a CronJob of any flavor left out.
 pub fn cron_job(object: &mut Value) {
@@ -43,6 +46,45 @@ pub fn pod(object: &mut Value) {
     pod::spec(spec);
     pod::only_in_pods(spec);
     canonical_as(object, "Pod");
+}
+
+/// Brings a kind that has no defaults into canonical form.
+pub fn plain(object: &mut Value, kind: &str) {
+    canonical_as(object, kind);
+}
+
+/// A namespace is labelled with its name, so that selectors can tell it.
+pub fn namespace(object: &mut Value) {
+    let metadata = section(object, "metadata");
+    if let Some(name) = metadata.get("name").and_then(Value::as_str).map(str::to_owned) {
+        section_of(metadata, "labels").insert(labels::NAMESPACE_NAME.to_owned(), name.into());
+    }
+    canonical_as(object, "Namespace");
+}
+
+/// A new namespace is open, and held until its content is gone.
+pub fn open_namespace(object: &mut Value) {
+    let finalizers = section(object, "spec").entry("finalizers").or_insert(Value::Null);
+    match finalizers.as_array_mut() {
+        Some(names) if names.iter().any(|name| name == "kubernetes") => {}
+        Some(names) => names.push("kubernetes".into()),
+        None => *finalizers = serde_json::json!(["kubernetes"]),
+    }
+    section(object, "status").insert("phase".to_owned(), "Active".into());
+}
+
+/// A secret has a purpose, and its values in base64 only.
+pub fn secret(object: &mut Value) {
+    let fields = as_object(object);
+    text(fields, "type", "Opaque");
+    if let Some(Value::Object(texts)) = fields.remove("stringData") {
+        let data = section_of(fields, "data");
+        for (key, value) in texts {
+            let bytes = value.as_str().unwrap_or_default().as_bytes();
+            data.insert(key, BASE64.encode(bytes).into());
+        }
+    }
+    canonical_as(object, "Secret");
 }
 
 /// The canonical form of one of the kinds above, also for an object that does not say its kind.

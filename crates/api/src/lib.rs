@@ -29,9 +29,11 @@ pub mod schema;
 pub mod status;
 pub mod strategy;
 pub mod time;
+pub mod tree;
 pub mod validate;
 pub mod warnings;
 pub mod well_known;
+pub mod yaml;
 
 pub use self::cronjob::{ConcurrencyPolicy, CronJob, Flavor};
 pub use self::dialect::Dialect;

@@ -12,9 +12,13 @@
 //! `*T` may be absent, `[]T` is a list, `{}T` a map from text, `string(Alias)` a named text,
 //! and `+Struct` stands for the fields of another struct.
 
+mod merging;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
+
+pub use self::merging::{Items, Merging, Patching};
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +80,8 @@ pub struct Field {
     pub is_ours: bool,
     /// Its type.
     pub ty: Type,
+    /// How it is merged with what is there already.
+    pub merging: Merging,
 }
 
 impl Field {
@@ -97,6 +103,8 @@ pub struct Struct {
     pub name: &'static str,
     /// Whether Go shows it with JSON names.
     pub has_json_names: bool,
+    /// Whether it is owned and applied as a whole, never field by field.
+    pub is_atomic: bool,
     /// The fields, those of embedded structs included.
     pub fields: Vec<Field>,
 }
@@ -108,7 +116,8 @@ impl Struct {
     }
 }
 
-static EMPTY: Struct = Struct { name: "", has_json_names: false, fields: Vec::new() };
+static EMPTY: Struct =
+    Struct { name: "", has_json_names: false, is_atomic: false, fields: Vec::new() };
 
 /// The struct of that name, such as `CronJob` or `PodTemplateSpec`.
 pub fn named(name: &str) -> Option<&'static Struct> {
@@ -147,7 +156,9 @@ fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let drafts = SOURCES.into_iter().flat_map(read_drafts).collect();
-        resolve(drafts)
+        let mut tables = resolve(drafts);
+        merging::note(&mut tables.structs, &tables.by_name);
+        tables
     })
 }
 
@@ -181,6 +192,7 @@ fn resolve(drafts: Vec<Draft>) -> Tables {
         .map(|draft| Struct {
             name: draft.name,
             has_json_names: draft.has_json_names,
+            is_atomic: false,
             fields: fields_of(draft, &drafts, &by_name),
         })
         .collect();
@@ -218,7 +230,17 @@ fn read_field(entry: &'static str, by_name: &HashMap<&'static str, usize>) -> Op
     };
     let (ty, is_pointer) = strip(ty, ty.strip_prefix('*'));
     let ty = read_type(ty, by_name);
-    Some(Field { json, go, is_pointer, is_always_written, is_left_out_if_zero, is_ours, ty })
+    let merging = Merging::default();
+    Some(Field {
+        json,
+        go,
+        is_pointer,
+        is_always_written,
+        is_left_out_if_zero,
+        is_ours,
+        ty,
+        merging,
+    })
 }
 
 /// The text without its mark, and whether it had one.

@@ -243,6 +243,11 @@ impl Status {
         }
     }
 
+    /// The same with details.
+    pub fn with(self, details: Details) -> Status {
+        Status { details: Some(Box::new(details)), ..self }
+    }
+
     fn about(self, resource: Resource<'_>, name: &str) -> Status {
         let details = Details {
             name: name.to_owned(),

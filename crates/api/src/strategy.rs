@@ -1,53 +1,27 @@
 //! What happens to an object between the request and the store, in order.
 //!
 //! Prepare (what a client may not set is set), default, check, warn: as the registry strategies of
-//! kube-apiserver do for CronJob, Job and Pod. Whether the object exists, whether its version is
-//! the latest and who may write it is the server's business. The result is the tree to store.
+//! kube-apiserver do for each kind. Whether the object exists, whether its version is the latest
+//! and who may write it is the server's business. The result is the tree to store.
+
+mod check;
+mod kind;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::cronjob::{CronJob, Flavor};
+use self::check::Check;
+pub use self::kind::Kind;
 use crate::defaults;
 use crate::field::FieldError;
 use crate::go::quoted;
 use crate::job::Job;
 use crate::pod::Pod;
 use crate::pod::status::phase;
-use crate::status::{GroupKind, Reason, Status};
+use crate::status::{Reason, Status};
 use crate::time::Time;
 use crate::validate::{self, Rules};
-use crate::warnings;
-
-/// A kind with a strategy of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A CronJob under one of its names.
-    CronJob(Flavor),
-    /// A Job.
-    Job,
-    /// A Pod.
-    Pod,
-}
-
-impl Kind {
-    fn group_kind(self) -> GroupKind<'static> {
-        match self {
-            Kind::CronJob(flavor) => GroupKind { group: flavor.group(), kind: flavor.kind() },
-            Kind::Job => GroupKind { group: "batch", kind: "Job" },
-            Kind::Pod => GroupKind { group: "", kind: "Pod" },
-        }
-    }
-
-    fn fill_in(self, object: &mut Value) {
-        match self {
-            Kind::CronJob(_) => defaults::cron_job(object),
-            Kind::Job => defaults::job(object),
-            Kind::Pod => defaults::pod(object),
-        }
-    }
-}
 
 /// A tree to store, and what to tell the client besides.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,23 +51,42 @@ const GENERATED_PREFIX_LEN_MAX: usize = 63 - 5;
 /// Prepares and checks a new object.
 pub fn create(
     kind: Kind,
+    object: Value,
+    birth: &Birth<'_>,
+    rules: &Rules,
+) -> Result<Admitted, Status> {
+    admit(kind, prepare(kind, object, birth)?, birth, rules)
+}
+
+/// The first half of a create: identity and defaults, which belong to whoever creates the object.
+pub fn prepare(kind: Kind, mut object: Value, birth: &Birth<'_>) -> Result<Value, Status> {
+    check_namespace(&object, birth.namespace)?;
+    be_born(kind, &mut object, birth);
+    let inherits_labels = kind == Kind::Job && !has_labels(&object);
+    kind.fill_in(&mut object);
+    if inherits_labels {
+        metadata(&mut object).remove("labels");
+    }
+    Ok(object)
+}
+
+/// The second half of a create: what the server makes up itself, which belongs to nobody, and the
+/// check.
+pub fn admit(
+    kind: Kind,
     mut object: Value,
     birth: &Birth<'_>,
     rules: &Rules,
 ) -> Result<Admitted, Status> {
-    check_namespace(&object, birth.namespace)?;
-    be_born(&mut object, birth);
-    let inherits_labels = kind == Kind::Job && !has_labels(&object);
-    kind.fill_in(&mut object);
     match kind {
-        Kind::CronJob(_) => {}
         Kind::Job => defaults::generate_selector(&mut object, birth.uid),
         Kind::Pod => start_pending(&mut object)?,
+        Kind::Namespace => defaults::open_namespace(&mut object),
+        _ => {}
     }
     let warnings = Check { kind, object: &object, rules, now: birth.now }.create()?;
-    if inherits_labels {
+    if kind == Kind::Job && !has_labels(&object) {
         // After the check, so that what is wrong with them is reported once, at the template.
-        metadata(&mut object).remove("labels");
         defaults::inherit_labels(&mut object);
     }
     Ok(Admitted { object, warnings })
@@ -108,9 +101,15 @@ pub fn update(
     now: Timestamp,
 ) -> Result<Admitted, Status> {
     keep_identity(&mut object, old);
-    copy(&mut object, old, "status");
+    if kind.has_status() {
+        copy(&mut object, old, "status");
+    }
+    if kind == Kind::Namespace {
+        // What holds a namespace is changed through `finalize` alone.
+        copy(&mut object, old, "spec");
+    }
     kind.fill_in(&mut object);
-    if object.get("spec") != old.get("spec") {
+    if kind.has_generation() && object.get("spec") != old.get("spec") {
         let generation = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         metadata(&mut object).insert("generation".to_owned(), (generation + 1).into());
     }
@@ -128,6 +127,13 @@ pub fn update_status(kind: Kind, mut object: Value, old: &Value) -> Result<Admit
         refuse(kind, &object, validate::job_status_update(&new, &old))?;
     }
     Ok(Admitted { object, warnings: Vec::new() })
+}
+
+/// Prepares a change of what holds a namespace. Nothing else of it changes.
+pub fn finalize_namespace(object: &Value, old: &Value) -> Admitted {
+    let mut next = old.clone();
+    copy(&mut next, object, "spec");
+    Admitted { object: next, warnings: Vec::new() }
 }
 
 /// An object in one namespace is not written through another.
@@ -174,17 +180,26 @@ fn has_labels(object: &Value) -> bool {
     labels.is_some_and(|labels| !labels.is_empty())
 }
 
-fn be_born(object: &mut Value, birth: &Birth<'_>) {
-    if let Value::Object(fields) = object {
+fn be_born(kind: Kind, object: &mut Value, birth: &Birth<'_>) {
+    // A node says itself how it is when it registers.
+    if let Value::Object(fields) = object
+        && kind.has_status()
+        && kind != Kind::Node
+    {
         fields.insert("status".to_owned(), Value::Object(Map::new()));
     }
     let metadata = metadata(object);
     for name in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.remove(name);
     }
-    metadata.insert("namespace".to_owned(), birth.namespace.into());
+    if kind.is_namespaced() {
+        metadata.insert("namespace".to_owned(), birth.namespace.into());
+    }
     metadata.insert("uid".to_owned(), birth.uid.into());
-    metadata.insert("generation".to_owned(), 1.into());
+    match kind.has_generation() {
+        true => metadata.insert("generation".to_owned(), 1.into()),
+        false => metadata.remove("generation"),
+    };
     let created = Time::new(birth.now).to_string();
     metadata.insert("creationTimestamp".to_owned(), created.into());
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -230,61 +245,6 @@ fn copy(object: &mut Value, old: &Value, section: &str) {
 
 fn metadata(object: &mut Value) -> &mut Map<String, Value> {
     defaults::section(object, "metadata")
-}
-
-/// One check of one object.
-struct Check<'a> {
-    kind: Kind,
-    object: &'a Value,
-    rules: &'a Rules,
-    now: Timestamp,
-}
-
-impl Check<'_> {
-    /// Errors refuse the object; otherwise the warnings.
-    fn create(&self) -> Result<Vec<String>, Status> {
-        match self.kind {
-            Kind::CronJob(_) => {
-                let cron_job = typed::<CronJob>(self.object)?;
-                self.refuse(self.rules.cron_job_create(&cron_job))?;
-                Ok(warnings::cron_job_create(self.rules, &cron_job, self.now))
-            }
-            Kind::Job => {
-                let job = typed::<Job>(self.object)?;
-                self.refuse(validate::job_create(&job))?;
-                Ok(warnings::job_create(&job))
-            }
-            Kind::Pod => {
-                let pod = typed::<Pod>(self.object)?;
-                self.refuse(validate::pod_create(&pod))?;
-                Ok(warnings::pod_create(&pod))
-            }
-        }
-    }
-
-    fn update(&self, old: &Value) -> Result<Vec<String>, Status> {
-        match self.kind {
-            Kind::CronJob(_) => {
-                let (new, old) = (typed::<CronJob>(self.object)?, typed::<CronJob>(old)?);
-                self.refuse(self.rules.cron_job_update(&new, &old))?;
-                Ok(warnings::cron_job_update(self.rules, &new, &old, self.now))
-            }
-            Kind::Job => {
-                let (new, old) = (typed::<Job>(self.object)?, typed::<Job>(old)?);
-                self.refuse(validate::job_update(&new, &old))?;
-                Ok(warnings::job_update(&new, &old))
-            }
-            Kind::Pod => {
-                let (new, old) = (typed::<Pod>(self.object)?, typed::<Pod>(old)?);
-                self.refuse(validate::pod_update(&new, &old))?;
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    fn refuse(&self, errors: Vec<FieldError>) -> Result<(), Status> {
-        refuse(self.kind, self.object, errors)
-    }
 }
 
 fn refuse(kind: Kind, object: &Value, errors: Vec<FieldError>) -> Result<(), Status> {

@@ -33,6 +33,7 @@ use punctual_schedule::Zones;
 use crate::cluster::{ConfigMap, Namespace, Secret};
 use crate::cronjob::CronJob;
 use crate::dialect::Dialect;
+use crate::event::Event;
 use crate::field::{FieldError, Path};
 use crate::job::Job;
 use crate::lease::Lease;
@@ -106,6 +107,11 @@ pub fn secret(new: &Secret, old: Option<&Secret>) -> Vec<FieldError> {
 /// Checks a lease, against the one it replaces if it does.
 pub fn lease(new: &Lease, old: Option<&Lease>) -> Vec<FieldError> {
     cluster::lease(new, old)
+}
+
+/// Checks an event, against the one it replaces if it does.
+pub fn event(new: &Event, old: Option<&Event>) -> Vec<FieldError> {
+    cluster::event(new, old)
 }
 
 /// Checks the metadata of any new object whose name is a DNS subdomain.

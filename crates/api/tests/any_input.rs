@@ -7,7 +7,7 @@ use punctual_api::decode::{self, Expected, Unknown};
 use punctual_api::schema::{self, Struct, Type};
 use punctual_api::strategy::{self, Birth, Kind};
 use punctual_api::validate::Rules;
-use punctual_api::{Dialect, Flavor, defaults};
+use punctual_api::{Dialect, Flavor};
 use punctual_schedule::Zones;
 use serde_json::{Map, Value, json};
 
@@ -103,11 +103,18 @@ impl Dice {
     }
 }
 
-const KINDS: [(Kind, &str, &str); 4] = [
+const KINDS: [(Kind, &str, &str); 11] = [
     (Kind::CronJob(Flavor::BatchV1), "batch/v1", "CronJob"),
     (Kind::CronJob(Flavor::ScheduledJob), "punctual.dev/v1", "ScheduledJob"),
     (Kind::Job, "batch/v1", "Job"),
     (Kind::Pod, "v1", "Pod"),
+    (Kind::Namespace, "v1", "Namespace"),
+    (Kind::ConfigMap, "v1", "ConfigMap"),
+    (Kind::Secret, "v1", "Secret"),
+    (Kind::ServiceAccount, "v1", "ServiceAccount"),
+    (Kind::Event, "v1", "Event"),
+    (Kind::Lease, "coordination.k8s.io/v1", "Lease"),
+    (Kind::Node, "v1", "Node"),
 ];
 
 fn birth() -> Birth<'static> {
@@ -124,9 +131,13 @@ fn base(kind: Kind) -> Value {
         }
         Kind::Job => json!({"template": {"spec": pod}}),
         Kind::Pod => pod,
+        _ => json!({}),
     };
     let rules = Rules { zones: Zones::bundled(), dialect: Dialect::Punctual };
-    let object = json!({"metadata": {"name": "a"}, "spec": spec});
+    let mut object = json!({"metadata": {"name": "a"}, "spec": spec});
+    if kind == Kind::Event {
+        object = json!({"metadata": {"name": "a"}, "involvedObject": {"namespace": "n"}});
+    }
     strategy::create(kind, object, &birth(), &rules).unwrap().object
 }
 
@@ -160,11 +171,7 @@ fn random_objects_are_accepted_or_refused_but_never_misread() {
                 Ok(admitted) => {
                     accepted += 1;
                     let mut again = admitted.object.clone();
-                    match kind {
-                        Kind::CronJob(_) => defaults::cron_job(&mut again),
-                        Kind::Job => defaults::job(&mut again),
-                        Kind::Pod => defaults::pod(&mut again),
-                    }
+                    kind.fill_in(&mut again);
                     assert_eq!(again, admitted.object, "seed {seed}: defaults are not stable");
                 }
                 Err(status) => {

@@ -8,14 +8,13 @@ mod chunks;
 mod files;
 mod json;
 mod list;
-mod tree;
-mod yaml;
 
 use std::{fmt, path::PathBuf};
 
+use punctual_api::{tree::Tally, yaml};
 use serde_json::Value;
 
-use self::{chunks::Chunk, tree::Tally};
+use self::chunks::Chunk;
 
 /// What comes behind so many documents of one file is not read.
 const DOCUMENTS_MAX: usize = 50_000;
@@ -97,7 +96,7 @@ fn read_file(file: Result<files::File, Unreadable>) -> Vec<Read> {
 
 /// The documents of a text; those that are empty are passed over and not counted.
 fn read_text(file: &str, text: &str) -> Vec<Read> {
-    let mut tally = Tally::new();
+    let mut tally = Tally::default();
     let mut documents = Vec::new();
     let mut number = 0;
     for chunk in chunks::of(text) {
@@ -142,12 +141,12 @@ fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {
         if !matches!(parsed.as_slice(), [Parsed { content: Err(_), .. }]) {
             return parsed;
         }
-        return match yaml::read(chunk, tally) {
+        return match yaml::read(chunk.text, chunk.lines_before, tally) {
             Ok(content) => vec![Parsed { line: chunk.first_line(), content: Ok(content) }],
             Err(_) => parsed,
         };
     }
-    let content = yaml::read(chunk, tally);
+    let content = yaml::read(chunk.text, chunk.lines_before, tally);
     if matches!(&content, Ok((Value::Null, _))) {
         return Vec::new();
     }

@@ -2,8 +2,8 @@ use punctual_schedule::Zones;
 use serde_json::json;
 
 use super::*;
-use crate::Dialect;
 use crate::validate::tests::{cron_job, with};
+use crate::{Dialect, Flavor};
 
 const CRON_JOB: Kind = Kind::CronJob(Flavor::BatchV1);
 

@@ -1,7 +1,8 @@
-//! Rules for the small kinds: Namespace, ConfigMap, Secret, Lease.
+//! Rules for the small kinds: Namespace, ConfigMap, Secret, Lease, Event.
 
 use super::{Errors, meta, non_negative, reasons};
 use crate::cluster::{ConfigMap, Namespace, Secret};
+use crate::event::Event;
 use crate::field::{FieldError, Path};
 use crate::lease::Lease;
 use crate::meta::StringMap;
@@ -120,5 +121,23 @@ pub(super) fn lease(new: &Lease, old: Option<&Lease>) -> Errors {
         errors.push(FieldError::invalid(&path, seconds, "must be greater than 0"));
     }
     non_negative(new.spec.lease_transitions, &spec.child("leaseTransitions"), &mut errors);
+    errors
+}
+
+/// Events are written by many programs, so little is asked of them: they lie beside their object.
+pub(super) fn event(new: &Event, old: Option<&Event>) -> Errors {
+    let mut errors = Errors::new();
+    match old {
+        Some(old) => meta::update(&new.metadata, &old.metadata, &mut errors),
+        None => meta::create(&new.metadata, true, &mut errors),
+    }
+    let (beside, own) = (&new.involved_object.namespace, &new.metadata.namespace);
+    // What happens to an object without a namespace is told in the default one.
+    let is_beside = if beside.is_empty() { own == "default" } else { beside == own };
+    if !is_beside {
+        let path = Path::root("involvedObject");
+        let path = path.child("namespace");
+        errors.push(FieldError::invalid(&path, beside, "does not match event.namespace"));
+    }
     errors
 }

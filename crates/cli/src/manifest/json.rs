@@ -1,13 +1,10 @@
 //! JSON: one object, or several behind one another.
 
+use punctual_api::tree::{Numbers, Tally, Tree};
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, value::RawValue};
 
-use super::{
-    Content, Parsed,
-    chunks::Chunk,
-    tree::{Numbers, Tally, Tree},
-};
+use super::{Content, Parsed, chunks::Chunk};
 
 /// The objects up to the end, or up to the first that is broken: behind it nothing is certain.
 pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {

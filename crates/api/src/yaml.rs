@@ -1,34 +1,33 @@
 //! YAML as kubectl reads it: version 1.1 for scalars (`yes` is true, `0644` is octal), merge keys.
 
 use serde::de::DeserializeSeed;
-use serde_saphyr::{
-    Error, Options, RenderOptions, SnippetMode,
-    options::{DuplicateKeyPolicy, NonFiniteFloatPolicy},
-};
+use serde_json::Value;
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Error, Options, RenderOptions, SnippetMode};
 
-use super::{
-    Content,
-    chunks::Chunk,
-    tree::{DEPTH_MAX, Numbers, Tally, Tree},
-};
+use crate::tree::{DEPTH_MAX, Numbers, Tally, Tree};
 
 /// Values that the aliases of one document may stand for.
 const ALIASED_MAX: usize = 100_000;
 /// Values and marks of one document; a dump of thousands of objects has as many.
 const EVENTS_MAX: usize = 4_000_000;
 
-/// The tree of the one document of a chunk.
-pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Result<Content, String> {
+/// The tree of the one document of a text, and the paths of the names that it has twice. Lines in
+/// the error are counted from those before the text.
+pub fn read(
+    text: &str,
+    lines_before: usize,
+    tally: &mut Tally,
+) -> Result<(Value, Vec<String>), String> {
     let mut duplicates = Vec::new();
     let tree = Tree::root(Numbers::AsGo, &mut duplicates, tally);
-    let read = serde_saphyr::with_deserializer_from_str_with_options(
-        chunk.text,
-        options(),
-        |deserializer| tree.deserialize(deserializer),
-    );
+    let read =
+        serde_saphyr::with_deserializer_from_str_with_options(text, options(), |deserializer| {
+            tree.deserialize(deserializer)
+        });
     match read {
         Ok(value) => Ok((value, duplicates)),
-        Err(error) => Err(positioned(&error, chunk.lines_before)),
+        Err(error) => Err(positioned(&error, lines_before)),
     }
 }
 

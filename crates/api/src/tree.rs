@@ -5,12 +5,13 @@
 
 use std::fmt;
 
-use punctual_api::field::Path;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::field::Path;
+
 /// Deeper than anything Kubernetes knows, and shallow enough for the stack of any thread.
-pub(super) const DEPTH_MAX: usize = 64;
+pub(crate) const DEPTH_MAX: usize = 64;
 /// Longer than any name that Kubernetes allows, and as long as a simple key of YAML may be.
 /// Without it a few names could make the paths below them take hours to write.
 const NAME_BYTES_MAX: usize = 1024;
@@ -22,15 +23,17 @@ const VALUE_BYTES: usize = 64;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What is left of the bounds for one file.
-pub(super) struct Tally {
+pub struct Tally {
     bytes_left: usize,
 }
 
-impl Tally {
-    pub(super) fn new() -> Tally {
+impl Default for Tally {
+    fn default() -> Tally {
         Tally { bytes_left: TREE_BYTES_MAX }
     }
+}
 
+impl Tally {
     fn spend<E: Error>(&mut self, text_len: usize) -> Result<(), E> {
         let left = self.bytes_left.checked_sub(VALUE_BYTES + text_len);
         self.bytes_left = left.ok_or_else(|| {
@@ -43,7 +46,7 @@ impl Tally {
 
 /// How numbers are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub enum Numbers {
     /// `1.0` is not `1`.
     AsWritten,
     /// A whole number is one however it is written, as when Go turns YAML into JSON.
@@ -51,7 +54,7 @@ pub(super) enum Numbers {
 }
 
 /// A tree to be built at a place of the document.
-pub(super) struct Tree<'a> {
+pub struct Tree<'a> {
     path: Option<&'a Path<'a>>,
     depth: usize,
     numbers: Numbers,
@@ -60,7 +63,8 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn root(
+    /// A whole document. Paths of names that are given twice are put into the list.
+    pub fn root(
         numbers: Numbers,
         duplicates: &'a mut Vec<String>,
         tally: &'a mut Tally,
