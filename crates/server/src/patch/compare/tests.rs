@@ -1,0 +1,110 @@
+use punctual_api::schema;
+use serde_json::json;
+
+use super::*;
+
+fn check(old: Value, new: Value, set: Value, gone: Value) {
+    let pod = schema::named("Pod").unwrap();
+    let found = changes(Some(&old), &new, pod);
+    assert_eq!(Value::Object(found.set), set, "set from {old} to {new}");
+    assert_eq!(Value::Object(found.gone), gone, "gone from {old} to {new}");
+}
+
+fn pod(spec: Value) -> Value {
+    json!({ "spec": spec })
+}
+
+#[test]
+fn a_map_is_owned_entry_by_entry_and_itself() {
+    let (none, some) = (json!({"metadata": {}}), json!({"metadata": {"labels": {"a": "1"}}}));
+    let more = json!({"metadata": {"labels": {"a": "2", "b": "1"}}});
+    let labels = json!({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}});
+    check(none.clone(), some.clone(), labels.clone(), json!({}));
+    check(some.clone(), none, json!({}), labels);
+    let both = json!({"f:metadata": {"f:labels": {"f:a": {}, "f:b": {}}}});
+    check(some.clone(), more.clone(), both, json!({}));
+    let b = json!({"f:metadata": {"f:labels": {"f:b": {}}}});
+    check(more, some, json!({"f:metadata": {"f:labels": {"f:a": {}}}}), b);
+}
+
+#[test]
+fn a_keyed_list_is_owned_item_by_item_whatever_the_order() {
+    let a = json!({"name": "a", "image": "x"});
+    let b = json!({"name": "b", "image": "x"});
+    let one = pod(json!({"containers": [a]}));
+    let two = pod(json!({"containers": [b, a]}));
+    let fields = json!({".": {}, "f:image": {}, "f:name": {}});
+    let added = json!({"f:spec": {"f:containers": {"k:{\"name\":\"b\"}": fields}}});
+    check(one.clone(), two.clone(), added.clone(), json!({}));
+    check(two.clone(), one, json!({}), added);
+    check(two, pod(json!({"containers": [a, b]})), json!({}), json!({}));
+}
+
+#[test]
+fn an_atomic_list_and_an_atomic_struct_are_owned_as_a_whole() {
+    let old =
+        pod(json!({"nodeSelector": {"a": "1"}, "containers": [{"name": "a", "args": ["x"]}]}));
+    let new =
+        pod(json!({"nodeSelector": {"a": "2"}, "containers": [{"name": "a", "args": ["y"]}]}));
+    let args = json!({"k:{\"name\":\"a\"}": {"f:args": {}}});
+    let set = json!({"f:spec": {"f:nodeSelector": {}, "f:containers": args}});
+    check(old, new, set, json!({}));
+}
+
+#[test]
+fn a_set_is_owned_value_by_value() {
+    let old = json!({"metadata": {"finalizers": ["a", "b"]}});
+    let new = json!({"metadata": {"finalizers": ["c", "b"]}});
+    let element = |value: &str| json!({"f:metadata": {"f:finalizers": {value: {}}}});
+    check(old, new, element("v:\"c\""), element("v:\"a\""));
+}
+
+#[test]
+fn an_empty_object_can_be_owned_but_what_is_always_there_cannot() {
+    let set = json!({"f:spec": {"f:securityContext": {}}});
+    check(pod(json!({})), pod(json!({"securityContext": {}})), set, json!({}));
+    check(json!({}), json!({"spec": {}, "status": {}}), json!({}), json!({}));
+    check(json!({}), pod(json!({"containers": null})), json!({}), json!({}));
+}
+
+#[test]
+fn items_that_share_an_identity_are_owned_as_one() {
+    let (a, b) = (json!({"name": "a", "value": "1"}), json!({"name": "a", "value": "2"}));
+    let env = |items: Value| pod(json!({"containers": [{"name": "c", "env": items}]}));
+    let below = |node: Value| {
+        let env = json!({"f:env": {"k:{\"name\":\"a\"}": node}});
+        json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": env}}})
+    };
+    let fields = json!({".": {}, "f:name": {}, "f:value": {}});
+    check(env(json!([a, b])), env(json!([a, b])), json!({}), json!({}));
+    check(env(json!([a, b])), env(json!([b, a])), below(json!({})), json!({}));
+    check(env(json!([a])), env(json!([a, b])), below(json!({})), below(fields.clone()));
+    check(env(json!([a, b])), env(json!([a])), below(fields), below(json!({})));
+}
+
+#[test]
+fn fields_that_the_tables_do_not_have_are_owned_entry_by_entry() {
+    let set = json!({"f:novel": {".": {}, "f:a": {".": {}, "f:b": {}}, "f:list": {}}});
+    check(json!({}), json!({"novel": {"a": {"b": 1}, "list": [1, 2]}}), set, json!({}));
+    check(json!({"novel": 1}), json!({"novel": 1.0}), json!({}), json!({}));
+    check(json!({"novel": 1}), json!({"novel": [1]}), json!({"f:novel": {}}), json!({}));
+}
+
+#[test]
+fn the_members_of_a_configuration_are_what_it_says() {
+    let config = json!({
+        "metadata": {"labels": {"a": "1"}, "annotations": {}, "finalizers": ["x"]},
+        "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}], "hostname": null},
+    });
+    let port =
+        json!({"k:{\"containerPort\":1,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}});
+    let expected = json!({
+        "f:metadata": {"f:labels": {"f:a": {}}, "f:annotations": {}, "f:finalizers": {"v:\"x\"": {}}},
+        "f:spec": {
+            "f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:ports": port}},
+            "f:hostname": {},
+        },
+    });
+    let found = members(&config, schema::named("Pod").unwrap());
+    assert_eq!(Value::Object(found), expected);
+}

@@ -1,0 +1,93 @@
+use punctual_api::schema;
+use serde_json::json;
+
+use super::*;
+
+fn entry(manager: &str, time: &str, api_version: &str, field: &str) -> Value {
+    json!({
+        "manager": manager, "operation": "Update", "apiVersion": api_version, "time": time,
+        "fieldsType": "FieldsV1", "fieldsV1": {field: {}},
+    })
+}
+
+fn names(entries: &Value) -> Vec<&str> {
+    entries.as_array().unwrap().iter().map(|entry| entry["manager"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn entries_are_written_as_they_were_read() {
+    let mut applied = entry("b", "2020-01-01T00:00:00Z", "v1", "f:a");
+    applied["operation"] = "Apply".into();
+    applied["subresource"] = "status".into();
+    let entries = json!([applied, entry("a", "2020-01-01T00:00:00Z", "v1", "f:a")]);
+    let managers = Managers::read(entries.clone()).unwrap();
+    assert_eq!(managers.write().unwrap(), entries);
+    assert_eq!(Managers::default().write(), None);
+}
+
+#[test]
+fn entries_are_ordered_by_operation_time_and_name() {
+    let mut applied = entry("z", "2030-01-01T00:00:00Z", "v1", "f:a");
+    applied["operation"] = "Apply".into();
+    let mut timeless = entry("y", "", "v1", "f:a");
+    timeless.as_object_mut().unwrap().remove("time");
+    let entries = json!([
+        entry("c", "2020-01-02T00:00:00Z", "v1", "f:a"),
+        entry("b", "2020-01-01T00:00:00Z", "v1", "f:a"),
+        entry("a", "2020-01-02T00:00:00Z", "v1", "f:a"),
+        timeless,
+        applied,
+    ]);
+    let written = Managers::read(entries).unwrap().write().unwrap();
+    assert_eq!(names(&written), ["z", "y", "b", "a", "c"]);
+}
+
+#[test]
+fn wrong_entries_are_refused() {
+    for (field, value) in [
+        ("operation", json!("Dance")),
+        ("apiVersion", json!("")),
+        ("fieldsType", json!("FieldsV2")),
+        ("fieldsV1", json!([])),
+        ("manager", json!(1)),
+    ] {
+        let mut wrong = entry("a", "2020-01-01T00:00:00Z", "v1", "f:a");
+        wrong[field] = value;
+        assert_eq!(Managers::read(json!([wrong])), None, "{field}");
+    }
+    assert_eq!(Managers::read(json!({})), None);
+    assert_eq!(Managers::read(json!([1])), None);
+}
+
+#[test]
+fn the_oldest_updates_are_merged_when_there_are_too_many() {
+    let entries: Vec<_> = (0..12)
+        .map(|i| {
+            let version = if i == 1 { "v1beta1" } else { "v1" };
+            let time = format!("2020-01-01T00:00:{i:02}Z");
+            entry(&format!("m{i:02}"), &time, version, &format!("f:{i}"))
+        })
+        .collect();
+    let mut managers = Managers::read(Value::Array(entries)).unwrap();
+    managers.cap();
+    let written = managers.write().unwrap();
+    let kept = ["m01", "ancient-changes", "m04", "m05", "m06", "m07", "m08", "m09", "m10", "m11"];
+    assert_eq!(names(&written), kept);
+    assert_eq!(written[1]["fieldsV1"], json!({"f:0": {}, "f:2": {}, "f:3": {}}));
+    assert_eq!(written[1]["time"], "2020-01-01T00:00:03Z");
+}
+
+#[test]
+fn names_of_managers_are_cut_between_characters() {
+    let writer = Writer {
+        manager: &"ä".repeat(100),
+        api_version: "v1",
+        subresource: "",
+        shape: schema::named("Pod").unwrap(),
+        now: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let manager = Manager::new(&writer, Operation::Update);
+    assert_eq!(manager.name, "ä".repeat(64));
+    let nobody = Writer { manager: "", ..writer };
+    assert_eq!(Manager::new(&nobody, Operation::Update).name, "unknown");
+}

@@ -1,0 +1,154 @@
+use jiff::Timestamp;
+use punctual_api::schema;
+use serde_json::json;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn writer(manager: &str, second: i64) -> Writer<'_> {
+    let shape = schema::named("ConfigMap").unwrap();
+    Writer { manager, api_version: "v1", subresource: "", shape, now: at(second) }
+}
+
+fn object(data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data})
+}
+
+/// The object after a write of new data by a manager.
+fn write(old: Option<&Value>, data: Value, manager: &str, second: i64) -> Value {
+    let mut new = object(data);
+    track(old, &mut new, &writer(manager, second));
+    new
+}
+
+/// Manager, second and fields of the data of each entry.
+fn owners(object: &Value) -> Vec<(String, String, Value)> {
+    let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let second = |value: &Value| text(value).replace("1970-01-01T00:00:", "").replace('Z', "");
+    let one = |entry: Value| {
+        (text(&entry["manager"]), second(&entry["time"]), entry["fieldsV1"]["f:data"].clone())
+    };
+    entries.into_iter().map(one).collect()
+}
+
+fn owner(manager: &str, second: &str, data: Value) -> (String, String, Value) {
+    (manager.to_owned(), second.to_owned(), data)
+}
+
+#[test]
+fn who_creates_owns_everything() {
+    let created = write(None, json!({"a": "1", "b": "2"}), "one", 1);
+    assert_eq!(owners(&created), [owner("one", "01", json!({".": {}, "f:a": {}, "f:b": {}}))]);
+}
+
+#[test]
+fn who_changes_a_field_takes_it_and_the_others_keep_their_time() {
+    let old = write(None, json!({"a": "1", "b": "2"}), "one", 1);
+    let new = write(Some(&old), json!({"a": "1", "b": "3"}), "two", 2);
+    let expected =
+        [owner("one", "01", json!({".": {}, "f:a": {}})), owner("two", "02", json!({"f:b": {}}))];
+    assert_eq!(owners(&new), expected);
+}
+
+#[test]
+fn who_owns_nothing_any_more_is_forgotten_and_what_is_gone_is_nobodys() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    let old = write(Some(&old), json!({"a": "1", "b": "1"}), "two", 2);
+    let new = write(Some(&old), json!({"a": "1"}), "three", 3);
+    assert_eq!(owners(&new), [owner("one", "01", json!({".": {}, "f:a": {}}))]);
+}
+
+#[test]
+fn a_write_that_changes_nothing_changes_no_entry() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    assert_eq!(write(Some(&old), json!({"a": "1"}), "two", 2), old);
+    assert_eq!(write(Some(&old), json!({"a": "1"}), "one", 2), old);
+}
+
+#[test]
+fn changing_an_own_field_again_is_a_new_time() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    let new = write(Some(&old), json!({"a": "2"}), "one", 2);
+    assert_eq!(owners(&new), [owner("one", "02", json!({".": {}, "f:a": {}}))]);
+}
+
+#[test]
+fn an_empty_list_of_entries_ends_tracking() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    for reset in [json!([]), json!([{}])] {
+        let mut new = object(json!({"a": "2"}));
+        new["metadata"]["managedFields"] = reset;
+        track(Some(&old), &mut new, &writer("one", 2));
+        assert_eq!(new, object(json!({"a": "2"})));
+        let next = write(Some(&new), json!({"a": "3"}), "one", 3);
+        assert_eq!(owners(&next), []);
+    }
+}
+
+#[test]
+fn entries_of_the_client_are_taken_if_they_are_well_formed() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    let mut new = object(json!({"a": "1"}));
+    new["metadata"]["managedFields"] = json!([{
+        "manager": "moved", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:a": {}}},
+    }]);
+    let mut malformed = new.clone();
+    track(Some(&old), &mut new, &writer("two", 2));
+    assert_eq!(owners(&new), [owner("moved", "", json!({"f:a": {}}))]);
+    malformed["metadata"]["managedFields"][0]["fieldsType"] = "None".into();
+    track(Some(&old), &mut malformed, &writer("two", 2));
+    assert_eq!(malformed, old);
+}
+
+#[test]
+fn a_subresource_does_not_touch_what_it_cannot_change() {
+    let shape = schema::named("CronJob").unwrap();
+    let object = json!({
+        "metadata": {}, "spec": {"schedule": "x"}, "status": {"lastScheduleTime": "t"},
+    });
+    for (subresource, expected) in [
+        ("", json!({"f:spec": {"f:schedule": {}}})),
+        ("status", json!({"f:status": {"f:lastScheduleTime": {}}})),
+    ] {
+        let mut new = object.clone();
+        let writer = Writer { shape, subresource, ..writer("one", 1) };
+        track(None, &mut new, &writer);
+        let entry = &new["metadata"]["managedFields"][0];
+        assert_eq!(entry["fieldsV1"], expected);
+        assert_eq!(entry["subresource"].as_str().unwrap_or_default(), subresource);
+    }
+}
+
+#[test]
+fn times_are_kept_if_nothing_else_changed() {
+    let old = write(None, json!({"a": "1"}), "one", 1);
+    let mut same = write(None, json!({"a": "1"}), "one", 2);
+    keep_times(&old, &mut same);
+    assert_eq!(same, old);
+    let changed = write(Some(&old), json!({"a": "2"}), "one", 2);
+    let mut kept = changed.clone();
+    keep_times(&old, &mut kept);
+    assert_eq!(kept, changed);
+}
+
+#[test]
+fn the_manager_of_a_client_is_its_product() {
+    assert_eq!(manager_of("kubectl/v1.36.0 (linux/amd64)"), "kubectl");
+    assert_eq!(manager_of("a\u{7}b"), "ab");
+    assert_eq!(manager_of(""), "");
+}
+
+#[test]
+fn what_is_no_object_is_left_alone() {
+    for mut odd in
+        [json!(1), json!({"metadata": 1}), json!([]), json!({"metadata": {"managedFields": 7}})]
+    {
+        track(None, &mut odd, &writer("one", 1));
+        track(Some(&json!("old")), &mut odd, &writer("one", 1));
+    }
+}

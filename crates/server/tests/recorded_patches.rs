@@ -1,0 +1,240 @@
+//! Replays patches and other writes that were recorded from kube-apiserver.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::HashMap;
+
+use punctual_api::{Status, defaults, schema};
+use punctual_server::patch::{self, Writer};
+use serde_json::{Value, json};
+
+const RECORDING: &str = include_str!("../testdata/patches.jsonl");
+
+struct Line {
+    name: String,
+    method: String,
+    /// Path of the object, without its subresource.
+    path: String,
+    subresource: String,
+    query: String,
+    content_type: String,
+    request: Value,
+    code: u64,
+    answer: Value,
+}
+
+impl Line {
+    fn read(line: &str) -> Line {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let text = |path: &str| line.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
+        let full = text("/request/path");
+        let (path, query) = full.split_once('?').unwrap_or((&full, ""));
+        let (path, subresource) = match path.strip_suffix("/status") {
+            Some(path) => (path, "status"),
+            None => (path, ""),
+        };
+        let answer = line["response"]["body"].clone();
+        let is_create = text("/request/method") == "POST";
+        let name = answer["metadata"]["name"].as_str().unwrap_or_default();
+        let path = if is_create { format!("{path}/{name}") } else { path.to_owned() };
+        Line {
+            name: format!("{}: {}", text("/scenario"), text("/name")),
+            method: text("/request/method"),
+            path,
+            subresource: subresource.to_owned(),
+            query: query.to_owned(),
+            content_type: text("/request/headers/Content-Type"),
+            request: line["request"]["body"].clone(),
+            code: line["response"]["code"].as_u64().unwrap(),
+            answer,
+        }
+    }
+
+    fn parameter(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    fn kind(&self) -> &'static str {
+        let kinds = [("cronjobs", "CronJob"), ("jobs", "Job"), ("pods", "Pod")];
+        let others = [
+            ("namespaces", "Namespace"),
+            ("events", "Event"),
+            ("leases", "Lease"),
+            ("configmaps", "ConfigMap"),
+            ("secrets", "Secret"),
+        ];
+        let plural = self.path.rsplit('/').nth(1).unwrap();
+        kinds.into_iter().chain(others).find(|(name, _)| *name == plural).unwrap().1
+    }
+
+    fn api_version(&self) -> String {
+        let path = self.path.trim_start_matches("/apis/").trim_start_matches("/api/");
+        path.split("/namespaces").next().unwrap().to_owned()
+    }
+
+    /// The instant of the write: the latest that its answer has.
+    fn now(&self) -> jiff::Timestamp {
+        let entries = self.answer["metadata"]["managedFields"].as_array();
+        let times = entries.into_iter().flatten().filter_map(|entry| entry["time"].as_str());
+        times.max().unwrap_or("2026-11-15T07:35:33Z").parse().unwrap()
+    }
+
+    fn is_apply(&self) -> bool {
+        self.content_type == "application/apply-patch+yaml"
+    }
+
+    /// The object that the request makes of what is there.
+    fn patched(&self, live: &Value) -> Result<Value, Status> {
+        let (api_version, body) = (self.api_version(), self.request.to_string());
+        let shape = schema::of_kind(&api_version, self.kind()).unwrap();
+        match self.content_type.as_str() {
+            "application/merge-patch+json" => patch::merge(live, body.as_bytes()),
+            "application/json-patch+json" => patch::json(live, body.as_bytes()),
+            "application/strategic-merge-patch+json" => {
+                patch::strategic(live, self.request.clone(), shape)
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    fn applied(&self, live: Option<&Value>) -> Result<Value, Status> {
+        let force = self.parameter("force") == Some("true");
+        self.with_writer(|writer| patch::apply(live, self.request.clone(), writer, force))
+    }
+
+    fn with_writer<T>(&self, act: impl FnOnce(&Writer<'_>) -> T) -> T {
+        let api_version = self.api_version();
+        act(&Writer {
+            manager: self.parameter("fieldManager").unwrap_or("python-requests"),
+            api_version: &api_version,
+            subresource: &self.subresource,
+            shape: schema::of_kind(&api_version, self.kind()).unwrap(),
+            now: self.now(),
+        })
+    }
+}
+
+fn lines() -> impl Iterator<Item = Line> {
+    RECORDING.lines().map(Line::read)
+}
+
+/// Calls back with every line and the object as it was before.
+fn replay(mut act: impl FnMut(&Line, Option<&Value>)) {
+    let mut objects: HashMap<String, Value> = HashMap::new();
+    for line in lines() {
+        act(&line, objects.get(&line.path));
+        if line.code < 300 && line.parameter("dryRun").is_none() {
+            objects.insert(line.path.clone(), line.answer.clone());
+        }
+    }
+}
+
+/// The parts of an object that a patch is about.
+fn content(object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    json!([metadata["labels"], metadata["annotations"], object["spec"], object["status"]])
+}
+
+#[test]
+fn patches_have_the_results_of_kube_apiserver() {
+    let mut count = 0;
+    replay(|line, live| {
+        if !line.name.starts_with("cronjob-patch") || line.method != "PATCH" {
+            return;
+        }
+        if line.name.ends_with("fieldManager") || line.content_type == "application/json" {
+            return;
+        }
+        let result = match live {
+            _ if line.is_apply() => line.applied(live),
+            Some(live) => line.patched(live),
+            None => return,
+        };
+        match result {
+            Ok(mut object) => {
+                defaults::cron_job(&mut object);
+                if line.code < 300 {
+                    assert_eq!(content(&object), content(&line.answer), "{}", line.name);
+                } else {
+                    // Refused by a check that comes after the patch.
+                    assert!(
+                        line.name.contains("invalid") || line.name.contains("stale"),
+                        "{}",
+                        line.name
+                    );
+                }
+            }
+            Err(status) => assert_eq!(json!(status), line.answer, "{}", line.name),
+        }
+        count += 1;
+    });
+    assert_eq!(count, 18);
+}
+
+/// What the server fills in after it has noted who owns what.
+fn without_generated(mut object: Value) -> Value {
+    let generated = ["controller-uid", "job-name"];
+    let is_generated = |name: &str| generated.iter().any(|end| name.ends_with(end));
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    for labels in ["/metadata/labels", "/spec/template/metadata/labels"] {
+        if let Some(Value::Object(labels)) = object.pointer_mut(labels) {
+            labels.retain(|name, _| kind != "Job" || !is_generated(name));
+        }
+    }
+    for metadata in ["/metadata", "/spec/template/metadata"] {
+        if let Some(Value::Object(metadata)) = object.pointer_mut(metadata)
+            && metadata.get("labels").is_some_and(|labels| *labels == json!({}))
+        {
+            metadata.remove("labels");
+        }
+    }
+    let generated: &[&str] = match kind.as_str() {
+        "Job" => &["selector"],
+        "Namespace" => &["finalizers"],
+        "Pod" => &["volumes", "tolerations", "priority", "preemptionPolicy"],
+        _ => &[],
+    };
+    for name in generated {
+        object["spec"].as_object_mut().unwrap().remove(*name);
+    }
+    if kind == "Pod" {
+        object["spec"]["containers"][0].as_object_mut().unwrap().remove("volumeMounts");
+    }
+    object
+}
+
+#[test]
+fn owners_are_those_of_kube_apiserver() {
+    let mut count = 0;
+    replay(|line, live| {
+        if !["POST", "PUT", "PATCH"].contains(&line.method.as_str()) || line.code >= 300 {
+            return;
+        }
+        let old = live.filter(|_| line.method != "POST");
+        let new = if line.is_apply() {
+            line.applied(old).expect(&line.name)
+        } else {
+            let mut new = without_generated(line.answer.clone());
+            // What a client sends is taken, even if it is out of date.
+            new["metadata"]["managedFields"] = match line.method.as_str() {
+                "PATCH" => old.map_or(Value::Null, |old| old["metadata"]["managedFields"].clone()),
+                _ => line.request["metadata"]["managedFields"].clone(),
+            };
+            let old = old.map(|old| without_generated(old.clone()));
+            line.with_writer(|writer| patch::track(old.as_ref(), &mut new, writer));
+            new
+        };
+        let (found, recorded) =
+            (&new["metadata"]["managedFields"], &line.answer["metadata"]["managedFields"]);
+        assert!(found == recorded, "{}\n{found:#}\n{recorded:#}", line.name);
+        count += 1;
+    });
+    assert_eq!(count, 54);
+}
