@@ -1,3 +1,45 @@
-//! The Kubernetes API for the batch kinds, over a durable store: for now, its patches.
+//! The Kubernetes API for the batch kinds, over a durable store.
+//!
+//! ```text
+//!  connection ─▶ listen ─▶ http: who? may they? what? ─▶ registry ─▶ Store (one commit, one fsync)
+//!   TLS, h1/h2            auth     request               │  ▲            │
+//!                                                        ▼  │            ▼
+//!                         answer ◀── stored bytes    strategy, patch   Snapshot, Watch
+//! ```
+//!
+//! Objects lie in the store as JSON whose beginning can be swapped, so reads, lists and watches copy
+//! bytes and parse nothing unless a selector or a table asks (`stored`). Writes are decided on what
+//! is there and committed under the condition that it still is (`registry`). What may be written is
+//! decided by `punctual_api::strategy`; who owns which field by [`patch`].
+//!
+//! A [`Server`] is a value with a router, so a client in the same process needs no socket:
+//! `Server::local` is the API for one user of this process, [`serve`] the one for everybody else.
+//! Time and chance come from a [`World`], so that a simulation has its own.
 
+mod answer;
+mod audit;
+mod auth;
+mod discovery;
+mod http;
+mod limits;
+mod listen;
+mod metrics;
+mod openapi;
 pub mod patch;
+mod pki;
+mod registry;
+mod request;
+mod resource;
+mod selector;
+mod server;
+mod stored;
+mod table;
+mod world;
+
+pub use self::audit::Audit;
+pub use self::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
+pub use self::limits::Limits;
+pub use self::listen::serve;
+pub use self::pki::{Identity, Kubeconfig, PkiError};
+pub use self::server::{Config, Server};
+pub use self::world::{RealWorld, World};

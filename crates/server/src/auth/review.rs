@@ -1,0 +1,77 @@
+//! Questions of somebody about themselves: `kubectl auth can-i` and `kubectl auth whoami`.
+
+use jiff::Timestamp;
+use punctual_api::Time;
+use serde_json::{Value, json};
+
+use super::policy::{Asked, may};
+use super::{ADMIN_GROUP, User, VIEW_GROUP};
+use crate::resource::Review;
+
+/// Answers a review.
+pub(crate) fn answer(review: &Review, object: &Value, user: &User, now: Timestamp) -> Value {
+    let mut answer = json!({
+        "kind": review.kind,
+        "apiVersion": review.served.api_version,
+        "metadata": {"creationTimestamp": null},
+    });
+    let (spec, status) = match review.kind {
+        "SelfSubjectAccessReview" => (object.get("spec").cloned(), access(object, user)),
+        "SelfSubjectRulesReview" => (Some(json!({})), rules(user)),
+        _ => (None, json!({"userInfo": {"username": user.name, "groups": user.groups}})),
+    };
+    if let Value::Object(fields) = &mut answer {
+        if review.kind == "SelfSubjectReview" {
+            let created = Time::new(now).to_string();
+            fields.insert("metadata".to_owned(), json!({"creationTimestamp": created}));
+        }
+        fields.extend(spec.map(|spec| ("spec".to_owned(), spec)));
+        fields.insert("status".to_owned(), status);
+    }
+    answer
+}
+
+fn access(object: &Value, user: &User) -> Value {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let is_path = object.pointer("/spec/nonResourceAttributes").is_some();
+    let asked = match is_path {
+        true => Asked::Path {
+            verb: text("/spec/nonResourceAttributes/verb"),
+            path: text("/spec/nonResourceAttributes/path"),
+        },
+        false => Asked::Resource {
+            verb: text("/spec/resourceAttributes/verb"),
+            group: text("/spec/resourceAttributes/group"),
+            resource: text("/spec/resourceAttributes/resource"),
+            subresource: text("/spec/resourceAttributes/subresource"),
+            namespace: text("/spec/resourceAttributes/namespace"),
+            name: text("/spec/resourceAttributes/name"),
+        },
+    };
+    json!({"allowed": may(user, &asked)})
+}
+
+fn rules(user: &User) -> Value {
+    let reviews = json!({
+        "verbs": ["create"],
+        "apiGroups": ["authorization.k8s.io", "authentication.k8s.io"],
+        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"],
+    });
+    let mut resources = vec![reviews];
+    let mut paths = vec![json!({
+        "verbs": ["get"],
+        "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
+            "/openapi", "/openapi/*", "/readyz", "/version"],
+    })];
+    if user.is_in(ADMIN_GROUP) {
+        resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
+        paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+    } else if user.is_in(VIEW_GROUP) {
+        let readable = crate::resource::ALL.iter().map(|resource| resource.plural);
+        let readable: Vec<&str> = readable.filter(|plural| *plural != "secrets").collect();
+        let verbs = json!(["get", "list", "watch"]);
+        resources.push(json!({"verbs": verbs, "apiGroups": ["*"], "resources": readable}));
+        paths.push(json!({"verbs": ["get"], "nonResourceURLs": ["*"]}));
+    }
+    json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false})
+}

@@ -1,0 +1,75 @@
+//! Bodies of requests: bounded, and of the type that their header says.
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header;
+use punctual_api::decode::{self, Decoded, Expected};
+use punctual_api::status::{Reason, Status};
+use punctual_api::tree::Tally;
+use punctual_api::yaml;
+use serde_json::Value;
+
+use super::Call;
+use crate::request::{BodyFormat, body_format};
+
+/// All of a body, if it is not too large.
+pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
+    let most = call.server.shared.limits.body_bytes_max;
+    axum::body::to_bytes(body, most).await.map_err(|error| {
+        let is_large = std::error::Error::source(&error)
+            .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
+        match is_large {
+            true => Status::failure(
+                Reason::RequestEntityTooLarge,
+                format!("Request entity too large: limit is {most}"),
+            ),
+            false => Status::bad_request(format!("the body could not be read: {error}")),
+        }
+    })
+}
+
+/// The object in a body.
+pub(super) fn object(call: &Call, body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
+    let format = body_format(call.header(header::CONTENT_TYPE))?;
+    decoded(call, body, format, expected)
+}
+
+/// The object in a body of a format.
+pub(super) fn decoded(
+    call: &Call,
+    body: &[u8],
+    format: BodyFormat,
+    expected: &Expected<'_>,
+) -> Result<Decoded, Status> {
+    let registry = &call.server.shared.registry;
+    let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
+    match format {
+        BodyFormat::Json => decode::object(body, expected, dialect, unknown),
+        BodyFormat::Yaml => decode::tree(yaml_tree(body)?, expected, dialect, unknown),
+    }
+}
+
+/// A body of YAML, which may be JSON.
+pub(super) fn yaml_tree(body: &[u8]) -> Result<Decoded, Status> {
+    let bad = |why: String| Status::bad_request(format!("error converting YAML to JSON: {why}"));
+    let text = std::str::from_utf8(body).map_err(|why| bad(why.to_string()))?;
+    let (value, duplicates) = yaml::read(text, 0, &mut Tally::default()).map_err(bad)?;
+    if !value.is_object() {
+        return Err(bad("the body is not an object".to_owned()));
+    }
+    let doubts = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    Ok(Decoded { value, doubts })
+}
+
+/// The options in the body of a delete, if there are any.
+pub(super) fn options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    match body_format(call.header(header::CONTENT_TYPE))? {
+        BodyFormat::Yaml => yaml_tree(body).map(|decoded| Some(decoded.value)),
+        BodyFormat::Json => serde_json::from_slice(body)
+            .map(Some)
+            .map_err(|why| Status::bad_request(format!("the options cannot be read: {why}"))),
+    }
+}

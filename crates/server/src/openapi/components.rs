@@ -1,0 +1,245 @@
+//! Schemas of types, from the tables and from a file for the few types that are not in them.
+
+use std::collections::HashMap;
+
+use punctual_api::Dialect;
+use punctual_api::schema::{self, Field, Struct, Type};
+use serde_json::{Map, Value, json};
+
+use super::names::{self, REF_PREFIX};
+use super::{descriptions, enums, merge};
+use crate::resource::{ALL, Served};
+
+/// Types of requests and answers that no stored object contains, by name.
+const WIRE: &str = include_str!("wire.json");
+
+/// Fields that must be given although zero is not written, and that need not although it is.
+/// Otherwise what is always written must be given.
+const REQUIRED: [(&str, &str); 6] = [
+    ("CronJob", "spec"),
+    ("ContainerRestartRule", "action"),
+    ("ContainerRestartRuleOnExitCodes", "operator"),
+    ("ImageVolumeStatus", "imageRef"),
+    ("PodCertificateProjection", "keyType"),
+    ("PodCertificateProjection", "signerName"),
+];
+const OPTIONAL: [(&str, &str); 9] = [
+    ("ContainerImage", "names"),
+    ("Event", "reportingComponent"),
+    ("Event", "reportingInstance"),
+    ("GRPCAction", "service"),
+    ("NodeRuntimeHandler", "name"),
+    ("PodFailurePolicyOnPodConditionsPattern", "status"),
+    ("ProjectedVolumeSource", "sources"),
+    ("TypedLocalObjectReference", "apiGroup"),
+    ("TypedObjectReference", "apiGroup"),
+];
+
+/// The schemas that the document of a group and version may contain.
+pub(super) struct Components {
+    served: Served,
+    /// Whether fields of ours are part of it.
+    has_ours: bool,
+    structs: HashMap<String, &'static Struct>,
+    /// The kinds of this group and version, by the name of their schema.
+    kinds: HashMap<String, &'static str>,
+    wire: Map<String, Value>,
+}
+
+impl Components {
+    pub(super) fn new(served: Served, dialect: Dialect) -> Self {
+        let structs = schema::names().filter_map(schema::named);
+        let kinds = ALL.into_iter().filter(|resource| resource.served.contains(&served));
+        Components {
+            served,
+            has_ours: dialect == Dialect::Punctual || served.group == "punctual.dev",
+            structs: structs.map(|it| (names::of_struct(served, it.name), it)).collect(),
+            kinds: kinds.filter_map(|it| Some((of_kind(served, it.kind)?, it.kind))).collect(),
+            // The file is ours, and a test reads it.
+            wire: serde_json::from_str(WIRE).unwrap_or_default(),
+        }
+    }
+
+    /// The schemas that a part of a document refers to, and those that they refer to.
+    pub(super) fn reachable_from(&self, part: &Value) -> Map<String, Value> {
+        let mut found = Map::new();
+        let mut waiting = Vec::new();
+        collect_references(part, &mut waiting);
+        while let Some(name) = waiting.pop() {
+            if found.contains_key(&name) {
+                continue;
+            }
+            if let Some(schema) = self.schema(&name) {
+                collect_references(&schema, &mut waiting);
+                found.insert(name, schema);
+            }
+        }
+        found
+    }
+
+    fn schema(&self, name: &str) -> Option<Value> {
+        if let Some(item) = name.strip_suffix("List").filter(|item| self.kinds.contains_key(*item))
+        {
+            return Some(self.list(item));
+        }
+        if let Some(schema) = self.wire.get(name) {
+            return Some(schema.clone());
+        }
+        let mut schema = self.object(self.structs.get(name)?);
+        if let Some(kind) = self.kinds.get(name) {
+            add_type(&mut schema, self.group_version_kind(kind));
+        }
+        Some(Value::Object(schema))
+    }
+
+    fn object(&self, shape: &'static Struct) -> Map<String, Value> {
+        let fields = || shape.fields.iter().filter(|field| self.has_ours || !field.is_ours);
+        let properties: Map<_, _> = fields()
+            .map(|field| (field.json.to_owned(), Value::Object(self.property(shape, field))))
+            .collect();
+        let required: Vec<_> =
+            fields().filter(|field| is_required(shape, field)).map(|field| field.json).collect();
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        insert_text(&mut schema, "description", descriptions::of_struct(shape.name));
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), json!(required));
+        }
+        if !properties.is_empty() {
+            schema.insert("properties".to_owned(), Value::Object(properties));
+        }
+        schema.extend(merge::of_struct(shape));
+        schema
+    }
+
+    fn property(&self, shape: &Struct, field: &Field) -> Map<String, Value> {
+        let mut schema = match field.json {
+            "fieldsV1" => reference(&names::of_meta("FieldsV1")),
+            _ => self.of_type(&field.ty),
+        };
+        insert_text(&mut schema, "description", descriptions::of_field(shape.name, field.json));
+        schema.extend(merge::of_field(shape, field));
+        schema
+    }
+
+    fn of_type(&self, ty: &Type) -> Map<String, Value> {
+        match ty {
+            Type::Bool => plain("boolean", ""),
+            Type::Int32 => plain("integer", "int32"),
+            Type::Int64 => plain("integer", "int64"),
+            Type::Text(alias) => self.text(*alias),
+            Type::Bytes => plain("string", "byte"),
+            Type::Quantity => reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+            Type::IntOrString => reference("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
+            Type::Time => reference(&names::of_meta("Time")),
+            Type::MicroTime => reference(&names::of_meta("MicroTime")),
+            Type::Any => plain("object", ""),
+            Type::Struct(id) => reference(&names::of_struct(self.served, id.get().name)),
+            Type::List(item) => container("array", "items", self.of_type(item)),
+            Type::Map(item) => {
+                container("object", "additionalProperties", unwrapped(self.of_type(item)))
+            }
+        }
+    }
+
+    fn text(&self, alias: Option<&str>) -> Map<String, Value> {
+        let mut schema = plain("string", "");
+        let values = alias.map(|alias| enums::of(alias, self.has_ours)).unwrap_or_default();
+        if !values.is_empty() {
+            schema.insert("enum".to_owned(), json!(values));
+        }
+        schema
+    }
+
+    fn list(&self, item: &str) -> Value {
+        let kind = self.kinds.get(item).copied().unwrap_or_default();
+        let items = Value::Object(reference(item));
+        let metadata = Value::Object(reference(&names::of_meta("ListMeta")));
+        let properties = json!({
+            "items": { "type": "array", "description": "The objects.", "items": items },
+            "metadata": metadata,
+        });
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("description".to_owned(), json!(format!("A list of {kind} objects.")));
+        schema.insert("required".to_owned(), json!(["items"]));
+        schema.insert("properties".to_owned(), properties);
+        add_type(&mut schema, self.group_version_kind(&format!("{kind}List")));
+        Value::Object(schema)
+    }
+
+    fn group_version_kind(&self, kind: &str) -> Value {
+        json!([{ "group": self.served.group, "version": self.served.version, "kind": kind }])
+    }
+}
+
+/// The name of the schema of a kind.
+pub(super) fn of_kind(served: Served, kind: &str) -> Option<String> {
+    let shape = schema::of_kind(served.api_version, kind)?;
+    Some(names::of_struct(served, shape.name))
+}
+
+fn is_required(shape: &Struct, field: &Field) -> bool {
+    let place = (shape.name, field.json);
+    REQUIRED.contains(&place) || (field.is_always_written && !OPTIONAL.contains(&place))
+}
+
+/// Adds what only whole objects have: their version and kind.
+fn add_type(schema: &mut Map<String, Value>, group_version_kind: Value) {
+    schema.insert("x-kubernetes-group-version-kind".to_owned(), group_version_kind);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, description) in [
+            ("apiVersion", "Group and version of the object's form."),
+            ("kind", "Kind of the object."),
+        ] {
+            let property = json!({ "type": "string", "description": description });
+            properties.insert(name.to_owned(), property);
+        }
+    }
+}
+
+fn plain(ty: &str, format: &str) -> Map<String, Value> {
+    let mut schema = Map::new();
+    insert_text(&mut schema, "type", Some(ty));
+    insert_text(&mut schema, "format", Some(format).filter(|format| !format.is_empty()));
+    schema
+}
+
+/// A reference, wrapped so that other things can be said beside it.
+fn reference(name: &str) -> Map<String, Value> {
+    let wrapped = json!([{ "$ref": format!("{REF_PREFIX}{name}") }]);
+    Map::from_iter([("allOf".to_owned(), wrapped)])
+}
+
+/// A reference about which nothing else is said.
+fn unwrapped(mut schema: Map<String, Value>) -> Map<String, Value> {
+    match schema.get_mut("allOf").and_then(|wrapped| wrapped.get_mut(0)).map(Value::take) {
+        Some(Value::Object(reference)) => reference,
+        _ => schema,
+    }
+}
+
+fn container(ty: &str, key: &str, item: Map<String, Value>) -> Map<String, Value> {
+    let mut schema = plain(ty, "");
+    schema.insert(key.to_owned(), Value::Object(item));
+    schema
+}
+
+fn insert_text(schema: &mut Map<String, Value>, key: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        schema.insert(key.to_owned(), json!(text));
+    }
+}
+
+/// Schemas and documents are only as deep as the tables, so recursion ends.
+fn collect_references(part: &Value, names: &mut Vec<String>) {
+    match part {
+        Value::Object(entries) => {
+            let reference = entries.get("$ref").and_then(Value::as_str);
+            names.extend(reference.and_then(|it| it.strip_prefix(REF_PREFIX)).map(str::to_owned));
+            entries.values().for_each(|entry| collect_references(entry, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
+        _ => {}
+    }
+}

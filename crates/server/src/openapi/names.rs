@@ -1,0 +1,72 @@
+//! The names of schemas: those of Kubernetes for its types, so that tools that know them find them.
+
+use crate::resource::Served;
+
+/// A reference to a schema of the same document.
+pub(super) const REF_PREFIX: &str = "#/components/schemas/";
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const CORE: &str = "io.k8s.api.core.v1";
+const BATCH: &str = "io.k8s.api.batch.v1";
+const BATCH_BETA: &str = "io.k8s.api.batch.v1beta1";
+const EVENTS: &str = "io.k8s.api.events.v1";
+const COORDINATION: &str = "io.k8s.api.coordination.v1";
+const OURS: &str = "dev.punctual.v1";
+
+/// The structs that are neither of the core group nor told apart by their names.
+const OF_META: [&str; 6] = [
+    "Condition",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "ManagedFieldsEntry",
+    "ObjectMeta",
+    "OwnerReference",
+];
+const OF_BATCH: [&str; 15] = [
+    "CronJob",
+    "CronJobSpec",
+    "CronJobStatus",
+    "Job",
+    "JobCondition",
+    "JobSpec",
+    "JobStatus",
+    "JobTemplateSpec",
+    "PodFailurePolicy",
+    "PodFailurePolicyOnExitCodesRequirement",
+    "PodFailurePolicyOnPodConditionsPattern",
+    "PodFailurePolicyRule",
+    "SuccessPolicy",
+    "SuccessPolicyRule",
+    "UncountedTerminatedPods",
+];
+/// The types of which `batch/v1beta1` has its own.
+const OF_BATCH_BETA: [&str; 4] = ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
+
+/// The name of the schema of a struct in the document of a group and version.
+pub(super) fn of_struct(served: Served, name: &str) -> String {
+    let is_cron_job = name.starts_with("CronJob");
+    match (served.group, served.version) {
+        ("punctual.dev", _) if is_cron_job => {
+            format!("{OURS}.{}", name.replacen("CronJob", "ScheduledJob", 1))
+        }
+        ("batch", "v1beta1") if OF_BATCH_BETA.contains(&name) => format!("{BATCH_BETA}.{name}"),
+        _ if name.starts_with("Lease") => format!("{COORDINATION}.{name}"),
+        _ if OF_META.contains(&name) => of_meta(name),
+        _ if OF_BATCH.contains(&name) => format!("{BATCH}.{name}"),
+        _ => match name.strip_prefix("Events") {
+            Some(event) => format!("{EVENTS}.{event}"),
+            None => format!("{CORE}.{name}"),
+        },
+    }
+}
+
+/// The name of the schema of a review.
+pub(super) fn of_review(served: Served, kind: &str) -> String {
+    let group = served.group.split('.').next().unwrap_or_default();
+    format!("io.k8s.api.{group}.{}.{kind}", served.version)
+}
+
+/// The name of the schema of a type that every group shares.
+pub(super) fn of_meta(name: &str) -> String {
+    format!("{META}.{name}")
+}

@@ -1,0 +1,260 @@
+//! Compared with what kube-apiserver v1.36 says about the same paths and types, without its texts.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::*;
+
+fn parsed(document: &Document) -> Value {
+    serde_json::from_slice(&document.body).unwrap()
+}
+
+fn v3(path: &str) -> Value {
+    parsed(Documents::new(Dialect::Strict).v3(path).unwrap())
+}
+
+fn entries(value: &Value) -> &Map<String, Value> {
+    value.as_object().unwrap()
+}
+
+fn texts(list: &Value) -> BTreeSet<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The parameters of an operation and of its path.
+fn parameters(item: &Value, operation: &Value) -> BTreeSet<String> {
+    let lists = [&item["parameters"], &operation["parameters"]];
+    let parameters = lists.into_iter().filter_map(Value::as_array).flatten();
+    parameters.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn paths_have_the_operations_that_were_recorded() {
+    let recorded: Value =
+        serde_json::from_str(include_str!("../../testdata/openapi_paths.json")).unwrap();
+    let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
+    for served in GROUP_VERSIONS.into_iter().filter(|it| it.version == "v1") {
+        if served.group == "punctual.dev" {
+            continue;
+        }
+        for (path, item) in entries(&v3(&path_of(served))["paths"]) {
+            unseen.remove(path);
+            let theirs = entries(&recorded[path]);
+            for (method, operation) in entries(item).iter().filter(|(key, _)| *key != "parameters")
+            {
+                let theirs = &theirs[method];
+                assert_eq!(operation["operationId"], theirs["id"], "{path} {method}");
+                assert_eq!(operation["x-kubernetes-action"], theirs["action"], "{path} {method}");
+                let kind = &operation["x-kubernetes-group-version-kind"];
+                assert_eq!(kind, &theirs["gvk"], "{path} {method}");
+                let ours = parameters(item, operation);
+                let ours: BTreeSet<_> = ours.iter().map(String::as_str).collect();
+                assert_eq!(ours, texts(&theirs["parameters"]), "{path} {method}");
+                let codes: BTreeSet<_> =
+                    entries(&operation["responses"]).keys().map(String::as_str).collect();
+                assert_eq!(codes, texts(&theirs["codes"]), "{path} {method}");
+                let answer = &operation["responses"]["200"]["content"]["application/json"];
+                let answer = answer["schema"]["$ref"].as_str().unwrap_or_default();
+                assert_eq!(answer.rsplit('.').next().unwrap(), theirs["answer"], "{path} {method}");
+            }
+            assert_eq!(theirs.len(), entries(item).keys().filter(|it| *it != "parameters").count());
+        }
+    }
+    assert_eq!(unseen, BTreeSet::new());
+}
+
+/// A schema without descriptions and with its requirements in order.
+fn bare(schema: &Value) -> Value {
+    match schema {
+        Value::Object(entries) => entries
+            .iter()
+            .filter(|(key, value)| !(*key == "description" && value.is_string()))
+            .map(|(key, value)| match key.as_str() {
+                "required" => (key.clone(), texts(value).into_iter().collect()),
+                _ => (key.clone(), bare(value)),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(bare).collect(),
+        plain => plain.clone(),
+    }
+}
+
+/// Where we differ from v1.36: the fields of v1.37, and the marks of unions, which nobody reads.
+const KNOWN_DIFFERENCES: [&str; 25] = [
+    "io.k8s.api.batch.v1.JobSpec.properties.scheduling",
+    "io.k8s.api.core.v1.AppArmorProfile.x-kubernetes-unions",
+    "io.k8s.api.core.v1.ClusterTrustBundleProjection.properties.user",
+    "io.k8s.api.core.v1.ConfigMapVolumeSource.properties.defaultUser",
+    "io.k8s.api.core.v1.DownwardAPIVolumeFile.properties.user",
+    "io.k8s.api.core.v1.DownwardAPIVolumeSource.properties.defaultUser",
+    "io.k8s.api.core.v1.EmptyDirVolumeSource.properties.mode",
+    "io.k8s.api.core.v1.GRPCAction.properties.mode",
+    "io.k8s.api.core.v1.HTTPGetAction.properties.protocol",
+    "io.k8s.api.core.v1.KeyToPath.properties.user",
+    "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus.properties.mapping",
+    "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus.properties.overhead",
+    "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus.properties.resources",
+    "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus.required",
+    "io.k8s.api.core.v1.NodeSpec.properties.podPreemptionPolicy",
+    "io.k8s.api.core.v1.NodeSystemInfo.properties.runningInUserNamespace",
+    "io.k8s.api.core.v1.PodCertificateProjection.properties.user",
+    "io.k8s.api.core.v1.PodSchedulingGroup.x-kubernetes-unions",
+    "io.k8s.api.core.v1.PodSpec.properties.evictionResponders",
+    "io.k8s.api.core.v1.PodStatus.properties.volumeHealth",
+    "io.k8s.api.core.v1.ProjectedVolumeSource.properties.defaultUser",
+    "io.k8s.api.core.v1.SeccompProfile.x-kubernetes-unions",
+    "io.k8s.api.core.v1.SecretVolumeSource.properties.defaultUser",
+    "io.k8s.api.core.v1.ServiceAccountTokenProjection.properties.user",
+    "io.k8s.api.core.v1.VolumeMount.properties.bindMountOptions",
+];
+
+#[test]
+fn types_have_the_shape_that_was_recorded() {
+    let recorded: Value =
+        serde_json::from_str(include_str!("../../testdata/openapi_types.json")).unwrap();
+    let mut differences = BTreeSet::new();
+    let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
+    for served in GROUP_VERSIONS {
+        let document = v3(&path_of(served));
+        for (name, schema) in entries(&document["components"]["schemas"]) {
+            let Some(theirs) = recorded.get(name) else { continue };
+            unseen.remove(name);
+            compare(name, &bare(schema), &bare(theirs), &mut differences);
+        }
+    }
+    assert_eq!(differences, KNOWN_DIFFERENCES.map(str::to_owned).into());
+    // The condition of meta/v1 is in our own status alone.
+    let conditions = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition";
+    unseen.remove(conditions);
+    assert_eq!(unseen, BTreeSet::new());
+}
+
+/// Notes the places at which two schemas differ.
+fn compare(place: &str, ours: &Value, theirs: &Value, differences: &mut BTreeSet<String>) {
+    let (Some(one), Some(other)) = (ours.as_object(), theirs.as_object()) else {
+        if ours != theirs {
+            differences.insert(place.to_owned());
+        }
+        return;
+    };
+    for key in one.keys().chain(other.keys()) {
+        let place = format!("{place}.{key}");
+        match (one.get(key), other.get(key)) {
+            (Some(ours), Some(theirs)) => compare(&place, ours, theirs, differences),
+            _ => drop(differences.insert(place)),
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let documents = Documents::new(Dialect::Punctual);
+    for served in GROUP_VERSIONS {
+        let document = parsed(documents.v3(&path_of(served)).unwrap());
+        let schemas = entries(&document["components"]["schemas"]);
+        let references = references(&document, "#/components/schemas/");
+        assert_eq!(references, schemas.keys().cloned().collect(), "{served:?}");
+    }
+    let v2 = parsed(documents.v2());
+    let definitions = entries(&v2["definitions"]).keys().cloned().collect();
+    assert_eq!(references(&v2, "#/definitions/"), definitions);
+    assert!(!documents.v2().body.windows(12).any(|it| it == b"#/components"));
+}
+
+fn references(part: &Value, prefix: &str) -> BTreeSet<String> {
+    match part {
+        Value::Object(entries) => {
+            let own = entries.get("$ref").and_then(Value::as_str);
+            let own = own.map(|it| it.strip_prefix(prefix).unwrap().to_owned());
+            entries.values().flat_map(|it| references(it, prefix)).chain(own).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(|it| references(it, prefix)).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn a_kind_is_found_by_its_group_version_and_kind() {
+    let documents = Documents::new(Dialect::Punctual);
+    for resource in crate::resource::ALL {
+        for served in resource.served {
+            let document = parsed(documents.v3(&path_of(*served)).unwrap());
+            for kind in [resource.kind.to_owned(), format!("{}List", resource.kind)] {
+                let asked =
+                    json!([{ "group": served.group, "version": served.version, "kind": kind }]);
+                let schemas = entries(&document["components"]["schemas"]);
+                let found = schemas
+                    .values()
+                    .filter(|it| it["x-kubernetes-group-version-kind"] == asked)
+                    .collect::<Vec<_>>();
+                assert_eq!(found.len(), 1, "{asked}");
+                assert!(found[0]["properties"]["metadata"].is_object());
+            }
+        }
+    }
+}
+
+#[test]
+fn fields_of_ours_are_told_where_they_are_accepted() {
+    let spec = |dialect, path: &str, name: &str| {
+        let document = parsed(Documents::new(dialect).v3(path).unwrap());
+        document["components"]["schemas"][name]["properties"].clone()
+    };
+    let ours = spec(Dialect::Punctual, "apis/batch/v1", "io.k8s.api.batch.v1.CronJobSpec");
+    assert!(ours["jitter"].is_object());
+    assert_eq!(ours["concurrencyPolicy"]["enum"][1], "CatchUp");
+    let strict = spec(Dialect::Strict, "apis/batch/v1", "io.k8s.api.batch.v1.CronJobSpec");
+    assert!(strict["jitter"].is_null() && strict["schedule"].is_object());
+    assert_eq!(strict["concurrencyPolicy"]["enum"], json!(["Allow", "Forbid", "Replace"]));
+    let own_kind =
+        spec(Dialect::Strict, "apis/punctual.dev/v1", "dev.punctual.v1.ScheduledJobSpec");
+    assert!(own_kind["jitter"].is_object());
+    let beta = "io.k8s.api.batch.v1beta1.CronJobSpec";
+    let beta = spec(Dialect::Punctual, "apis/batch/v1beta1", beta);
+    let template = "#/components/schemas/io.k8s.api.batch.v1beta1.JobTemplateSpec";
+    assert_eq!(beta["jobTemplate"]["allOf"][0]["$ref"], template);
+}
+
+#[test]
+fn the_index_leads_to_every_document() {
+    let documents = Documents::default();
+    let index = parsed(documents.index());
+    assert_eq!(entries(&index["paths"]).len(), GROUP_VERSIONS.len());
+    for (path, entry) in entries(&index["paths"]) {
+        let document = documents.v3(path).unwrap();
+        let url = format!("/openapi/v3/{path}?hash={}", document.hash);
+        assert_eq!(entry["serverRelativeURL"], url);
+    }
+    assert!(documents.v3("apis/apps/v1").is_none());
+    assert!(documents.v3("").is_none());
+}
+
+#[test]
+fn a_document_is_the_same_every_time() {
+    let (one, other) = (Documents::default(), Documents::default());
+    assert_eq!(one.index().body, other.index().body);
+    assert_eq!(one.v2().hash, other.v2().hash);
+    let strict = Documents::new(Dialect::Strict);
+    let path = "apis/batch/v1";
+    assert_ne!(one.v3(path).unwrap().hash, strict.v3(path).unwrap().hash);
+}
+
+#[test]
+fn version_2_says_the_same_in_older_words() {
+    let document = parsed(Documents::default().v2());
+    assert_eq!(document["swagger"], "2.0");
+    let spec = &document["definitions"]["io.k8s.api.batch.v1.CronJobSpec"]["properties"];
+    assert_eq!(spec["jobTemplate"]["$ref"], "#/definitions/io.k8s.api.batch.v1.JobTemplateSpec");
+    assert!(spec["jobTemplate"]["description"].is_string());
+    let quantity = &document["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"];
+    assert_eq!(quantity["type"], "string");
+    let path = "/apis/batch/v1/namespaces/{namespace}/cronjobs/{name}";
+    let patch = &document["paths"][path]["patch"];
+    let body = patch["parameters"].as_array().unwrap().last().unwrap();
+    assert_eq!(body["in"], "body");
+    assert_eq!(patch["consumes"].as_array().unwrap().len(), 4);
+    assert_eq!(patch["produces"], json!(["application/json", "application/yaml"]));
+    let answer = &patch["responses"]["200"]["schema"]["$ref"];
+    assert_eq!(answer, "#/definitions/io.k8s.api.batch.v1.CronJob");
+}

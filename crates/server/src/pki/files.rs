@@ -1,0 +1,52 @@
+//! Files that only their owner may read, written whole or not at all.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::PkiError;
+
+/// Makes a folder that only its owner may enter.
+pub(super) fn private(folder: &Path) -> Result<(), PkiError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|source| failed("make", folder, source))
+}
+
+/// What a file holds, or what is made for it if there is none.
+pub(super) fn read_or_make(
+    path: &Path,
+    make: impl FnOnce() -> Result<String, PkiError>,
+) -> Result<String, PkiError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let text = make()?;
+            write(path, &text)?;
+            Ok(text)
+        }
+        Err(source) => Err(failed("read", path, source)),
+    }
+}
+
+/// Writes a file beside its place, then puts it there, so that a crash leaves the old one or the new.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
+    let mut aside = path.to_owned().into_os_string();
+    aside.push(".new");
+    let aside = std::path::PathBuf::from(aside);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&aside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&aside, path)).map_err(|source| failed("write", path, source))
+}
+
+fn failed(doing: &'static str, path: &Path, source: io::Error) -> PkiError {
+    PkiError::File { doing, path: path.to_owned(), source }
+}

@@ -1,0 +1,177 @@
+//! The authority of one server, and what it signs.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
+};
+use x509_parser::extensions::GeneralName;
+
+use super::PkiError;
+use super::files::{read_or_make, write};
+use crate::auth::User;
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const AUTHORITY_DAYS: i32 = 3650;
+const LEAF_DAYS: i32 = 365;
+/// A certificate that ends sooner is made anew at the next start.
+const RENEW_DAYS: i32 = 60;
+/// Names that a server on this machine is reached by.
+const LOCAL_NAMES: [&str; 4] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+const LOCAL_ADDRESSES: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// What a certificate is for.
+pub(super) enum Purpose<'a> {
+    /// To be reached at these addresses, besides the local ones.
+    Server(&'a [IpAddr]),
+    /// To be known as somebody.
+    Client(&'a User),
+}
+
+/// Who signs.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pub(super) certificate_pem: String,
+}
+
+impl Authority {
+    /// The authority in a folder, made if there is none.
+    pub(super) fn open(folder: &Path, now: Timestamp) -> Result<Authority, PkiError> {
+        let (key_path, path) = (folder.join("ca.key"), folder.join("ca.crt"));
+        let key_pem =
+            read_or_make(&key_path, || new_key(&key_path).map(|key| key.serialize_pem()))?;
+        let key = KeyPair::from_pem(&key_pem).map_err(|why| unusable(&key_path, why))?;
+        let certificate_pem = read_or_make(&path, || {
+            let certificate = authority_params(now).self_signed(&key);
+            Ok(certificate.map_err(|why| unusable(&path, why))?.pem())
+        })?;
+        // What is signed names its signer by the same words that the certificate has.
+        let issuer = Issuer::new(authority_params(now), key);
+        Ok(Authority { issuer, certificate_pem })
+    }
+
+    /// A certificate in a folder, made anew if it does not fit.
+    pub(super) fn issue(
+        &self,
+        folder: &Path,
+        name: &str,
+        purpose: &Purpose<'_>,
+        now: Timestamp,
+    ) -> Result<(String, String), PkiError> {
+        let (path, key_path) =
+            (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
+        let kept = std::fs::read_to_string(&path).ok().zip(std::fs::read_to_string(&key_path).ok());
+        if let Some((certificate, key)) = kept.filter(|(pem, _)| fits(pem, purpose, now)) {
+            return Ok((certificate, key));
+        }
+        let (certificate, key) = self.sign(purpose, now)?;
+        write(&key_path, &key)?;
+        write(&path, &certificate)?;
+        Ok((certificate, key))
+    }
+
+    /// A new certificate with a new key, in PEM.
+    pub(super) fn sign(
+        &self,
+        purpose: &Purpose<'_>,
+        now: Timestamp,
+    ) -> Result<(String, String), PkiError> {
+        let path = Path::new("a new certificate");
+        let key = new_key(path)?;
+        let params = leaf_params(purpose, now).map_err(|why| unusable(path, why))?;
+        let certificate =
+            params.signed_by(&key, &self.issuer).map_err(|why| unusable(path, why))?;
+        Ok((certificate.pem(), key.serialize_pem()))
+    }
+}
+
+fn new_key(path: &Path) -> Result<KeyPair, PkiError> {
+    KeyPair::generate().map_err(|why| unusable(path, why))
+}
+
+fn unusable(path: &Path, why: impl std::fmt::Display) -> PkiError {
+    PkiError::Unusable { path: path.to_owned(), why: why.to_string() }
+}
+
+fn authority_params(now: Timestamp) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = name("punctual-ca", &[]);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    lasts(&mut params, now, AUTHORITY_DAYS);
+    params
+}
+
+fn leaf_params(purpose: &Purpose<'_>, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::default();
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    match purpose {
+        Purpose::Server(addresses) => {
+            params.distinguished_name = name("punctual-server", &[]);
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+            for local in LOCAL_NAMES {
+                params.subject_alt_names.push(SanType::DnsName(local.try_into()?));
+            }
+            let addresses = LOCAL_ADDRESSES.iter().chain(*addresses);
+            params.subject_alt_names.extend(addresses.map(|address| SanType::IpAddress(*address)));
+        }
+        Purpose::Client(user) => {
+            params.distinguished_name = name(&user.name, &user.groups);
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        }
+    }
+    lasts(&mut params, now, LEAF_DAYS);
+    Ok(params)
+}
+
+fn name(common: &str, organizations: &[String]) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, common);
+    // The library keeps one of each kind, and one group is what gives a role.
+    if let Some(organization) = organizations.first() {
+        name.push(DnType::OrganizationName, organization.as_str());
+    }
+    name
+}
+
+/// From yesterday, since clocks differ, for so many days.
+fn lasts(params: &mut CertificateParams, now: Timestamp, days: i32) {
+    let at = |time: Timestamp| {
+        let date = time.to_zoned(TimeZone::UTC).date();
+        date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
+    };
+    params.not_before = at(now.saturating_sub(DAY).unwrap_or(now));
+    params.not_after = at(now.saturating_add(DAY * days).unwrap_or(now));
+}
+
+/// Whether a certificate lasts long enough and names every address.
+fn fits(pem: &str, purpose: &Purpose<'_>, now: Timestamp) -> bool {
+    let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else {
+        return false;
+    };
+    let Ok(certificate) = pem.parse_x509() else {
+        return false;
+    };
+    let until = certificate.validity().not_after.timestamp();
+    let soon = now.saturating_add(DAY * RENEW_DAYS).unwrap_or(now).as_second();
+    let names = certificate.subject_alternative_name().ok().flatten();
+    let has = |address: &IpAddr| {
+        names.as_ref().is_some_and(|names| {
+            names.value.general_names.iter().any(|name| match (name, address) {
+                (GeneralName::IPAddress(bytes), IpAddr::V4(address)) => *bytes == address.octets(),
+                (GeneralName::IPAddress(bytes), IpAddr::V6(address)) => *bytes == address.octets(),
+                _ => false,
+            })
+        })
+    };
+    until > soon
+        && match purpose {
+            Purpose::Server(addresses) => LOCAL_ADDRESSES.iter().chain(*addresses).all(has),
+            Purpose::Client(_) => true,
+        }
+}

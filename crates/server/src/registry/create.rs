@@ -1,0 +1,113 @@
+//! New objects.
+
+use punctual_api::Status;
+use punctual_api::strategy::{self, Admitted, Birth};
+use punctual_store::{Error, Op};
+use serde_json::Value;
+
+use super::{Hand, ObjectRef, Place, Registry, TRIES_MAX, Written, store_failed, text};
+use crate::stored::{Stored, encode, to_stored};
+use crate::world;
+
+/// How a new object came to its managed fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tracked {
+    /// Not yet: whoever creates it manages all of it.
+    No,
+    /// Server-side apply has said it already.
+    ByApply,
+}
+
+impl Registry {
+    /// Creates an object, as a request has it.
+    pub(crate) async fn create(
+        &self,
+        place: &Place,
+        object: Value,
+        hand: &Hand,
+    ) -> Result<Written, Status> {
+        self.create_tracked(place, object, hand, Tracked::No).await
+    }
+
+    pub(super) async fn create_tracked(
+        &self,
+        place: &Place,
+        mut object: Value,
+        hand: &Hand,
+        tracked: Tracked,
+    ) -> Result<Written, Status> {
+        to_stored(&mut object, &place.view);
+        for _ in 0..TRIES_MAX {
+            let name = text(&object, "/metadata/name").to_owned();
+            strategy::check_namespace(&object, &place.namespace)?;
+            let gate = self.open_namespace(place, &name)?;
+            let admitted = self.admit(place, object.clone(), hand, tracked)?;
+            match self.commit_new(place, &admitted, gate, hand).await? {
+                Try::Done(stored) => {
+                    return Ok(Written {
+                        object: stored,
+                        warnings: admitted.warnings,
+                        is_new: true,
+                    });
+                }
+                // Another name may be free; a name that was asked for is not.
+                Try::Taken(taken) if !name.is_empty() => {
+                    return Err(Status::already_exists(place.view.name(), &taken));
+                }
+                Try::Taken(_) | Try::Again => {}
+            }
+        }
+        Err(Status::too_many_requests("the namespace changes too often", 1))
+    }
+
+    fn admit(
+        &self,
+        place: &Place,
+        object: Value,
+        hand: &Hand,
+        tracked: Tracked,
+    ) -> Result<Admitted, Status> {
+        let (uid, suffix) = (world::uid(&*self.world), world::suffix(&*self.world));
+        let now = self.world.now();
+        let birth = Birth { namespace: &place.namespace, uid: &uid, suffix: &suffix, now };
+        let kind = self.kind(&place.view)?;
+        let mut object = strategy::prepare(kind, object, &birth)?;
+        if tracked == Tracked::No {
+            let itself = ObjectRef { place: place.clone(), name: String::new(), below: None };
+            self.track(None, &mut object, &itself, (hand, now))?;
+        }
+        strategy::admit(kind, object, &birth, &self.rules)
+    }
+
+    async fn commit_new(
+        &self,
+        place: &Place,
+        admitted: &Admitted,
+        gate: Option<Op>,
+        hand: &Hand,
+    ) -> Result<Try, Status> {
+        let name = text(&admitted.object, "/metadata/name").to_owned();
+        let (key, value) = (place.key(&name), encode(&admitted.object, place.view.resource));
+        let mut stored = Stored { view: place.view, value: value.clone(), revision: 0 };
+        if hand.is_dry_run {
+            let is_taken = self.store.get(&key).is_some();
+            return Ok(if is_taken { Try::Taken(name) } else { Try::Done(stored) });
+        }
+        let ops: Vec<Op> = gate.into_iter().chain([Op::create(key.as_str(), value)]).collect();
+        match self.store.write(ops).await {
+            Ok(committed) => {
+                stored.revision = committed.revision;
+                Ok(Try::Done(stored))
+            }
+            Err(Error::Conflict(conflict)) if *conflict.key == *key => Ok(Try::Taken(name)),
+            Err(Error::Conflict(_)) => Ok(Try::Again),
+            Err(other) => Err(store_failed(&other)),
+        }
+    }
+}
+
+enum Try {
+    Done(Stored),
+    Taken(String),
+    Again,
+}

@@ -1,0 +1,13 @@
+//! What a request asks for: which object, how, and in which form.
+
+mod form;
+mod options;
+mod query;
+mod target;
+
+pub(crate) use self::form::{BodyFormat, Form, Shape, body_format, media_type};
+pub(crate) use self::options::{
+    DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions, WriteVerb,
+};
+pub(crate) use self::query::Query;
+pub(crate) use self::target::Target;

@@ -1,0 +1,161 @@
+//! The form in which a client sends and the one it wants back (`Content-Type` and `Accept`).
+
+use punctual_api::Status;
+use punctual_api::status::{Details, Reason};
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFormat {
+    Json,
+    Yaml,
+}
+
+const KNOWN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// The format of a body that holds an object. None is said for JSON.
+pub(crate) fn body_format(content_type: &str) -> Result<BodyFormat, Status> {
+    match media_type(content_type) {
+        "" | "application/json" | "*/*" => Ok(BodyFormat::Json),
+        "application/yaml" => Ok(BodyFormat::Yaml),
+        _ => Err(Status::failure(
+            Reason::UnsupportedMediaType,
+            format!(
+                "the body of the request was in an unknown format - accepted media types \
+                 include: {KNOWN}"
+            ),
+        )),
+    }
+}
+
+/// What an answer consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// The object itself.
+    Whole,
+    /// Rows and columns for people.
+    Table,
+    /// Its metadata alone.
+    Metadata,
+}
+
+/// How an answer is written, and what it consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) format: BodyFormat,
+    pub(crate) shape: Shape,
+}
+
+impl Form {
+    /// Plain JSON, for answers that nobody chose the form of.
+    pub(crate) const JSON: Form = Form { format: BodyFormat::Json, shape: Shape::Whole };
+
+    /// The first form of the client's list that we can give.
+    pub(crate) fn accepted(accept: &str) -> Result<Form, Status> {
+        if accept.trim().is_empty() {
+            return Ok(Form::JSON);
+        }
+        let mut clauses: Vec<_> = accept.split(',').map(Clause::parse).collect();
+        clauses.sort_by_key(|clause| std::cmp::Reverse(clause.quality));
+        clauses.iter().filter(|clause| clause.quality > 0).find_map(Clause::form).ok_or_else(|| {
+            let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
+            Status::failure(Reason::NotAcceptable, message).with(Details::default())
+        })
+    }
+
+    /// The header of the answer.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self.format {
+            BodyFormat::Json => "application/json",
+            BodyFormat::Yaml => "application/yaml",
+        }
+    }
+}
+
+/// One part of an `Accept` header.
+struct Clause<'a> {
+    media: &'a str,
+    shape: &'a str,
+    group: &'a str,
+    version: &'a str,
+    /// In thousandths.
+    quality: u16,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Clause<'a> {
+        let mut parts = text.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        let mut clause = Clause { media, shape: "", group: "", version: "", quality: 1000 };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name {
+                "as" => clause.shape = value,
+                "g" => clause.group = value,
+                "v" => clause.version = value,
+                "q" => clause.quality = thousandths(value),
+                _ => {}
+            }
+        }
+        clause
+    }
+
+    fn form(&self) -> Option<Form> {
+        let format = match self.media {
+            "application/json" | "*/*" | "application/*" => BodyFormat::Json,
+            "application/yaml" => BodyFormat::Yaml,
+            _ => return None,
+        };
+        let is_meta = self.group == "meta.k8s.io" && self.version == "v1";
+        let shape = match self.shape {
+            "" => Shape::Whole,
+            "Table" if is_meta => Shape::Table,
+            "PartialObjectMetadata" | "PartialObjectMetadataList" if is_meta => Shape::Metadata,
+            _ => return None,
+        };
+        Some(Form { format, shape })
+    }
+}
+
+/// `0.75` is 750; what is no such number is 1.
+fn thousandths(text: &str) -> u16 {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let padded: String = part.chars().chain("000".chars()).take(3).collect();
+    match (whole, padded.parse::<u16>()) {
+        ("0", Ok(part)) => part,
+        _ => 1000,
+    }
+}
+
+pub(crate) fn media_type(header: &str) -> &str {
+    header.split(';').next().unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_form_that_we_can_give_is_given() {
+        let form = |accept: &str| Form::accepted(accept).unwrap();
+        assert_eq!(form(""), Form::JSON);
+        assert_eq!(form("application/vnd.kubernetes.protobuf, */*"), Form::JSON);
+        assert_eq!(form("application/yaml").format, BodyFormat::Yaml);
+        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,\
+                       application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+        assert_eq!(form(kubectl).shape, Shape::Table);
+        assert_eq!(
+            form("application/json;as=Table;v=v9;g=meta.k8s.io,application/json").shape,
+            Shape::Whole
+        );
+        assert_eq!(form("application/yaml;q=0.5,application/json").format, BodyFormat::Json);
+        assert_eq!(Form::accepted("text/csv").unwrap_err().code, 406);
+        assert_eq!(Form::accepted("application/json;q=0").unwrap_err().code, 406);
+    }
+
+    #[test]
+    fn a_body_is_json_unless_it_says_otherwise() {
+        assert_eq!(body_format(""), Ok(BodyFormat::Json));
+        assert_eq!(body_format("application/json; charset=utf-8"), Ok(BodyFormat::Json));
+        assert_eq!(body_format("application/yaml"), Ok(BodyFormat::Yaml));
+        assert_eq!(body_format("text/plain").unwrap_err().code, 415);
+    }
+}
