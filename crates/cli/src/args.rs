@@ -1,5 +1,6 @@
 //! The command line, as `punctual --help` shows it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -43,6 +44,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Run CronJobs on this machine (under construction: shows when they would run)
     Up(Up),
+    /// Run the Kubernetes API server alone: durable, for kubectl and any other client
+    Serve(Serve),
     /// Show when a schedule runs next
     Next(Next),
     /// Say what a schedule means, what is odd about it, and when it runs next
@@ -63,6 +66,54 @@ pub(crate) struct Up {
     /// Manifests: YAML or JSON files, or directories of them
     #[arg(required = true, value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Prints `serving https://ADDRESS` when it is ready. Ctrl-C or SIGTERM stops it cleanly.
+
+Example:
+  punctual serve --kubeconfig-out kubeconfig &
+  kubectl --kubeconfig kubeconfig get cronjobs -A")]
+pub(crate) struct Serve {
+    /// Folder of the data, the certificates and the audit log [default: ~/.local/share/punctual]
+    #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address to listen on; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    pub(crate) listen: SocketAddr,
+    /// Where to write the administrator's kubeconfig [default: kubeconfig in the data folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig_out: Option<PathBuf>,
+    /// What is accepted in Kubernetes' own kinds
+    #[arg(long, value_name = "WHOSE", default_value = "kubernetes")]
+    pub(crate) dialect: Dialect,
+    /// Where to write who did what [default: audit.log in the data folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log: Option<PathBuf>,
+    /// Write no audit log
+    #[arg(long, conflicts_with = "audit_log")]
+    pub(crate) no_audit_log: bool,
+    /// Requests answered at a time, watches excepted; more are told to come back
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) max_requests: usize,
+    /// Requests taken in a second, watches excepted; more are told to come back
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_requests_per_second: u32,
+    /// Watches at a time; more are told to come back
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) max_watches: usize,
+    /// What to log: error, warn, info, debug, or a filter such as punctual_server=debug
+    #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
+    pub(crate) log: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// Only what kube-apiserver accepts; our own kind ScheduledJob has everything
+    Kubernetes,
+    /// Also jitter, CatchUp and @at
+    Punctual,
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,9 +8,11 @@ mod completions;
 mod decide;
 mod explain;
 mod lines;
+mod log;
 mod manifest;
 mod next;
 mod output;
+mod serve;
 mod slots;
 mod stream;
 mod tzdata;
@@ -41,6 +43,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     let zone = || tzdata::zone(&zones()?, args.global.time_zone.as_deref());
     match &args.command {
         Command::Up(up) => up::run(up, &zone()?),
+        Command::Serve(serve) => serve::run(serve, zones()?),
         Command::Next(next) if next.stdin => stream::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),
