@@ -8,6 +8,7 @@
 mod dice;
 mod edges;
 mod fuzz;
+mod fuzz_server;
 mod names;
 mod purity;
 mod sizes;
@@ -22,12 +23,15 @@ enum Task {
     Tidy,
     /// Give the schedule library random texts and instants; look for panics and slow answers
     Fuzz(fuzz::Args),
+    /// Give the server random requests, in process; look for panics, failures and growing memory
+    FuzzServer(fuzz_server::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Tidy => tidy(),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::FuzzServer(args) => fuzz_server::run(&args),
     }
 }
 

@@ -21,6 +21,11 @@ impl Dice {
         self.below(times) == 0
     }
 
+    /// True so many times in a hundred.
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
     /// One of the items, or the default if there are none.
     pub(crate) fn pick<T: Clone + Default>(&mut self, items: &[T]) -> T {
         let at = self.below(items.len().max(1) as u64) as usize;

@@ -1,0 +1,122 @@
+//! What can be done to a body.
+
+use serde_json::{Map, Value, json};
+
+use super::request::{pick, scalar};
+use crate::dice::Dice;
+
+const POINTERS: [&str; 12] = [
+    "/spec/suspend",
+    "/spec/schedule",
+    "/metadata/labels",
+    "/metadata/labels/x",
+    "/metadata/name",
+    "/spec/jobTemplate/spec/template/spec/containers/0",
+    "/spec/jobTemplate/spec/template/spec/containers/-",
+    "/metadata/finalizers/0",
+    "",
+    "/",
+    "/status",
+    "/metadata/managedFields",
+];
+const DIRECTIVES: [&str; 6] = [
+    "$patch",
+    "$retainKeys",
+    "$setElementOrder/containers",
+    "$deleteFromPrimitiveList/finalizers",
+    "$setElementOrder/env",
+    "$unknown",
+];
+
+/// Changes one place of a tree.
+pub(super) fn tree(dice: &mut Dice, value: &mut Value) {
+    let deeper = dice.chance(75);
+    match value {
+        Value::Object(fields) if deeper && !fields.is_empty() => {
+            let at = dice.below(fields.len() as u64) as usize;
+            if let Some((_, below)) = fields.iter_mut().nth(at) {
+                tree(dice, below);
+            }
+        }
+        Value::Array(items) if deeper && !items.is_empty() => {
+            let at = dice.below(items.len() as u64) as usize;
+            if let Some(below) = items.get_mut(at) {
+                tree(dice, below);
+            }
+        }
+        Value::Object(fields) => object(dice, fields),
+        Value::Array(items) if dice.chance(50) => items.push(scalar(dice)),
+        other => *other = scalar(dice),
+    }
+}
+
+fn object(dice: &mut Dice, fields: &mut Map<String, Value>) {
+    let first = fields.keys().next().cloned();
+    match dice.below(3) {
+        0 => _ = first.map(|name| fields.remove(&name)),
+        1 => {
+            _ = fields.insert(
+                pick(dice, &["x", "name", "spec", "metadata", "finalizers"]).to_owned(),
+                scalar(dice),
+            )
+        }
+        _ => {
+            let mut deep = scalar(dice);
+            for _ in 0..dice.below(150) {
+                deep = json!({"d": deep});
+            }
+            fields.insert("deep".to_owned(), deep);
+        }
+    }
+}
+
+/// Adds a word of strategic merge patches somewhere.
+pub(super) fn directive(dice: &mut Dice, value: &mut Value) {
+    match value {
+        Value::Object(fields) if dice.chance(30) || fields.is_empty() => {
+            let word = match dice.chance(50) {
+                true => json!(pick(dice, &["delete", "replace", "merge", "x"])),
+                false => scalar(dice),
+            };
+            fields.insert(pick(dice, &DIRECTIVES).to_owned(), word);
+        }
+        Value::Object(fields) => {
+            let at = dice.below(fields.len() as u64) as usize;
+            if let Some((_, below)) = fields.iter_mut().nth(at) {
+                directive(dice, below);
+            }
+        }
+        Value::Array(items) => {
+            if let Some(first) = items.first_mut() {
+                directive(dice, first);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A list of operations.
+pub(super) fn json_patch(dice: &mut Dice) -> Value {
+    let count = dice.below(5);
+    let operation = |dice: &mut Dice| {
+        json!({
+            "op": pick(dice, &["add", "remove", "replace", "move", "copy", "test", "x"]),
+            "path": pick(dice, &POINTERS),
+            "from": pick(dice, &POINTERS),
+            "value": scalar(dice),
+        })
+    };
+    Value::Array((0..count).map(|_| operation(dice)).collect())
+}
+
+/// Changes bytes of a text.
+pub(super) fn bytes(dice: &mut Dice, text: &mut Vec<u8>) {
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(text.len() as u64 + 1) as usize;
+        match dice.below(3) {
+            0 => text.truncate(at),
+            1 if at < text.len() => _ = text.remove(at),
+            _ => text.insert(at, dice.below(256) as u8),
+        }
+    }
+}
