@@ -24,6 +24,7 @@ pub mod lease;
 pub mod meta;
 pub mod names;
 pub mod pod;
+pub mod proto;
 mod quantity;
 pub mod schema;
 pub mod status;
