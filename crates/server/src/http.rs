@@ -2,6 +2,7 @@
 
 mod body;
 mod feed;
+mod patching;
 mod read;
 mod site;
 mod write;
@@ -135,7 +136,7 @@ async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
             let place = crate::registry::Place { view, namespace };
             let object = crate::registry::ObjectRef { place, name, below };
             match (method, below) {
-                (Method::GET, Some(Subresource::Log)) => read::log(&call, &object),
+                (Method::GET, Some(Subresource::Log)) => read::log(&call, &object).await,
                 (Method::GET | Method::HEAD, None | Some(Subresource::Status)) => {
                     read::get(&call, &object)
                 }
@@ -143,7 +144,7 @@ async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
                     write::replace(&call, &object, body).await
                 }
                 (Method::PATCH, None | Some(Subresource::Status)) => {
-                    write::patch(&call, &object, body).await
+                    patching::answer(&call, &object, body).await
                 }
                 (Method::DELETE, None) => write::delete(&call, &object, body).await,
                 _ => Err(not_allowed()),

@@ -32,6 +32,7 @@ use punctual_api::status::Reason;
 pub use self::apply::apply;
 pub use self::json::json;
 pub use self::merge::merge;
+pub(crate) use self::strategic::shown;
 pub use self::strategic::strategic;
 pub use self::track::{keep_times, manager_of, track};
 

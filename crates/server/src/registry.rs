@@ -36,6 +36,8 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) rules: Rules,
     pub(crate) world: Arc<dyn World>,
+    /// The node of Pods that name none.
+    pub(crate) node: Option<String>,
 }
 
 /// Where an object is or will be.

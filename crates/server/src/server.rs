@@ -15,6 +15,7 @@ use crate::audit::Audit;
 use crate::auth::{Tokens, User};
 use crate::http;
 use crate::limits::{Gate, Limits};
+use crate::logs::LogSource;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::registry::{Hand, Place, Registry};
@@ -35,6 +36,10 @@ pub struct Config {
     pub limits: Limits,
     /// Where requests are written down.
     pub audit: Audit,
+    /// Whoever keeps what Pods write.
+    pub logs: Option<Arc<dyn LogSource>>,
+    /// The node of Pods that name none. With one machine there is nothing to choose.
+    pub node: Option<String>,
     /// Time and chance.
     pub world: Arc<dyn World>,
 }
@@ -49,6 +54,8 @@ impl Config {
             tokens: Tokens::default(),
             limits: Limits::default(),
             audit: Audit::none(),
+            logs: None,
+            node: None,
             world: Arc::new(RealWorld),
         }
     }
@@ -67,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
     pub(crate) audit: Audit,
+    pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
     /// Ends watches, which would otherwise never end.
     pub(crate) ends: CancellationToken,
@@ -79,7 +87,8 @@ impl Server {
     /// Makes a server; what every cluster has is created if it is not there yet.
     pub async fn start(config: Config) -> Result<Server, Status> {
         let rules = Rules { zones: config.zones, dialect: config.dialect };
-        let registry = Registry { store: config.store, rules, world: config.world };
+        let (store, world, node) = (config.store, config.world, config.node);
+        let registry = Registry { store, rules, world, node };
         let shared = Shared {
             registry,
             tokens: config.tokens,
@@ -87,6 +96,7 @@ impl Server {
             gate: Gate::new(&config.limits),
             limits: config.limits,
             audit: config.audit,
+            logs: config.logs,
             metrics: Metrics::default(),
             ends: CancellationToken::new(),
         };

@@ -6,11 +6,11 @@ use http::header;
 use punctual_api::decode::{self, Decoded, Expected};
 use punctual_api::status::{Reason, Status};
 use punctual_api::tree::Tally;
-use punctual_api::yaml;
+use punctual_api::{proto, yaml};
 use serde_json::Value;
 
 use super::Call;
-use crate::request::{BodyFormat, body_format};
+use crate::request::{BodyFormat, Encoding, encoding};
 
 /// All of a body, if it is not too large.
 pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
@@ -30,11 +30,13 @@ pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
 
 /// The object in a body.
 pub(super) fn object(call: &Call, body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
-    let format = body_format(call.header(header::CONTENT_TYPE))?;
-    decoded(call, body, format, expected)
+    match encoding(call.header(header::CONTENT_TYPE))? {
+        Encoding::Text(format) => decoded(call, body, format, expected),
+        Encoding::Protobuf => checked(call, proto::object(body, expected)?, expected),
+    }
 }
 
-/// The object in a body of a format.
+/// The object in a text of a format.
 pub(super) fn decoded(
     call: &Call,
     body: &[u8],
@@ -45,8 +47,14 @@ pub(super) fn decoded(
     let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
     match format {
         BodyFormat::Json => decode::object(body, expected, dialect, unknown),
-        BodyFormat::Yaml => decode::tree(yaml_tree(body)?, expected, dialect, unknown),
+        BodyFormat::Yaml => checked(call, yaml_tree(body)?, expected),
     }
+}
+
+/// An object that did not come as JSON.
+fn checked(call: &Call, read: Decoded, expected: &Expected<'_>) -> Result<Decoded, Status> {
+    let registry = &call.server.shared.registry;
+    decode::tree(read, expected, registry.rules.dialect, registry.unknown_fields())
 }
 
 /// A body of YAML, which may be JSON.
@@ -66,9 +74,10 @@ pub(super) fn options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status>
     if body.is_empty() {
         return Ok(None);
     }
-    match body_format(call.header(header::CONTENT_TYPE))? {
-        BodyFormat::Yaml => yaml_tree(body).map(|decoded| Some(decoded.value)),
-        BodyFormat::Json => serde_json::from_slice(body)
+    match encoding(call.header(header::CONTENT_TYPE))? {
+        Encoding::Protobuf => proto::delete_options(body).map(Some),
+        Encoding::Text(BodyFormat::Yaml) => yaml_tree(body).map(|decoded| Some(decoded.value)),
+        Encoding::Text(BodyFormat::Json) => serde_json::from_slice(body)
             .map(Some)
             .map_err(|why| Status::bad_request(format!("the options cannot be read: {why}"))),
     }

@@ -1,11 +1,14 @@
 //! Reads: one object, many, or what changes.
 
 use axum::body::Body;
-use http::{Response, StatusCode, header};
-use punctual_api::Status;
+use futures::StreamExt as _;
+use http::{HeaderValue, Response, StatusCode, header};
+use punctual_api::{Pod, Status};
+use serde::Deserialize as _;
 
 use super::{Call, feed};
 use crate::answer::{self, Answer, ListAnswer, Showing};
+use crate::logs::LogQuery;
 use crate::registry::{ObjectRef, Place};
 use crate::request::{Form, ListOptions};
 use crate::table::IncludeObject;
@@ -44,10 +47,30 @@ pub(super) fn list_or_watch(call: &Call, place: Place) -> Answer {
     answer::list(ListAnswer { view: place.view, page, showing, takes_gzip })
 }
 
-/// What a Pod wrote; nothing as long as nothing runs Pods here.
-pub(super) fn log(call: &Call, object: &ObjectRef) -> Answer {
-    call.server.shared.registry.get(object)?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+/// What a Pod wrote; nothing if it has not begun, or nothing runs Pods here.
+pub(super) async fn log(call: &Call, object: &ObjectRef) -> Answer {
+    let stored = call.server.shared.registry.get(object)?;
+    let pod =
+        Pod::deserialize(&stored.tree()?).map_err(|why| Status::internal(&why.to_string()))?;
+    let query = LogQuery::parse(&call.query, &pod)?;
+    // A log that is followed lasts as a watch does.
+    let place = query.follow.then(|| call.server.shared.gate.watch()).transpose()?;
+    let lines = match &call.server.shared.logs {
+        Some(source) => source.logs(pod, query).await?,
+        None => None,
+    };
+    let Some(lines) = lines else {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(response);
+    };
+    let ends = call.server.shared.ends.clone();
+    let lines = lines.take_until(ends.cancelled_owned()).map(move |line| {
+        let _place = &place;
+        line
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    let plain = HeaderValue::from_static("text/plain");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
     Ok(response)
 }

@@ -1,27 +1,22 @@
 //! Writes: new objects, changes, ends, and questions about oneself.
 
 use axum::body::Body;
-use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use jiff::Timestamp;
-use punctual_api::decode::{self, Decoded, FieldValidation};
-use punctual_api::status::{Reason, Status};
-use punctual_api::strategy;
+use punctual_api::{Status, decode, strategy};
 use serde_json::{Value, json};
 
-use super::{Call, body, empty_details};
+use super::{Call, body};
 use crate::answer::{self, Answer};
 use crate::auth::answer_review;
 use crate::patch;
 use crate::registry::{Change, Deleted, Hand, ObjectRef, Place, Written};
-use crate::request::{
-    BodyFormat, DeleteOptions, Form, ListOptions, WriteOptions, WriteVerb, media_type,
-};
+use crate::request::{DeleteOptions, Form, ListOptions, WriteOptions, WriteVerb};
 use crate::resource::{JOBS, Resource, Review};
 
 impl Call {
     /// Who writes, by the option or else by the name of the program.
-    fn hand(&self, options: &WriteOptions) -> Hand {
+    pub(super) fn hand(&self, options: &WriteOptions) -> Hand {
         let manager = match options.field_manager.as_str() {
             "" => patch::manager_of(self.header(header::USER_AGENT)),
             name => name.to_owned(),
@@ -29,7 +24,7 @@ impl Call {
         Hand { manager, is_dry_run: options.is_dry_run }
     }
 
-    fn written(&self, written: &Written, doubts: &[String]) -> Answer {
+    pub(super) fn written(&self, written: &Written, doubts: &[String]) -> Answer {
         let code = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
         let mut response = answer::object(code, &written.object, self.showing()?)?;
         let warnings: Vec<String> = doubts.iter().chain(&written.warnings).cloned().collect();
@@ -71,139 +66,6 @@ struct Replacement(Value);
 impl Change for Replacement {
     fn apply(&self, _: Option<&Value>, _: Timestamp) -> Result<(Value, Vec<String>), Status> {
         Ok((self.0.clone(), Vec::new()))
-    }
-}
-
-/// A change of an object, in one of four languages.
-pub(super) async fn patch(call: &Call, object: &ObjectRef, body: Body) -> Answer {
-    call.showing()?;
-    let language = Language::of(call.header(header::CONTENT_TYPE))?;
-    let verb = match language {
-        Language::Apply => WriteVerb::Apply,
-        _ => WriteVerb::Patch,
-    };
-    let options = WriteOptions::parse(&call.query, verb)?;
-    let bytes = body::read(call, body).await?;
-    let hand = call.hand(&options);
-    let config = match language {
-        Language::Apply => Some(applied(call, object, &bytes, &options)?),
-        _ => None,
-    };
-    let patching = Patching {
-        call,
-        object,
-        language,
-        bytes,
-        manager: &hand.manager,
-        force: options.force,
-        validation: options.field_validation,
-        config,
-    };
-    let written = call.server.shared.registry.update(object, &patching, &hand).await?;
-    call.written(&written, &[])
-}
-
-/// The configuration of a server-side apply, checked like any object.
-fn applied(
-    call: &Call,
-    object: &ObjectRef,
-    bytes: &Bytes,
-    options: &WriteOptions,
-) -> Result<(Value, Vec<String>), Status> {
-    let expected = object.place.view.expected();
-    let is_json = bytes.trim_ascii_start().first() == Some(&b'{');
-    let format = if is_json { BodyFormat::Json } else { BodyFormat::Yaml };
-    let decoded = body::decoded(call, bytes, format, &expected)?;
-    let (config, doubts) = decoded.accept(options.field_validation, &expected)?;
-    strategy::check_name(&config, &object.name)?;
-    strategy::check_namespace(&config, &object.place.namespace)?;
-    Ok((config, doubts))
-}
-
-/// The languages of patches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    Json,
-    Merge,
-    Strategic,
-    Apply,
-}
-
-impl Language {
-    fn of(content_type: &str) -> Result<Language, Status> {
-        match media_type(content_type) {
-            "application/json-patch+json" => Ok(Language::Json),
-            "application/merge-patch+json" => Ok(Language::Merge),
-            "application/strategic-merge-patch+json" => Ok(Language::Strategic),
-            "application/apply-patch+yaml" => Ok(Language::Apply),
-            _ => Err(empty_details(Status::failure(
-                Reason::UnsupportedMediaType,
-                "415: Unsupported Media Type",
-            ))),
-        }
-    }
-}
-
-struct Patching<'a> {
-    call: &'a Call,
-    object: &'a ObjectRef,
-    language: Language,
-    bytes: Bytes,
-    manager: &'a str,
-    force: bool,
-    validation: FieldValidation,
-    /// What is applied, with what is doubtful about it.
-    config: Option<(Value, Vec<String>)>,
-}
-
-impl Patching<'_> {
-    /// What the patch makes of the object, before anybody has looked at it.
-    fn patched(&self, old: Option<&Value>, now: Timestamp) -> Result<Value, Status> {
-        let nothing = Value::Null;
-        let target = old.unwrap_or(&nothing);
-        let writer = self.object.writer(self.manager, now)?;
-        match (self.language, &self.config) {
-            (Language::Apply, Some((config, _))) => {
-                let mut config = config.clone();
-                if let Value::Object(fields) = &mut config
-                    && let Value::Object(metadata) = fields.entry("metadata").or_insert(json!({}))
-                {
-                    metadata.insert("name".to_owned(), self.object.name.clone().into());
-                }
-                patch::apply(old, config, &writer, self.force)
-            }
-            (Language::Json, _) => patch::json(target, &self.bytes),
-            (Language::Merge, _) => patch::merge(target, &self.bytes),
-            (Language::Strategic | Language::Apply, _) => {
-                let patch = serde_json::from_slice(&self.bytes)
-                    .map_err(|why| Status::bad_request(format!("error decoding patch: {why}")))?;
-                patch::strategic(target, patch, writer.shape)
-            }
-        }
-    }
-}
-
-impl Change for Patching<'_> {
-    fn apply(&self, old: Option<&Value>, now: Timestamp) -> Result<(Value, Vec<String>), Status> {
-        let value = self.patched(old, now)?;
-        let expected = self.object.place.view.expected();
-        let registry = &self.call.server.shared.registry;
-        let decoded = Decoded { value, doubts: Vec::new() };
-        let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
-        let decoded = decode::tree(decoded, &expected, dialect, unknown)?;
-        let (value, mut doubts) = decoded.accept(self.validation, &expected)?;
-        if let Some((_, config_doubts)) = &self.config {
-            doubts.clone_from(config_doubts);
-        }
-        Ok((value, doubts))
-    }
-
-    fn creates(&self) -> bool {
-        self.language == Language::Apply && self.object.below.is_none()
-    }
-
-    fn tracks(&self) -> bool {
-        self.language == Language::Apply
     }
 }
 

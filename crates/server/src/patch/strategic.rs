@@ -14,6 +14,7 @@ use punctual_api::Status;
 use punctual_api::schema::{Struct, Type};
 use serde_json::{Map, Value};
 
+pub(crate) use self::error::shown;
 use self::error::{Error, go_type};
 use self::list::ListField;
 

@@ -1,7 +1,7 @@
 //! New objects.
 
 use punctual_api::Status;
-use punctual_api::strategy::{self, Admitted, Birth};
+use punctual_api::strategy::{self, Admitted, Birth, Kind};
 use punctual_store::{Error, Op};
 use serde_json::Value;
 
@@ -76,7 +76,18 @@ impl Registry {
             let itself = ObjectRef { place: place.clone(), name: String::new(), below: None };
             self.track(None, &mut object, &itself, (hand, now))?;
         }
+        self.assign(kind, &mut object);
         strategy::admit(kind, object, &birth, &self.rules)
+    }
+
+    /// Pods that name no node are given the one there is, if there is one.
+    fn assign(&self, kind: Kind, object: &mut Value) {
+        if kind == Kind::Pod
+            && text(object, "/spec/nodeName").is_empty()
+            && let (Some(node), Some(Value::Object(spec))) = (&self.node, object.get_mut("spec"))
+        {
+            spec.insert("nodeName".to_owned(), node.as_str().into());
+        }
     }
 
     async fn commit_new(

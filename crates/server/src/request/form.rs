@@ -3,20 +3,28 @@
 use punctual_api::Status;
 use punctual_api::status::{Details, Reason};
 
-/// How a body is written.
+/// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFormat {
     Json,
     Yaml,
 }
 
+/// How a body is encoded that comes in. What goes out is always text: every client reads that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Text(BodyFormat),
+    Protobuf,
+}
+
 const KNOWN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// The format of a body that holds an object. None is said for JSON.
-pub(crate) fn body_format(content_type: &str) -> Result<BodyFormat, Status> {
+/// The encoding of a body that holds an object. None is said for JSON.
+pub(crate) fn encoding(content_type: &str) -> Result<Encoding, Status> {
     match media_type(content_type) {
-        "" | "application/json" | "*/*" => Ok(BodyFormat::Json),
-        "application/yaml" => Ok(BodyFormat::Yaml),
+        "" | "application/json" | "*/*" => Ok(Encoding::Text(BodyFormat::Json)),
+        "application/yaml" => Ok(Encoding::Text(BodyFormat::Yaml)),
+        "application/vnd.kubernetes.protobuf" => Ok(Encoding::Protobuf),
         _ => Err(Status::failure(
             Reason::UnsupportedMediaType,
             format!(
@@ -147,15 +155,22 @@ mod tests {
             Shape::Whole
         );
         assert_eq!(form("application/yaml;q=0.5,application/json").format, BodyFormat::Json);
+        let client_go = "application/vnd.kubernetes.protobuf,application/json";
+        assert_eq!(form(client_go), Form::JSON);
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        assert_eq!(Form::accepted(protobuf).unwrap_err().code, 406);
         assert_eq!(Form::accepted("text/csv").unwrap_err().code, 406);
         assert_eq!(Form::accepted("application/json;q=0").unwrap_err().code, 406);
     }
 
     #[test]
     fn a_body_is_json_unless_it_says_otherwise() {
-        assert_eq!(body_format(""), Ok(BodyFormat::Json));
-        assert_eq!(body_format("application/json; charset=utf-8"), Ok(BodyFormat::Json));
-        assert_eq!(body_format("application/yaml"), Ok(BodyFormat::Yaml));
-        assert_eq!(body_format("text/plain").unwrap_err().code, 415);
+        let json = Ok(Encoding::Text(BodyFormat::Json));
+        assert_eq!(encoding(""), json);
+        assert_eq!(encoding("application/json; charset=utf-8"), json);
+        assert_eq!(encoding("application/yaml"), Ok(Encoding::Text(BodyFormat::Yaml)));
+        assert_eq!(encoding("application/vnd.kubernetes.protobuf"), Ok(Encoding::Protobuf));
+        assert_eq!(encoding("text/plain").unwrap_err().code, 415);
+        assert_eq!(encoding("application/vnd.kubernetes.protobuf+x").unwrap_err().code, 415);
     }
 }

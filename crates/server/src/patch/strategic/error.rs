@@ -114,7 +114,7 @@ fn shown_fields(fields: &Map<String, Value>) -> String {
 }
 
 /// A value as Go's `%v` shows it.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     let mut out = String::new();
     push(&mut out, value);
     out
