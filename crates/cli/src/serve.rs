@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use punctual_api::Dialect;
+use punctual_controller::RealClock;
 use punctual_schedule::Zones;
-use punctual_server::{Audit, Config, Identity, Limits, RealWorld, Server};
+use punctual_server::{ADMIN_GROUP, Audit, Config, Identity, Limits, RealWorld, Server, User};
 use punctual_store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -45,9 +46,18 @@ async fn serving(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
     let kubeconfig = write_kubeconfigs(serve, &folder, &identity, &url)?;
     let stop = stop_on_signal()?;
     output::print(&format!("serving {url}\nkubeconfig {}\n", kubeconfig.display()))?;
+    let collecting = tokio::spawn(collect(&server, stop.clone()));
     punctual_server::serve(server, listener, Arc::new(tls), stop).await;
+    collecting.await.context("the collector did not end cleanly")?;
     tracing::info!("stopped; closing the store");
     store.close().await.context("the store could not be closed cleanly")
+}
+
+/// Deletions that do not happen at once are carried on by us: dependents, namespaces.
+fn collect(server: &Server, stop: CancellationToken) -> impl Future<Output = ()> + use<> {
+    let user = User::new("system:serviceaccount:kube-system:punctual-collector", ADMIN_GROUP);
+    let client = kube::Client::new(server.local(user), "default");
+    punctual_controller::collect(client, Arc::new(RealClock), stop)
 }
 
 /// Opening reads everything, so it is done where waiting hurts nobody.

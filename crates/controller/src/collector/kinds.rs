@@ -1,0 +1,67 @@
+//! The kinds that can own and be owned, and where they are found.
+
+/// A kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) is_namespaced: bool,
+}
+
+const fn namespaced(group: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind { group, version: "v1", kind, plural, is_namespaced: true }
+}
+
+/// Namespaces.
+pub(crate) static NAMESPACE: Kind = Kind {
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+    is_namespaced: false,
+};
+
+/// Everything that is watched. Events own nothing and are owned by nothing.
+pub(crate) static WATCHED: [&Kind; 10] = [
+    &namespaced("", "ConfigMap", "configmaps"),
+    &namespaced("", "Pod", "pods"),
+    &namespaced("", "Secret", "secrets"),
+    &namespaced("", "ServiceAccount", "serviceaccounts"),
+    &namespaced("batch", "CronJob", "cronjobs"),
+    &namespaced("batch", "Job", "jobs"),
+    &namespaced("coordination.k8s.io", "Lease", "leases"),
+    &namespaced("punctual.dev", "ScheduledJob", "scheduledjobs"),
+    &NAMESPACE,
+    &Kind { group: "", version: "v1", kind: "Node", plural: "nodes", is_namespaced: false },
+];
+
+/// Events, which only have to go with their namespace.
+pub(crate) static EVENT: Kind = namespaced("", "Event", "events");
+
+impl Kind {
+    /// The kind that an owner reference names, if it is one of ours. Versions do not matter.
+    pub(crate) fn of(api_version: &str, kind: &str) -> Option<&'static Kind> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        WATCHED.into_iter().find(|known| known.group == group && known.kind == kind)
+    }
+
+    /// The path of all objects, or of those in a namespace.
+    pub(crate) fn collection(&self, namespace: &str) -> String {
+        let (version, plural) = (self.version, self.plural);
+        let root = match self.group {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        match namespace {
+            "" => format!("{root}/{plural}"),
+            namespace => format!("{root}/namespaces/{namespace}/{plural}"),
+        }
+    }
+
+    /// The path of an object.
+    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection(namespace))
+    }
+}

@@ -1,0 +1,13 @@
+//! Controllers over a Kubernetes API: watches into caches, decisions into calls.
+//!
+//! A controller is a cache that watches keep up to date, a [queue](punctual_queue) of what to look
+//! at, and a decision that knows neither. `driver` brings them together: workers take keys, one at a
+//! time each, and a failure brings a key back after a while.
+
+mod calls;
+mod clock;
+mod collector;
+mod driver;
+
+pub use self::clock::{Clock, RealClock};
+pub use self::collector::collect;
