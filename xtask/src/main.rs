@@ -1,9 +1,11 @@
-//! What the project does to itself: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`.
+//! What the project does to itself: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`,
+//! `cargo run --release -p xtask -- bench server`.
 //!
 //! The tidy checks are also the tests of this crate, so `cargo test --workspace` runs them.
 
 #![allow(clippy::print_stdout, reason = "a tool for the people who build the project")]
 
+mod bench;
 #[path = "../../crates/schedule/tests/oracle/dice.rs"]
 mod dice;
 mod edges;
@@ -23,6 +25,9 @@ enum Task {
     Tidy,
     /// Give the schedule library random texts and instants; look for panics and slow answers
     Fuzz(fuzz::Args),
+    /// Measure a program under load, beside its peers
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Give the server random requests, in process; look for panics, failures and growing memory
     FuzzServer(fuzz_server::Args),
 }
@@ -31,6 +36,7 @@ fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Tidy => tidy(),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Bench(bench) => bench::run(&bench),
         Task::FuzzServer(args) => fuzz_server::run(&args),
     }
 }

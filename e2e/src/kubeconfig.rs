@@ -1,0 +1,94 @@
+//! The file by which clients find a server.
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Deserialize;
+
+/// What a client needs to know.
+pub(crate) struct Access {
+    pub(crate) url: String,
+    pub(crate) token: String,
+    /// The authority that signed the server's certificate, as PEM.
+    pub(crate) authority: String,
+}
+
+#[derive(Deserialize)]
+struct Kubeconfig {
+    clusters: Vec<NamedCluster>,
+    users: Vec<NamedUser>,
+}
+
+#[derive(Deserialize)]
+struct NamedCluster {
+    cluster: ClusterEntry,
+}
+
+#[derive(Deserialize)]
+struct ClusterEntry {
+    server: String,
+    #[serde(rename = "certificate-authority-data")]
+    authority: String,
+}
+
+#[derive(Deserialize)]
+struct NamedUser {
+    user: UserEntry,
+}
+
+#[derive(Deserialize)]
+struct UserEntry {
+    token: String,
+}
+
+/// Reads the only cluster and the only user of a file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Access> {
+    let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let config: Kubeconfig = serde_saphyr::from_str(&text)
+        .with_context(|| format!("{} is no kubeconfig with a token", path.display()))?;
+    let cluster = config.clusters.into_iter().next().context("no cluster")?.cluster;
+    let user = config.users.into_iter().next().context("no user")?.user;
+    let authority = String::from_utf8(STANDARD.decode(cluster.authority.trim())?)?;
+    Ok(Access { url: cluster.server, token: user.token, authority })
+}
+
+/// Writes a file with one cluster, one user and one context.
+pub(crate) fn write(path: &Path, access: &Access) -> anyhow::Result<()> {
+    let Access { url, token, authority } = access;
+    let authority = STANDARD.encode(authority);
+    let text = format!(
+        "apiVersion: v1\n\
+         kind: Config\n\
+         clusters:\n\
+         - name: e2e\n  cluster:\n    server: {url}\n    certificate-authority-data: {authority}\n\
+         users:\n\
+         - name: admin\n  user:\n    token: {token}\n\
+         contexts:\n\
+         - name: e2e\n  context:\n    cluster: e2e\n    user: admin\n\
+         current-context: e2e\n"
+    );
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let access = Access {
+            url: "https://127.0.0.1:6443".into(),
+            token: "secret".into(),
+            authority: "-----BEGIN CERTIFICATE-----\n".into(),
+        };
+        write(&path, &access).unwrap();
+        let again = read(&path).unwrap();
+        assert_eq!(
+            (again.url, again.token, again.authority),
+            (access.url, access.token, access.authority)
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! What processes use, as Linux counts it.
+
+use std::{fs, time::Duration};
+
+use anyhow::Context;
+
+/// Linux counts processor time in hundredths of a second for every program, whatever its kernel does.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes of memory that a process holds at this moment.
+pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    resident(&status).with_context(|| format!("{path} has no VmRSS"))
+}
+
+/// Processor time that a process has used since it started, in user and kernel mode.
+pub fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    ticks(&stat).map(|ticks| TICK * ticks).with_context(|| format!("{path} has no times"))
+}
+
+/// How many files and sockets this process, and those it starts, may have open at once.
+pub fn open_files_max() -> anyhow::Result<u64> {
+    let path = "/proc/self/limits";
+    let limits = fs::read_to_string(path).with_context(|| format!("reading {path}"))?;
+    open_files(&limits).with_context(|| format!("{path} has no limit of open files"))
+}
+
+fn open_files(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The name of a program may hold spaces and brackets; the times are counted from the last bracket.
+fn ticks(stat: &str) -> Option<u32> {
+    let (_name, rest) = stat.rsplit_once(')')?;
+    let mut times = rest.split_whitespace().skip(11);
+    let user: u32 = times.next()?.parse().ok()?;
+    let kernel: u32 = times.next()?.parse().ok()?;
+    user.checked_add(kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_the_resident_part() {
+        let status = "Name:\tx\nVmSize:\t  9000 kB\nVmRSS:\t     123 kB\n";
+        assert_eq!(resident(status), Some(123 * 1024));
+        assert_eq!(resident("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn times_are_found_after_a_name_with_brackets() {
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20";
+        assert_eq!(ticks(stat), Some(300));
+        assert_eq!(ticks("7 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_the_soft_one() {
+        let limits =
+            "Max processes 1 2 processes\nMax open files            1024     4096   files\n";
+        assert_eq!(open_files(limits), Some(1024));
+        assert_eq!(open_files("Max open files  unlimited unlimited files"), Some(u64::MAX));
+        assert_eq!(open_files(""), None);
+    }
+
+    #[test]
+    fn this_process_uses_something() {
+        assert!(resident_bytes(std::process::id()).unwrap() > 0);
+        assert!(processor_time(std::process::id()).unwrap() < Duration::from_secs(3600));
+    }
+}

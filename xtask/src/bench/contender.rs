@@ -1,0 +1,83 @@
+//! The servers that are measured, and how they start.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use punctual_e2e::{Cluster, Controllers, KubeApiServer, Programs, Punctual, probe, usage};
+
+use super::clock;
+
+/// A server that can be started again and again.
+pub(super) enum Contender {
+    KubeApiServer(Programs),
+    Punctual(Punctual),
+}
+
+impl Contender {
+    pub(super) fn kube_apiserver() -> anyhow::Result<Self> {
+        let programs = Programs::find();
+        programs.path("kube-apiserver")?;
+        programs.etcd()?;
+        Ok(Contender::KubeApiServer(programs))
+    }
+
+    pub(super) fn punctual() -> anyhow::Result<Self> {
+        Ok(Contender::Punctual(Punctual::find()?))
+    }
+
+    /// What runs, for those who read the numbers.
+    pub(super) fn versions(&self) -> anyhow::Result<Vec<String>> {
+        match self {
+            Contender::KubeApiServer(programs) => {
+                Ok(vec![version(&programs.path("kube-apiserver")?)?, version(&programs.etcd()?)?])
+            }
+            Contender::Punctual(punctual) => Ok(vec![version(punctual.binary())?]),
+        }
+    }
+
+    /// Starts with the data of a folder; the time is until it answers that it is ready.
+    pub(super) fn start(&self, folder: &Path) -> anyhow::Result<(Cluster, Duration)> {
+        let (cluster, took) = clock::timed(|| self.start_untimed(folder));
+        Ok((cluster?, took))
+    }
+
+    fn start_untimed(&self, folder: &Path) -> anyhow::Result<Cluster> {
+        match self {
+            Contender::KubeApiServer(programs) => {
+                KubeApiServer { programs, folder, controllers: Controllers::None }.start()
+            }
+            Contender::Punctual(punctual) => {
+                let cluster = punctual.start(folder)?;
+                probe::wait_until_ready(cluster.address(), &cluster.authority, || Ok(()))?;
+                Ok(cluster)
+            }
+        }
+    }
+}
+
+/// The first line that a program says about itself.
+fn version(program: &Path) -> anyhow::Result<String> {
+    let output = Command::new(program).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Memory of all processes of a server.
+pub(super) fn memory(cluster: &Cluster) -> anyhow::Result<u64> {
+    cluster.pids().into_iter().map(usage::resident_bytes).sum()
+}
+
+/// Processor time of all processes of a server.
+pub(super) fn processor(cluster: &Cluster) -> anyhow::Result<Duration> {
+    cluster.pids().into_iter().map(usage::processor_time).sum()
+}
+
+/// A new folder on the disk where the benchmark runs.
+pub(super) fn fresh(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let path = folder.join(name);
+    std::fs::create_dir_all(&path)?;
+    Ok(path)
+}

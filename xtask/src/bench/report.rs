@@ -1,0 +1,212 @@
+//! The table at the end: ours, the peer's, their ratio, and whether the target is met.
+
+use std::{fmt::Write, time::Duration};
+
+use super::{create::Created, results::Results};
+
+const CREATES_RATIO_MIN: f64 = 5.0;
+const MEMORY_RATIO_MAX: f64 = 0.1;
+const COLD_START_MAX: Duration = Duration::from_millis(100);
+const COLD_START_FULL_MAX: Duration = Duration::from_secs(3);
+/// The number of clients that the target is about.
+const CLIENTS: usize = 16;
+
+/// One line.
+struct Row {
+    name: String,
+    ours: Option<f64>,
+    peer: Option<f64>,
+    unit: &'static str,
+    /// What must hold, in words, and whether it does; `None` while it cannot be known.
+    target: Option<(String, Option<bool>)>,
+}
+
+impl Row {
+    fn new(
+        name: impl Into<String>,
+        ours: Option<f64>,
+        peer: Option<f64>,
+        unit: &'static str,
+    ) -> Self {
+        Row { name: name.into(), ours, peer, unit, target: None }
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        Some(self.ours? / self.peer?)
+    }
+
+    fn with_target(mut self, words: String, is_met: Option<bool>) -> Self {
+        self.target = Some((words, is_met));
+        self
+    }
+}
+
+/// Everything that was measured.
+pub(super) fn table(ours: &Results, peer: &Results, stored: usize) -> String {
+    let mut rows = cold_starts(ours, peer, stored);
+    for created in if ours.created.is_empty() { &peer.created } else { &ours.created } {
+        rows.extend(creates(ours, peer, created.clients));
+    }
+    rows.push(row("processor per create, last phase", ours, peer, |results| {
+        results.processor_per_create
+    }));
+    rows.extend(lists(ours, peer));
+    rows.extend(watches(ours, peer));
+    rows.extend(memory(ours, peer));
+    render(&rows)
+}
+
+fn cold_starts(ours: &Results, peer: &Results, stored: usize) -> Vec<Row> {
+    let empty = row("cold start, empty", ours, peer, |results| results.cold_start);
+    let full =
+        row(&format!("cold start, {stored} stored"), ours, peer, |results| results.cold_start_full);
+    let below = |row: Row, took: Option<Duration>, max: Duration| {
+        row.with_target(format!("< {max:?}"), took.map(|took| took < max))
+    };
+    vec![
+        below(empty, ours.cold_start, COLD_START_MAX),
+        below(full, ours.cold_start_full, COLD_START_FULL_MAX),
+    ]
+}
+
+fn creates(ours: &Results, peer: &Results, clients: usize) -> Vec<Row> {
+    let of = |results: &Results, what: fn(&Created) -> f64| results.created_by(clients).map(what);
+    let both = |name: &str, unit, what: fn(&Created) -> f64| {
+        Row::new(format!("{name}, {clients} clients"), of(ours, what), of(peer, what), unit)
+    };
+    let mut rate = both("creates", "/s", Created::per_second);
+    if clients == CLIENTS {
+        let is_met = rate.ratio().map(|ratio| ratio >= CREATES_RATIO_MIN);
+        rate = rate.with_target(format!(">= {CREATES_RATIO_MIN} x"), is_met);
+    }
+    vec![
+        rate,
+        both("create p50", "ms", |created| milliseconds(created.latencies.percentile(50))),
+        both("create p99", "ms", |created| milliseconds(created.latencies.percentile(99))),
+    ]
+}
+
+fn lists(ours: &Results, peer: &Results) -> Vec<Row> {
+    let bytes =
+        |results: &Results| results.listed.as_ref().map(|listed| mebibytes(listed.bytes as u64));
+    vec![
+        row("list p50", ours, peer, |results| {
+            Some(results.listed.as_ref()?.latencies.percentile(50))
+        }),
+        row("list max", ours, peer, |results| Some(results.listed.as_ref()?.latencies.max())),
+        Row::new("list size", bytes(ours), bytes(peer), "MiB"),
+    ]
+}
+
+fn watches(ours: &Results, peer: &Results) -> Vec<Row> {
+    let Some(watched) = ours.watched.as_ref().or(peer.watched.as_ref()) else { return Vec::new() };
+    let name = format!("event at {} watches", watched.audience.watches);
+    let rate = |results: &Results| {
+        let watched = results.watched.as_ref()?;
+        Some(watched.latencies.count() as f64 / watched.took.as_secs_f64())
+    };
+    let at = |percent| {
+        move |results: &Results| Some(results.watched.as_ref()?.latencies.percentile(percent))
+    };
+    vec![
+        row(&format!("{name}, p50"), ours, peer, at(50)),
+        row(&format!("{name}, p99"), ours, peer, at(99)),
+        Row::new("events delivered", rate(ours), rate(peer), "/s"),
+    ]
+}
+
+fn memory(ours: &Results, peer: &Results) -> Vec<Row> {
+    let phases = if ours.memory.is_empty() { &peer.memory } else { &ours.memory };
+    let row_of = |phase: &str| {
+        let of = |results: &Results| results.memory_after(phase).map(mebibytes);
+        let row = Row::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
+        let is_met = row.ratio().map(|ratio| ratio <= MEMORY_RATIO_MAX);
+        row.with_target(format!("<= {MEMORY_RATIO_MAX} x"), is_met)
+    };
+    phases.iter().map(|(phase, _)| row_of(phase)).collect()
+}
+
+fn row(
+    name: &str,
+    ours: &Results,
+    peer: &Results,
+    what: impl Fn(&Results) -> Option<Duration>,
+) -> Row {
+    let of = |results| what(results).map(milliseconds);
+    Row::new(name, of(ours), of(peer), "ms")
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn render(rows: &[Row]) -> String {
+    let head = ["", "punctual", "kube-apiserver", "", "ratio", "target"];
+    let mut text = line(&head.map(str::to_owned));
+    for row in rows {
+        let number =
+            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+        let target = row.target.as_ref().map(|(words, is_met)| {
+            let verdict = match is_met {
+                Some(true) => "met",
+                Some(false) => "MISSED",
+                None => "not measured",
+            };
+            format!("{words}: {verdict}")
+        });
+        text.push_str(&line(&[
+            row.name.clone(),
+            number(row.ours),
+            number(row.peer),
+            row.unit.to_owned(),
+            number(row.ratio()),
+            target.unwrap_or_default(),
+        ]));
+    }
+    text
+}
+
+fn line(cells: &[String; 6]) -> String {
+    let [name, ours, peer, unit, ratio, target] = cells;
+    let mut text = String::new();
+    // Writing into a String cannot fail.
+    let _written = write!(text, "{name:<34} {ours:>10} {peer:>15} {unit:<4} {ratio:>8}   {target}");
+    format!("{}\n", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::latency::Latencies, *};
+
+    fn results(took_ms: u64, bytes: u64) -> Results {
+        let latencies = Latencies::new(vec![Duration::from_millis(took_ms); 10]);
+        let took = Duration::from_millis(took_ms * 10);
+        Results {
+            cold_start: Some(Duration::from_millis(took_ms)),
+            created: vec![Created { clients: CLIENTS, latencies, took }],
+            memory: vec![("start", bytes)],
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn targets_are_met_or_missed() {
+        let text = table(&results(1, 1 << 20), &results(10, 5 << 20), 7);
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line("creates, 16").ends_with("10.00   >= 5 x: met"), "{text}");
+        assert!(line("memory after start").ends_with("0.20   <= 0.1 x: MISSED"), "{text}");
+        assert!(line("cold start, empty").ends_with("< 100ms: met"), "{text}");
+        assert!(line("cold start, 7 stored").ends_with("< 3s: not measured"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_was_not_there_leaves_dashes() {
+        let text = table(&Results::default(), &results(10, 1 << 20), 7);
+        let line = text.lines().find(|line| line.starts_with("creates, 16")).unwrap();
+        assert!(line.contains(" - ") && line.ends_with("not measured"), "{text}");
+    }
+}
