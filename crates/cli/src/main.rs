@@ -26,6 +26,10 @@ use clap::Parser;
 
 use args::{Args, Command};
 
+/// Making and dropping small values is much of a server's work; see ARCHITECTURE.md for what was measured.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,7 +24,8 @@ pub(crate) fn encode(object: &Value, resource: &Resource) -> Bytes {
         write_rest(&mut text, fields, &["apiVersion", "kind", "metadata"]);
     }
     text.push('}');
-    Bytes::from(text)
+    // Kept for as long as the object is, so no byte more than it has.
+    Bytes::from(text.into_boxed_str().into_boxed_bytes())
 }
 
 /// Everything of an object up to and with its revision; the quote that ends it is not written.

@@ -30,7 +30,7 @@ mod row;
 use record::Record;
 
 /// Everything is served from memory, so the cache is only for the pages of a commit.
-const CACHE_BYTES: usize = 32 << 20;
+const CACHE_BYTES: usize = 4 << 20;
 
 const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
 const RECORD: TableDefinition<'_, (), &[u8]> = TableDefinition::new("record");
