@@ -40,7 +40,7 @@ const WARM_UP: u64 = 10;
 /// What memory may then still grow by.
 const GROWTH_MAX_KIB: u64 = 48 << 10;
 /// So often everything is deleted, so that what is stored stays small.
-const SWEEP_EVERY: u64 = 5_000;
+const SWEEP_EVERY: u64 = 1_000;
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
@@ -112,10 +112,13 @@ async fn router(dialect: Dialect) -> anyhow::Result<Router> {
 /// Deletes everything, and makes sure that there is a namespace for what comes.
 async fn sweep(router: &Router) {
     let namespace = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"golden"}}"#;
+    // One that is on its way out is let go, and made anew.
+    let ended =
+        http::Request::put("/api/v1/namespaces/golden/finalize").body(Body::from(namespace));
     let made = http::Request::post("/api/v1/namespaces").body(Body::from(namespace));
     let deletes =
         request::COLLECTIONS.iter().map(|path| http::Request::delete(*path).body(Body::empty()));
-    for request in deletes.chain([made]).flatten() {
+    for request in deletes.chain([ended, made]).flatten() {
         let Ok(_) = router.clone().oneshot(request).await;
     }
 }

@@ -14,6 +14,7 @@ use crate::cronjob::Flavor;
 use crate::dialect::Dialect;
 use crate::schema;
 use crate::status::Status;
+use crate::tree::DEPTH_MAX;
 
 /// What a request is expected to contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,10 @@ pub fn tree(
     dialect: Dialect,
     unknown: Unknown,
 ) -> Result<Decoded, Status> {
+    if is_deeper_than(&decoded.value, DEPTH_MAX) {
+        let why = format!("nested more than {DEPTH_MAX} levels deep");
+        return Err(expected.cannot_be_handled(&why));
+    }
     check_kind(&mut decoded.value, expected)?;
     let flavor = Flavor::of(expected.api_version, expected.kind);
     let dialect = flavor.map_or(dialect, |flavor| dialect.for_flavor(flavor));
@@ -133,6 +138,18 @@ pub fn tree(
         decoded.doubts.splice(0..0, check.doubts);
     }
     Ok(decoded)
+}
+
+/// What is stored must be readable again, with what is written about its fields besides.
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let Some(left) = levels.checked_sub(1) else {
+        return value.is_object() || value.is_array();
+    };
+    match value {
+        Value::Object(fields) => fields.values().any(|below| is_deeper_than(below, left)),
+        Value::Array(items) => items.iter().any(|below| is_deeper_than(below, left)),
+        _ => false,
+    }
 }
 
 fn unrecognized(expected: &Expected<'_>, why: &str, body: &[u8]) -> Status {

@@ -121,3 +121,17 @@ fn a_deep_tree_is_refused_and_not_followed() {
     let deep = "[".repeat(100_000);
     assert_eq!(decode(&format!("{{\"spec\":{{\"x\":{deep}")).unwrap_err().code, 400);
 }
+
+#[test]
+fn what_is_nested_too_deeply_is_refused() {
+    let nested = |levels: usize| {
+        let deep = (0..levels).fold("1".to_owned(), |below, _| format!("{{\"d\":{below}}}"));
+        let body = format!("{{\"metadata\":{{\"name\":\"a\"}},\"spec\":{{\"x\":{deep}}}}}");
+        let expected = Expected { api_version: "batch/v1", kind: "CronJob" };
+        object(body.as_bytes(), &expected, Dialect::Punctual, Unknown::Keep)
+            .map_err(|status| status.code)
+    };
+    assert!(nested(60).is_ok());
+    assert_eq!(nested(63).unwrap_err(), 400);
+    assert_eq!(nested(100).unwrap_err(), 400);
+}
