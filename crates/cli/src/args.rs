@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Up(Up),
     /// Run the Kubernetes API server alone: durable, for kubectl and any other client
     Serve(Serve),
+    /// Print what somebody's kubectl needs: a certificate of their own, and a role
+    Kubeconfig(Kubeconfig),
     /// Show when a schedule runs next
     Next(Next),
     /// Say what a schedule means, what is odd about it, and when it runs next
@@ -106,6 +108,34 @@ pub(crate) struct Serve {
     /// What to log: error, warn, info, debug, or a filter such as punctual_server=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The certificate is signed by the authority in the data folder and holds for a year.
+
+Example: punctual kubeconfig --user alice --role view > alice.kubeconfig")]
+pub(crate) struct Kubeconfig {
+    /// Their name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: String,
+    /// What they may do
+    #[arg(long, value_name = "ROLE", default_value = "view")]
+    pub(crate) role: Role,
+    /// Address of the server
+    #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:6443")]
+    pub(crate) server: String,
+    /// Data folder of the server [default: ~/.local/share/punctual]
+    #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Everything
+    Admin,
+    /// Read everything but secrets
+    View,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,8 +5,10 @@
 mod args;
 mod clock;
 mod completions;
+mod data;
 mod decide;
 mod explain;
+mod kubeconfig;
 mod lines;
 mod log;
 mod manifest;
@@ -48,6 +50,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     match &args.command {
         Command::Up(up) => up::run(up, &zone()?),
         Command::Serve(serve) => serve::run(serve, zones()?),
+        Command::Kubeconfig(asked) => kubeconfig::run(asked),
         Command::Next(next) if next.stdin => stream::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),

@@ -1,6 +1,5 @@
 //! `punctual serve`: the API server alone.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{self, Serve};
-use crate::{clock, log, output};
+use crate::{clock, data, log, output};
 
 pub(crate) fn run(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
     log::start(&serve.log)?;
@@ -24,8 +23,8 @@ pub(crate) fn run(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
 }
 
 async fn serving(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
-    let folder = data_folder(serve.data_dir.as_deref())?;
-    make_private(&folder)?;
+    let folder = data::folder(serve.data_dir.as_deref())?;
+    data::make_private(&folder)?;
     let store = open_store(&folder).await?;
     let identity = Identity::open(&folder.join("pki"), &RealWorld)?;
     let listener = TcpListener::bind(serve.listen)
@@ -65,23 +64,6 @@ async fn open_store(folder: &Path) -> anyhow::Result<Store> {
     let path = folder.join("store");
     let store = tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?;
     Ok(store?)
-}
-
-/// The folder that was asked for, or the usual one of the user.
-fn data_folder(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = given {
-        return Ok(folder.to_owned());
-    }
-    let home = std::env::home_dir().context("no home folder; say where with --data-dir")?;
-    Ok(home.join(".local").join("share").join("punctual"))
-}
-
-fn make_private(folder: &Path) -> anyhow::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).with_context(|| format!("could not make {}", folder.display()))
 }
 
 fn dialect(dialect: args::Dialect) -> Dialect {

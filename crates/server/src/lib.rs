@@ -42,6 +42,6 @@ pub use self::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
 pub use self::limits::Limits;
 pub use self::listen::serve;
 pub use self::logs::{LogQuery, LogSource, LogStream};
-pub use self::pki::{Identity, Kubeconfig, PkiError};
+pub use self::pki::{Credential, Identity, Kubeconfig, PkiError};
 pub use self::server::{Config, Server};
 pub use self::world::{RealWorld, World};

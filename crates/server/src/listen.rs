@@ -9,6 +9,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
+use socket2::{SockRef, TcpKeepalive};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -84,8 +85,9 @@ async fn accept(
     let place = room.clone().acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((socket, _)) => {
-            // Answers are small and waited for.
+            // Answers are small and waited for; a client that is gone without a word is noticed.
             let _ = socket.set_nodelay(true);
+            let _ = SockRef::from(&socket).set_tcp_keepalive(&keep_alive());
             Some((socket, place))
         }
         Err(error) => {
@@ -93,6 +95,10 @@ async fn accept(
             None
         }
     }
+}
+
+fn keep_alive() -> TcpKeepalive {
+    TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15))
 }
 
 fn builder() -> Builder<TokioExecutor> {

@@ -16,7 +16,7 @@ use rustls::server::WebPkiClientVerifier;
 
 use self::files::{private, read_or_make};
 use self::issue::{Authority, Purpose};
-pub use self::kubeconfig::Kubeconfig;
+pub use self::kubeconfig::{Credential, Kubeconfig};
 use crate::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
 use crate::world::{World, token};
 
@@ -108,27 +108,35 @@ impl Identity {
         Ok(config)
     }
 
-    /// A certificate and key, in PEM, for a client: its name, and the group that gives it a role.
-    pub fn client(&self, user: &User, now: Timestamp) -> Result<(String, String), PkiError> {
-        self.authority.sign(&Purpose::Client(user), now)
+    /// What the kubectl of somebody needs: a certificate with their name, and the group that gives
+    /// them a role.
+    pub fn client_kubeconfig(
+        &self,
+        server: &str,
+        user: &User,
+        now: Timestamp,
+    ) -> Result<Kubeconfig, PkiError> {
+        let (certificate_pem, key_pem) = self.authority.sign(&Purpose::Client(user), now)?;
+        let credential = Credential::Certificate { certificate_pem, key_pem };
+        Ok(self.kubeconfig(server, &user.name, credential))
     }
 
     /// What an administrator's kubectl needs.
     pub fn admin_kubeconfig(&self, server: &str) -> Kubeconfig {
-        self.kubeconfig(server, "admin", &self.admin_token)
+        self.kubeconfig(server, "admin", Credential::Token(self.admin_token.clone()))
     }
 
     /// What a viewer's kubectl needs.
     pub fn view_kubeconfig(&self, server: &str) -> Kubeconfig {
-        self.kubeconfig(server, "view", &self.view_token)
+        self.kubeconfig(server, "view", Credential::Token(self.view_token.clone()))
     }
 
-    fn kubeconfig(&self, server: &str, user: &str, token: &str) -> Kubeconfig {
+    fn kubeconfig(&self, server: &str, user: &str, credential: Credential) -> Kubeconfig {
         Kubeconfig {
             server: server.to_owned(),
             authority_pem: self.authority_pem.clone(),
             user: user.to_owned(),
-            token: token.to_owned(),
+            credential,
         }
     }
 }

@@ -17,14 +17,43 @@ pub struct Kubeconfig {
     /// Who asks.
     pub user: String,
     /// How they show it.
-    pub token: String,
+    pub credential: Credential,
+}
+
+/// How somebody shows who they are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// A secret.
+    Token(String),
+    /// A certificate and its key, in PEM.
+    Certificate {
+        /// The certificate.
+        certificate_pem: String,
+        /// The key.
+        key_pem: String,
+    },
+}
+
+impl Credential {
+    /// The lines below the user.
+    fn to_yaml(&self) -> String {
+        match self {
+            Credential::Token(token) => format!("    token: {token}\n"),
+            Credential::Certificate { certificate_pem, key_pem } => format!(
+                "    client-certificate-data: {}\n    client-key-data: {}\n",
+                BASE64.encode(certificate_pem),
+                BASE64.encode(key_pem)
+            ),
+        }
+    }
 }
 
 impl Kubeconfig {
     /// The text of the file.
     pub fn to_yaml(&self) -> String {
         let authority = BASE64.encode(&self.authority_pem);
-        let Kubeconfig { server, user, token, .. } = self;
+        let credential = self.credential.to_yaml();
+        let Kubeconfig { server, user, .. } = self;
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -36,7 +65,7 @@ impl Kubeconfig {
              users:\n\
              - name: {user}\n\
              \x20 user:\n\
-             \x20   token: {token}\n\
+             {credential}\
              contexts:\n\
              - name: punctual\n\
              \x20 context:\n\

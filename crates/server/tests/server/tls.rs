@@ -42,29 +42,26 @@ impl Running {
         format!("https://{}", self.address)
     }
 
-    /// A client by the kubeconfig, changed.
-    async fn client(&self, change: impl FnOnce(&mut serde_json::Value)) -> kube::Client {
-        let yaml = self.identity.admin_kubeconfig(&self.url()).to_yaml();
-        let mut config: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
-        change(&mut config);
-        let config: Kubeconfig = serde_json::from_value(config).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
-        kube::Client::try_from(config).unwrap()
+    async fn client(&self) -> kube::Client {
+        client(&self.identity.admin_kubeconfig(&self.url())).await
     }
 
-    async fn client_of(&self, user: &User) -> kube::Client {
-        use base64::Engine as _;
-        let encode = |pem: String| base64::engine::general_purpose::STANDARD.encode(pem);
-        let (certificate, key) = self.identity.client(user, RealWorld.now()).unwrap();
-        self.client(|config| {
-            config["users"][0]["user"] = json!({
-                "client-certificate-data": encode(certificate),
-                "client-key-data": encode(key),
-            });
+    /// A client with a certificate that an authority signed.
+    async fn client_of(&self, user: &User, authority: &Identity) -> kube::Client {
+        let signed = authority.client_kubeconfig(&self.url(), user, RealWorld.now()).unwrap();
+        client(&punctual_server::Kubeconfig {
+            authority_pem: self.identity.authority_pem.clone(),
+            ..signed
         })
         .await
     }
+}
+
+async fn client(kubeconfig: &punctual_server::Kubeconfig) -> kube::Client {
+    let config = Kubeconfig::from_yaml(&kubeconfig.to_yaml()).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
+    kube::Client::try_from(config).unwrap()
 }
 
 async fn who(client: &kube::Client) -> Result<String, kube::Error> {
@@ -80,7 +77,7 @@ async fn who(client: &kube::Client) -> Result<String, kube::Error> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_kubeconfig_is_all_that_a_client_needs() {
     let running = Running::start().await;
-    let client = running.client(|_| {}).await;
+    let client = running.client().await;
     assert_eq!(who(&client).await.unwrap(), "admin");
     Box::pin(everything_works(client)).await;
 }
@@ -88,10 +85,10 @@ async fn the_kubeconfig_is_all_that_a_client_needs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_certificate_says_who_asks_and_in_which_role() {
     let running = Running::start().await;
-    let admin = running.client_of(&User::new("ada", ADMIN_GROUP)).await;
+    let admin = running.client_of(&User::new("ada", ADMIN_GROUP), &running.identity).await;
     assert_eq!(who(&admin).await.unwrap(), "ada");
     Box::pin(everything_works(admin)).await;
-    let viewer = running.client_of(&User::new("vi", VIEW_GROUP)).await;
+    let viewer = running.client_of(&User::new("vi", VIEW_GROUP), &running.identity).await;
     assert_eq!(who(&viewer).await.unwrap(), "vi");
     let request = http::Request::delete("/api/v1/namespaces/default").body(Vec::new()).unwrap();
     let refused = viewer.request::<serde_json::Value>(request).await.unwrap_err();
@@ -101,25 +98,14 @@ async fn a_client_certificate_says_who_asks_and_in_which_role() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_of_another_authority_is_refused() {
     let (running, other) = (Running::start().await, Running::start().await);
-    let (certificate, key) =
-        other.identity.client(&User::new("eve", ADMIN_GROUP), RealWorld.now()).unwrap();
-    use base64::Engine as _;
-    let encode = |pem: String| base64::engine::general_purpose::STANDARD.encode(pem);
-    let eve = running
-        .client(|config| {
-            config["users"][0]["user"] = json!({
-                "client-certificate-data": encode(certificate),
-                "client-key-data": encode(key),
-            });
-        })
-        .await;
+    let eve = running.client_of(&User::new("eve", ADMIN_GROUP), &other.identity).await;
     assert!(who(&eve).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_stopped_lets_go_of_its_connections() {
     let running = Running::start().await;
-    let client = running.client(|_| {}).await;
+    let client = running.client().await;
     who(&client).await.unwrap();
     running.stop.cancel();
     running.serving.await.unwrap();
@@ -134,7 +120,8 @@ async fn the_identity_stays_and_certificates_are_renewed() {
     let first = certificate();
     let again = Identity::open(&pki, &RealWorld).unwrap();
     assert_eq!(again.authority_pem, running.identity.authority_pem);
-    assert_eq!(again.admin_kubeconfig("x").token, running.identity.admin_kubeconfig("x").token);
+    let yaml = |identity: &Identity| identity.admin_kubeconfig("x").to_yaml();
+    assert_eq!(yaml(&again), yaml(&running.identity));
     again.tls(&[], RealWorld.now()).unwrap();
     assert_eq!(certificate(), first);
     again.tls(&["10.1.2.3".parse().unwrap()], RealWorld.now()).unwrap();

@@ -1,0 +1,28 @@
+//! `punctual kubeconfig`: what somebody's kubectl needs.
+
+use anyhow::ensure;
+use punctual_server::{ADMIN_GROUP, Identity, RealWorld, User, VIEW_GROUP};
+
+use crate::args::{Kubeconfig, Role};
+use crate::{clock, data, output};
+
+pub(crate) fn run(asked: &Kubeconfig) -> anyhow::Result<()> {
+    let folder = data::folder(asked.data_dir.as_deref())?;
+    let pki = folder.join("pki");
+    // A new authority would sign what no server believes.
+    ensure!(pki.join("ca.crt").exists(), "no server was ever started in {}", folder.display());
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
+    ensure!(
+        !asked.user.is_empty() && asked.user.chars().all(is_name),
+        "{:?} is no name for a user: use letters, digits and - _ . : @",
+        asked.user
+    );
+    let group = match asked.role {
+        Role::Admin => ADMIN_GROUP,
+        Role::View => VIEW_GROUP,
+    };
+    let identity = Identity::open(&pki, &RealWorld)?;
+    let user = User::new(&asked.user, group);
+    let kubeconfig = identity.client_kubeconfig(&asked.server, &user, clock::now())?;
+    output::print(&kubeconfig.to_yaml())
+}
