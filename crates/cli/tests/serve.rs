@@ -64,7 +64,8 @@ fn a_server_starts_says_where_and_stops_cleanly() {
 fn a_second_server_is_told_who_has_the_data() {
     let folder = tempfile::tempdir().unwrap();
     let (serving, _) = Serving::start(folder.path());
-    let second = punctual(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let second =
+        punctual(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
     let said = stderr(&second);
     assert!(said.contains(&format!("in use by process {}", serving.child.id())), "{said}");
@@ -74,7 +75,8 @@ fn a_second_server_is_told_who_has_the_data() {
 #[test]
 fn a_kubeconfig_is_made_where_a_server_was_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
-    let ask = |name: &str| punctual(folder.path()).args(["kubeconfig", "--user", name]).output().unwrap();
+    let ask =
+        |name: &str| punctual(folder.path()).args(["kubeconfig", "--user", name]).output().unwrap();
     let early = ask("alice");
     assert_eq!(early.status.code(), Some(1));
     assert!(stderr(&early).contains("no server was ever started"), "{}", stderr(&early));
