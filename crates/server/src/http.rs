@@ -93,24 +93,29 @@ struct Note {
     user_agent: String,
 }
 
-/// Answers within the limits; a panic is our failure, not the end of the connection.
+/// Answers within the limits.
 async fn bounded(call: Call, target: Target, body: Body, about: &metrics::Request) -> Answer {
     authorize(&call.user, &asked(&call, &target, about))?;
     if about.verb == "watch" {
-        return dispatch(call, target, body).await;
+        return guarded(call, target, body).await;
     }
     let server = call.server.clone();
     let _place = server.shared.gate.request(Instant::now())?;
     let _counted = server.shared.metrics.in_flight();
-    let answer = AssertUnwindSafe(dispatch(call, target, body)).catch_unwind();
-    match tokio::time::timeout(server.request_timeout(), answer).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => Err(Status::internal("the request could not be answered; see the log")),
-        Err(_) => Err(Status::failure(
+    let answer = tokio::time::timeout(server.request_timeout(), guarded(call, target, body));
+    answer.await.unwrap_or_else(|_| {
+        Err(Status::failure(
             Reason::Timeout,
             "Timeout: request did not complete within the allotted timeout",
-        )),
-    }
+        ))
+    })
+}
+
+/// A panic is our failure, not the end of the connection.
+async fn guarded(call: Call, target: Target, body: Body) -> Answer {
+    let answer = AssertUnwindSafe(dispatch(call, target, body)).catch_unwind().await;
+    answer
+        .unwrap_or_else(|_| Err(Status::internal("the request could not be answered; see the log")))
 }
 
 async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
