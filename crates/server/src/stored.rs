@@ -11,6 +11,7 @@ use punctual_store::Entry;
 use serde_json::{Map, Value};
 
 use crate::resource::{EVENT_LOG, Resource, Served, View};
+use crate::table::partial;
 
 /// Writes an object in its stored form. `resourceVersion` is left out: the store knows it.
 pub(crate) fn encode(object: &Value, resource: &Resource) -> Bytes {
@@ -44,6 +45,10 @@ fn write_rest(text: &mut String, fields: &Map<String, Value>, without: &[&str]) 
         text.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
     }
 }
+
+/// What the metadata of an object alone begins with, up to its revision.
+const PARTIAL_HEAD: &str = "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\
+                            \"metadata\":{\"resourceVersion\":\"";
 
 /// Whether an answer carries `apiVersion` and `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +109,24 @@ impl Stored {
         }
     }
 
+    /// Appends the metadata alone, as a `PartialObjectMetadata`. It is the first thing in a stored
+    /// object, so all that is looked for is its end.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Status> {
+        let stored_head = head(self.view.resource, self.view.resource.served.first(), "");
+        let rest = self.value.strip_prefix(stored_head.as_bytes());
+        match rest.and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
+            Some(metadata) if self.revision != 0 => {
+                out.extend_from_slice(PARTIAL_HEAD.as_bytes());
+                out.extend_from_slice(self.revision.to_string().as_bytes());
+                out.extend_from_slice(metadata);
+                out.push(b'}');
+                Ok(())
+            }
+            _ => serde_json::to_writer(out, &partial::object(&self.served_tree()?))
+                .map_err(|why| Status::internal(&why.to_string())),
+        }
+    }
+
     fn write_head(&self, typed: Typed, out: &mut Vec<u8>) {
         let api_version = self.view.served.api_version;
         if typed == Typed::Yes {
@@ -137,6 +160,26 @@ impl Stored {
         }
         serde_json::to_writer(out, &object).map_err(|why| Status::internal(&why.to_string()))
     }
+}
+
+/// How far the metadata goes in a text that begins with the quote behind its first value.
+fn end_of_metadata(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut is_string, mut is_escaped) = (1_usize, true, false);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            _ if is_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 /// Whether objects look different under the name they are asked for.
@@ -206,6 +249,20 @@ mod tests {
         fields.remove("apiVersion");
         fields.remove("kind");
         assert_eq!(written(&stored, Typed::No), object);
+    }
+
+    #[test]
+    fn the_metadata_can_be_had_alone() {
+        for revision in [7, 0] {
+            let (stored, mut object) = stored(1, revision);
+            let mut out = Vec::new();
+            stored.write_metadata(&mut out).unwrap();
+            if revision == 0 {
+                object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+            }
+            let shown: Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(shown, partial::object(&object));
+        }
     }
 
     #[test]

@@ -184,17 +184,20 @@ impl Watching {
     }
 
     fn line(&mut self, kind: &str, stored: &Stored) -> Result<Bytes, Status> {
-        if self.showing.form.shape == Shape::Whole {
-            let mut line = Vec::with_capacity(stored.value.len() + 96);
-            line.extend_from_slice(b"{\"type\":\"");
-            line.extend_from_slice(kind.as_bytes());
-            line.extend_from_slice(b"\",\"object\":");
-            stored.write(Typed::Yes, &mut line)?;
-            line.extend_from_slice(b"}\n");
-            return Ok(line.into());
+        if self.showing.form.shape == Shape::Table {
+            let tree = stored.served_tree()?;
+            return Ok(frame(kind, &self.shown(tree)));
         }
-        let tree = stored.served_tree()?;
-        Ok(frame(kind, &self.shown(tree)))
+        let mut line = Vec::with_capacity(stored.value.len() + 128);
+        line.extend_from_slice(b"{\"type\":\"");
+        line.extend_from_slice(kind.as_bytes());
+        line.extend_from_slice(b"\",\"object\":");
+        match self.showing.form.shape {
+            Shape::Metadata => stored.write_metadata(&mut line)?,
+            _ => stored.write(Typed::Yes, &mut line)?,
+        }
+        line.extend_from_slice(b"}\n");
+        Ok(line.into())
     }
 
     /// An object in the form that was asked for.
