@@ -111,7 +111,7 @@ impl ObjectRef {
 
 /// What the keys of a resource begin with.
 fn collection(resource: &Resource) -> String {
-    match resource.served.first().map_or("", |served| served.group) {
+    match resource.stored().group {
         "" => format!("/{}/", resource.plural),
         group => format!("/{}.{group}/", resource.plural),
     }
@@ -129,8 +129,7 @@ impl Registry {
 
     /// The strategy of a resource under the name it is written by.
     fn kind(&self, view: &View) -> Result<Kind, Status> {
-        let stored = view.resource.served.first().map_or("", |served| served.api_version);
-        Kind::of(stored, view.resource.kind)
+        Kind::of(view.resource.stored().api_version, view.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no strategy"))
     }
 

@@ -259,6 +259,11 @@ pub(crate) static GROUP_VERSIONS: [Served; 8] =
     [CORE, BATCH, BATCH_BETA, EVENTS, COORDINATION, AUTHENTICATION, AUTHORIZATION, OURS];
 
 impl Resource {
+    /// The group and version that objects are stored in.
+    pub(crate) fn stored(&self) -> Served {
+        self.served.first().copied().unwrap_or(CORE)
+    }
+
     /// The resource of that plural name in a group and version.
     pub(crate) fn find(
         group: &str,
@@ -304,6 +309,6 @@ impl View {
 
     /// Whether objects are stored in this very form.
     pub(crate) fn is_stored_form(&self) -> bool {
-        self.resource.served.first() == Some(&self.served)
+        self.resource.stored() == self.served
     }
 }

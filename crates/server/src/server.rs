@@ -108,14 +108,11 @@ impl Server {
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Status> {
-        let served = NAMESPACES.served.first().copied();
-        let view = served.map(|served| View { resource: &NAMESPACES, served });
-        let place = view.map(|view| Place { view, namespace: String::new() });
-        let Some(place) =
-            place.filter(|place| self.shared.registry.store.get(&place.key(name)).is_none())
-        else {
+        let view = View { resource: &NAMESPACES, served: NAMESPACES.stored() };
+        let place = Place { view, namespace: String::new() };
+        if self.shared.registry.store.get(&place.key(name)).is_some() {
             return Ok(());
-        };
+        }
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let hand = Hand { manager: "punctual".to_owned(), is_dry_run: false };

@@ -10,39 +10,41 @@ use punctual_api::{Status, defaults};
 use punctual_store::Entry;
 use serde_json::{Map, Value};
 
-use crate::resource::{EVENT_LOG, Resource, Served, View};
+use crate::resource::{EVENT_LOG, Resource, View};
 use crate::table::partial;
 
 /// Writes an object in its stored form. `resourceVersion` is left out: the store knows it.
 pub(crate) fn encode(object: &Value, resource: &Resource) -> Bytes {
-    let mut text = head(resource, resource.served.first(), "");
-    text.push('"');
+    let mut text = Vec::new();
+    head(resource).iter().for_each(|part| text.extend_from_slice(part.as_bytes()));
+    text.push(b'"');
     if let Some(metadata) = object.get("metadata").and_then(Value::as_object) {
         write_rest(&mut text, metadata, &["resourceVersion"]);
     }
-    text.push('}');
+    text.push(b'}');
     if let Some(fields) = object.as_object() {
         write_rest(&mut text, fields, &["apiVersion", "kind", "metadata"]);
     }
-    text.push('}');
+    text.push(b'}');
     // Kept for as long as the object is, so no byte more than it has.
-    Bytes::from(text.into_boxed_str().into_boxed_bytes())
+    Bytes::from(text.into_boxed_slice())
 }
 
-/// Everything of an object up to and with its revision; the quote that ends it is not written.
-fn head(resource: &Resource, served: Option<&Served>, revision: &str) -> String {
-    let api_version = served.map_or("", |served| served.api_version);
-    let kind = resource.kind;
-    format!(
-        "{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",\
-         \"metadata\":{{\"resourceVersion\":\"{revision}"
-    )
+/// What a stored object begins with, up to where its revision will be.
+fn head(resource: &Resource) -> [&'static str; 5] {
+    let api_version = resource.stored().api_version;
+    ["{\"apiVersion\":\"", api_version, "\",\"kind\":\"", resource.kind, HEAD_END]
 }
 
-fn write_rest(text: &mut String, fields: &Map<String, Value>, without: &[&str]) {
+const HEAD_END: &str = "\",\"metadata\":{\"resourceVersion\":\"";
+
+fn write_rest(text: &mut Vec<u8>, fields: &Map<String, Value>, without: &[&str]) {
     for (name, value) in fields.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
-        // The names are map keys of JSON, so quoting them is all that has to be done.
-        text.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
+        text.push(b',');
+        // Trees and texts are JSON already, and writing to memory cannot fail.
+        let _ = serde_json::to_writer(&mut *text, name);
+        text.push(b':');
+        let _ = serde_json::to_writer(&mut *text, value);
     }
 }
 
@@ -98,8 +100,7 @@ impl Stored {
 
     /// Appends the object as it was asked for.
     pub(crate) fn write(&self, typed: Typed, out: &mut Vec<u8>) -> Result<(), Status> {
-        let stored_head = head(self.view.resource, self.view.resource.served.first(), "");
-        match self.value.strip_prefix(stored_head.as_bytes()) {
+        match self.behind_head() {
             Some(rest) if !is_converted(&self.view) => {
                 self.write_head(typed, out);
                 out.extend_from_slice(self.after_revision(rest));
@@ -112,9 +113,7 @@ impl Stored {
     /// Appends the metadata alone, as a `PartialObjectMetadata`. It is the first thing in a stored
     /// object, so all that is looked for is its end.
     pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Status> {
-        let stored_head = head(self.view.resource, self.view.resource.served.first(), "");
-        let rest = self.value.strip_prefix(stored_head.as_bytes());
-        match rest.and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
+        match self.behind_head().and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
             Some(metadata) if self.revision != 0 => {
                 out.extend_from_slice(PARTIAL_HEAD.as_bytes());
                 out.extend_from_slice(self.revision.to_string().as_bytes());
@@ -125,6 +124,12 @@ impl Stored {
             _ => serde_json::to_writer(out, &partial::object(&self.served_tree()?))
                 .map_err(|why| Status::internal(&why.to_string())),
         }
+    }
+
+    /// What follows the place of the revision; none if the object is not in our form.
+    fn behind_head(&self) -> Option<&[u8]> {
+        let mut parts = head(self.view.resource).into_iter();
+        parts.try_fold(&*self.value, |rest, part| rest.strip_prefix(part.as_bytes()))
     }
 
     fn write_head(&self, typed: Typed, out: &mut Vec<u8>) {
@@ -140,7 +145,8 @@ impl Stored {
         }
         out.extend_from_slice(b"\"metadata\":{");
         if self.revision != 0 {
-            out.extend_from_slice(format!("\"resourceVersion\":\"{}", self.revision).as_bytes());
+            out.extend_from_slice(b"\"resourceVersion\":\"");
+            out.extend_from_slice(self.revision.to_string().as_bytes());
         }
     }
 
@@ -201,8 +207,7 @@ pub(crate) fn to_stored(object: &mut Value, view: &View) {
     if is_converted(view) {
         event_to(object, EventForm::Core);
     }
-    let stored = view.resource.served.first().map_or("", |served| served.api_version);
-    set_api_version(object, stored);
+    set_api_version(object, view.resource.stored().api_version);
 }
 
 fn set_api_version(object: &mut Value, api_version: &str) {

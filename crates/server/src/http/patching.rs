@@ -18,7 +18,7 @@ use crate::request::{BodyFormat, WriteOptions, WriteVerb, media_type};
 
 /// Changes an object as a patch says.
 pub(super) async fn answer(call: &Call, object: &ObjectRef, body: Body) -> Answer {
-    call.showing()?;
+    let showing = call.showing()?;
     let language = Language::of(call.header(header::CONTENT_TYPE))?;
     let verb = match language {
         Language::Apply => WriteVerb::Apply,
@@ -42,7 +42,7 @@ pub(super) async fn answer(call: &Call, object: &ObjectRef, body: Body) -> Answe
         config,
     };
     let written = call.server.shared.registry.update(object, &patching, &hand).await?;
-    call.written(&written, &[])
+    call.written(&written, &[], showing)
 }
 
 /// The configuration of a server-side apply, checked like any object.
@@ -140,7 +140,7 @@ impl Patching<'_> {
     }
 
     /// Kubernetes blames the patch for what it makes of the object, and shows it whole.
-    fn blamed(&self, patched: &Value, why: Status) -> Status {
+    fn blamed(&self, old: Option<&Value>, now: Timestamp, why: Status) -> Status {
         let (prefix, path) = ("cannot be handled as a ", Path::root("patch"));
         let reason = why.message.split_once(prefix).and_then(|(_, rest)| rest.split_once(": "));
         let Some((_, reason)) = reason.filter(|_| why.reason == Reason::BadRequest) else {
@@ -152,7 +152,7 @@ impl Patching<'_> {
                 drop_directives(&mut patch);
                 (patch::shown(&patch), converted(reason))
             }
-            _ => (patched.to_string(), reason.to_owned()),
+            _ => (self.patched(old, now).unwrap_or_default().to_string(), reason.to_owned()),
         };
         let error = FieldError::invalid(&path, shown.as_str(), reason);
         Status::invalid(GroupKind { group: "", kind: "" }, "", &[error])
@@ -184,9 +184,8 @@ fn converted(reason: &str) -> String {
 
 impl Change for Patching<'_> {
     fn apply(&self, old: Option<&Value>, now: Timestamp) -> Result<(Value, Vec<String>), Status> {
-        let value = self.patched(old, now)?;
-        let kept = value.clone();
-        let (value, mut doubts) = self.checked(value).map_err(|why| self.blamed(&kept, why))?;
+        let checked = self.checked(self.patched(old, now)?);
+        let (value, mut doubts) = checked.map_err(|why| self.blamed(old, now, why))?;
         if let Some((_, config_doubts)) = &self.config {
             doubts.clone_from(config_doubts);
         }

@@ -7,7 +7,7 @@ use punctual_api::{Status, decode, strategy};
 use serde_json::{Value, json};
 
 use super::{Call, body};
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, Showing};
 use crate::auth::answer_review;
 use crate::patch;
 use crate::registry::{Change, Deleted, Hand, ObjectRef, Place, Written};
@@ -24,9 +24,9 @@ impl Call {
         Hand { manager, is_dry_run: options.is_dry_run }
     }
 
-    pub(super) fn written(&self, written: &Written, doubts: &[String]) -> Answer {
+    pub(super) fn written(&self, written: &Written, doubts: &[String], showing: Showing) -> Answer {
         let code = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        let mut response = answer::object(code, &written.object, self.showing()?)?;
+        let mut response = answer::object(code, &written.object, showing)?;
         let warnings: Vec<String> = doubts.iter().chain(&written.warnings).cloned().collect();
         answer::warn(&mut response, &warnings);
         Ok(response)
@@ -35,7 +35,7 @@ impl Call {
 
 /// A new object.
 pub(super) async fn create(call: &Call, place: Place, body: Body) -> Answer {
-    call.showing()?;
+    let showing = call.showing()?;
     let options = WriteOptions::parse(&call.query, WriteVerb::Create)?;
     let bytes = body::read(call, body).await?;
     let expected = place.view.expected();
@@ -43,12 +43,12 @@ pub(super) async fn create(call: &Call, place: Place, body: Body) -> Answer {
     let (object, doubts) = decoded.accept(options.field_validation, &expected)?;
     let hand = call.hand(&options);
     let written = call.server.shared.registry.create(&place, object, &hand).await?;
-    call.written(&written, &doubts)
+    call.written(&written, &doubts, showing)
 }
 
 /// A whole object in the place of another.
 pub(super) async fn replace(call: &Call, object: &ObjectRef, body: Body) -> Answer {
-    call.showing()?;
+    let showing = call.showing()?;
     let options = WriteOptions::parse(&call.query, WriteVerb::Update)?;
     let bytes = body::read(call, body).await?;
     let expected = object.place.view.expected();
@@ -58,7 +58,7 @@ pub(super) async fn replace(call: &Call, object: &ObjectRef, body: Body) -> Answ
     strategy::check_namespace(&new, &object.place.namespace)?;
     let hand = call.hand(&options);
     let written = call.server.shared.registry.update(object, &Replacement(new), &hand).await?;
-    call.written(&written, &doubts)
+    call.written(&written, &doubts, showing)
 }
 
 struct Replacement(Value);
@@ -126,6 +126,5 @@ pub(super) async fn review(call: &Call, review: &'static Review, body: Body) -> 
     let now = call.server.shared.registry.world.now();
     let answer = answer_review(review, &decoded.value, &call.user, now);
     let form = Form::accepted(call.header(header::ACCEPT))?;
-    let response: Response<Body> = answer::tree_as(StatusCode::CREATED, &answer, form);
-    Ok(response)
+    Ok(answer::tree_as(StatusCode::CREATED, &answer, form))
 }

@@ -1,5 +1,7 @@
 //! Changes of objects that exist.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use punctual_api::status::{Reason, Status};
 use punctual_api::strategy::{self, Admitted, Kind};
@@ -10,7 +12,7 @@ use super::create::Tracked;
 use super::{Hand, ObjectRef, Registry, TRIES_MAX, Written, store_failed, text};
 use crate::patch;
 use crate::resource::Subresource;
-use crate::stored::{Stored, encode, to_served, to_stored};
+use crate::stored::{Stored, encode, to_stored};
 
 /// What a request makes of an object.
 pub(crate) trait Change: Sync {
@@ -68,8 +70,10 @@ impl Registry {
         let now = self.world.now();
         let current = Stored::of(object.place.view, entry);
         let old = current.tree()?;
-        let mut old_served = old.clone();
-        to_served(&mut old_served, &object.place.view);
+        let old_served = match object.place.view.is_stored_form() {
+            true => Cow::Borrowed(&old),
+            false => Cow::Owned(current.served_tree()?),
+        };
         let (mut new, doubts) = change.apply(Some(&old_served), now)?;
         strategy::check_name(&new, &object.name)?;
         strategy::check_namespace(&new, &object.place.namespace)?;
