@@ -56,6 +56,10 @@ impl LogQuery {
         let since_seconds = natural("sinceSeconds", 1)?;
         let tail_lines = natural("tailLines", 0)?;
         let limit_bytes = natural("limitBytes", 1)?;
+        let stream = query.text("stream");
+        if !["", "All"].contains(&stream) {
+            errors.push(FieldError::not_supported(&Path::root("stream"), stream, &["All"]));
+        }
         if !errors.is_empty() {
             let kind = GroupKind { group: "", kind: "PodLogOptions" };
             return Err(Status::invalid(kind, &pod.metadata.name, &errors));
@@ -141,6 +145,7 @@ mod tests {
         for (bad, code) in [
             ("tailLines=-1", 422),
             ("sinceSeconds=0", 422),
+            ("stream=Stderr", 422),
             ("limitBytes=x", 400),
             ("sinceTime=x", 400),
         ] {

@@ -5,7 +5,9 @@ mod options;
 mod query;
 mod target;
 
-pub(crate) use self::form::{BodyFormat, Encoding, Form, Shape, encoding, media_type};
+pub(crate) use self::form::{
+    BodyFormat, Encoding, Form, Shape, discovery_versions, encoding, media_type,
+};
 pub(crate) use self::options::{
     DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions, WriteVerb,
 };

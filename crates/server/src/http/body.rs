@@ -78,7 +78,7 @@ pub(super) fn options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status>
         Encoding::Protobuf => proto::delete_options(body).map(Some),
         Encoding::Text(BodyFormat::Yaml) => yaml_tree(body).map(|decoded| Some(decoded.value)),
         Encoding::Text(BodyFormat::Json) => serde_json::from_slice(body)
-            .map(Some)
+            .map(|fields| Some(Value::Object(fields)))
             .map_err(|why| Status::bad_request(format!("the options cannot be read: {why}"))),
     }
 }

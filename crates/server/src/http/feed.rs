@@ -36,7 +36,7 @@ pub(super) fn answer(
     showing: Showing,
 ) -> Answer {
     if showing.form.format == BodyFormat::Yaml {
-        return Err(Form::accepted("none").err().unwrap_or_else(Status::unauthorized));
+        return Err(Form::not_acceptable());
     }
     let shared = &call.server.shared;
     let place_taken = shared.gate.watch()?;

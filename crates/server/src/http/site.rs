@@ -2,14 +2,13 @@
 
 use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use punctual_api::Status;
 use serde_json::{Value, json};
 
 use super::{Call, not_allowed};
 use crate::answer::{self, Answer};
 use crate::discovery::{self, aggregated};
 use crate::openapi::{Document, PROTOBUF_TYPES};
-use crate::request::Form;
+use crate::request::{Form, discovery_versions};
 
 /// The version of Kubernetes whose API this is.
 const KUBERNETES_VERSION: &str = "v1.36.0";
@@ -72,30 +71,14 @@ fn aggregated_or(
     whole: fn(aggregated::Form) -> Value,
     old: impl FnOnce() -> Value,
 ) -> Answer {
-    match aggregated_form(call.header(header::ACCEPT)) {
+    let mut wanted = discovery_versions(call.header(header::ACCEPT));
+    match wanted.find_map(aggregated::Form::parse) {
         Some(form) => {
             let body = whole(form).to_string();
             Ok(answer::bytes(StatusCode::OK, form.content_type(), body.into()))
         }
         None => json_of(call, &old()),
     }
-}
-
-/// The first clause that can be answered decides.
-fn aggregated_form(accept: &str) -> Option<aggregated::Form> {
-    for clause in accept.split(',').map(str::trim) {
-        let params: Vec<&str> = clause.split(';').map(str::trim).collect();
-        let is_json = params.first() == Some(&"application/json");
-        if is_json && params.contains(&"as=APIGroupDiscoveryList") {
-            let version = params.iter().find_map(|param| param.strip_prefix("v="))?;
-            if let Some(form) = aggregated::Form::parse(version) {
-                return Some(form);
-            }
-        } else if is_json && params.len() == 1 {
-            return None;
-        }
-    }
-    None
 }
 
 fn index() -> Value {
@@ -162,10 +145,7 @@ fn document(call: &Call, document: Option<&Document>) -> Answer {
     let Some(document) = document else {
         return Ok(page_not_found());
     };
-    // Documents are JSON, and some clients would rather have something else.
-    Form::accepted(call.header(header::ACCEPT)).map(|_| ()).or_else(|status: Status| {
-        if call.header(header::ACCEPT).contains("json") { Ok(()) } else { Err(status) }
-    })?;
+    Form::accepted(call.header(header::ACCEPT))?;
     let tag = format!("\"{}\"", document.hash);
     let mut response = match call.header(header::IF_NONE_MATCH) == tag {
         true => {

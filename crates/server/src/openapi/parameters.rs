@@ -93,7 +93,7 @@ const ALL: [Parameter; 27] = [
         "boolean",
         "Whether dependents stay. Superseded by `propagationPolicy`.",
     ),
-    query("pretty", "string", "With `true`, the answer is laid out for people."),
+    query("pretty", "string", "Taken and without effect: answers are for programs."),
     query(
         "previous",
         "boolean",
@@ -120,7 +120,7 @@ const ALL: [Parameter; 27] = [
         "Whether a watch begins with what is there, and says when that is done.",
     ),
     query("sinceSeconds", "integer", "Only lines of the last so many seconds."),
-    query("stream", "string", "Which output is wanted: `All`, `Stdout` or `Stderr`."),
+    query("stream", "string", "Which output is wanted; only `All` is known here."),
     query("tailLines", "integer", "Only so many lines, from the end."),
     query("timeoutSeconds", "integer", "How long a list or watch may take."),
     query("timestamps", "boolean", "Whether lines begin with their time."),

@@ -64,10 +64,14 @@ impl Form {
         }
         let mut clauses: Vec<_> = accept.split(',').map(Clause::parse).collect();
         clauses.sort_by_key(|clause| std::cmp::Reverse(clause.quality));
-        clauses.iter().filter(|clause| clause.quality > 0).find_map(Clause::form).ok_or_else(|| {
-            let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
-            Status::failure(Reason::NotAcceptable, message).with(Details::default())
-        })
+        let mut acceptable = clauses.iter().filter(|clause| clause.quality > 0);
+        acceptable.find_map(Clause::form).ok_or_else(Form::not_acceptable)
+    }
+
+    /// There is no form that both sides know.
+    pub(crate) fn not_acceptable() -> Status {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
+        Status::failure(Reason::NotAcceptable, message).with(Details::default())
     }
 
     /// The header of the answer.
@@ -77,6 +81,15 @@ impl Form {
             BodyFormat::Yaml => "application/yaml",
         }
     }
+}
+
+/// The versions of aggregated discovery that a client would rather have than plain JSON, in order.
+pub(crate) fn discovery_versions(accept: &str) -> impl Iterator<Item = &str> {
+    let clauses = accept.split(',').map(Clause::parse);
+    let json = clauses.filter(|clause| clause.media == "application/json");
+    json.take_while(|clause| !clause.shape.is_empty())
+        .filter(|clause| clause.shape == "APIGroupDiscoveryList")
+        .map(|clause| clause.version)
 }
 
 /// One part of an `Accept` header.

@@ -100,5 +100,5 @@ async fn options_of_a_delete_may_be_in_its_body() {
     let answer = client.write(Method::DELETE, &path, "application/json", &options).await;
     assert_eq!(answer.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
     let broken = client.write(Method::DELETE, &path, "application/json", &json!([1])).await;
-    assert_eq!(broken.code, 200, "{}", broken.text);
+    assert_eq!(broken.code, 400, "{}", broken.text);
 }
