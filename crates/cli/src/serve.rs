@@ -24,9 +24,9 @@ pub(crate) fn run(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
 
 async fn serving(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
     let folder = data::folder(serve.data_dir.as_deref())?;
-    data::make_private(&folder)?;
-    let store = open_store(&folder).await?;
+    // Makes the folder too, for its owner alone.
     let identity = Identity::open(&folder.join("pki"), &RealWorld)?;
+    let store = open_store(&folder).await?;
     let listener = TcpListener::bind(serve.listen)
         .await
         .with_context(|| format!("could not listen on {}", serve.listen))?;

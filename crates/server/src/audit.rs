@@ -1,6 +1,6 @@
 //! Who did what, as lines of a file. Bodies and tokens are never written.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -8,6 +8,8 @@ use std::thread;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
+
+use crate::private;
 
 /// One request and its answer.
 #[derive(Clone, Debug, Serialize)]
@@ -78,7 +80,7 @@ struct Log {
 
 impl Log {
     fn open(path: PathBuf) -> std::io::Result<Log> {
-        let file = private_file(&path)?;
+        let file = private::new_file().append(true).open(&path)?;
         let bytes = file.metadata()?.len();
         Ok(Log { path, file: BufWriter::new(file), bytes })
     }
@@ -109,15 +111,6 @@ impl Log {
         self.bytes += line.len() as u64;
         self.file.write_all(&line)
     }
-}
-
-/// A file to append to that nobody else can read.
-fn private_file(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 #[cfg(test)]

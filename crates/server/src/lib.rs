@@ -28,6 +28,7 @@ mod metrics;
 mod openapi;
 pub mod patch;
 mod pki;
+mod private;
 mod registry;
 mod request;
 mod resource;

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 
-use self::files::{private, read_or_make};
+use self::files::read_or_make;
 use self::issue::{Authority, Purpose};
 pub use self::kubeconfig::{Credential, Kubeconfig};
 use crate::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
@@ -59,7 +59,7 @@ pub struct Identity {
 impl Identity {
     /// Reads the identity in a folder, or makes it.
     pub fn open(folder: &Path, world: &dyn World) -> Result<Identity, PkiError> {
-        private(folder)?;
+        files::folder(folder)?;
         let authority = Authority::open(folder, world.now())?;
         let admin_token = read_or_make(&folder.join("admin.token"), || Ok(token(world)))?;
         let view_token = read_or_make(&folder.join("view.token"), || Ok(token(world)))?;

@@ -1,18 +1,15 @@
 //! Files that only their owner may read, written whole or not at all.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::PkiError;
+use crate::private;
 
 /// Makes a folder that only its owner may enter.
-pub(super) fn private(folder: &Path) -> Result<(), PkiError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|source| failed("make", folder, source))
+pub(super) fn folder(folder: &Path) -> Result<(), PkiError> {
+    private::make_folder(folder).map_err(|source| failed("make", folder, source))
 }
 
 /// What a file holds, or what is made for it if there is none.
@@ -36,14 +33,11 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
     let mut aside = path.to_owned().into_os_string();
     aside.push(".new");
     let aside = std::path::PathBuf::from(aside);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&aside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
+    let written =
+        private::new_file().write(true).truncate(true).open(&aside).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
     written.and_then(|()| fs::rename(&aside, path)).map_err(|source| failed("write", path, source))
 }
 
