@@ -149,12 +149,10 @@ impl Graph {
         if node.is_deleting && node.waits_for_dependents {
             return self.foreground(uid);
         }
-        match node.owners.is_empty() || node.is_deleting {
+        let doubtful = if node.is_deleting { Vec::new() } else { self.doubtful(node) };
+        match doubtful.is_empty() {
             true => Vec::new(),
-            false => vec![Deed::CheckOwners(self.doubtful(node))]
-                .into_iter()
-                .filter(is_some_work)
-                .collect(),
+            false => vec![Deed::CheckOwners(doubtful)],
         }
     }
 
@@ -182,10 +180,6 @@ impl Graph {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents.filter_map(|uid| Some((uid, self.nodes.get(uid)?)))
     }
-}
-
-fn is_some_work(deed: &Deed) -> bool {
-    !matches!(deed, Deed::CheckOwners(owners) if owners.is_empty())
 }
 
 #[cfg(test)]

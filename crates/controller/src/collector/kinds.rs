@@ -65,3 +65,47 @@ impl Kind {
         format!("{}/{name}", self.collection(namespace))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use http::Request;
+    use kube::Client;
+    use punctual_server::{ADMIN_GROUP, Config, Server, User};
+    use punctual_store::{Options, Store};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A kind that is served and not watched would be forgotten by everybody.
+    #[tokio::test]
+    async fn every_kind_that_is_stored_is_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
+        let server = Server::start(Config::new(store)).await.unwrap();
+        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let mut served = BTreeSet::new();
+        for path in ["/api", "/apis"] {
+            let request = Request::get(path).header(
+                "Accept",
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            );
+            let groups: Value = client.request(request.body(Vec::new()).unwrap()).await.unwrap();
+            for group in groups["items"].as_array().unwrap() {
+                for version in group["versions"].as_array().unwrap() {
+                    for resource in version["resources"].as_array().unwrap() {
+                        let is_stored =
+                            resource["verbs"].as_array().unwrap().contains(&"list".into());
+                        let kind = resource["responseKind"]["kind"].as_str().unwrap().to_owned();
+                        let is_namespaced = resource["scope"] == "Namespaced";
+                        served.extend(is_stored.then_some((kind, is_namespaced)));
+                    }
+                }
+            }
+        }
+        let watched = WATCHED.into_iter().chain([&EVENT]);
+        let watched = watched.map(|kind| (kind.kind.to_owned(), kind.is_namespaced));
+        assert_eq!(served, watched.collect());
+    }
+}
