@@ -14,7 +14,7 @@ use punctual_api::{Status, defaults, schema};
 use punctual_server::patch::{self, Writer};
 use serde_json::{Value, json};
 
-const RECORDING: &str = include_str!("../testdata/patches.jsonl");
+const RECORDING: &str = include_str!("../testdata/kube-apiserver.jsonl");
 
 struct Line {
     name: String,
@@ -121,8 +121,17 @@ impl Line {
     }
 }
 
+/// All patches of CronJobs, and every answer that tells who manages what of a whole object.
 fn lines() -> impl Iterator<Item = Line> {
-    RECORDING.lines().map(Line::read)
+    let is_told = |line: &&str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let body = &line["response"]["body"];
+        let is_managed = body["metadata"]["managedFields"].is_array();
+        let is_whole = !["SelfSubjectAccessReview", "PartialObjectMetadata"]
+            .contains(&body["kind"].as_str().unwrap_or_default());
+        line["scenario"] == "cronjob-patch" || is_managed && is_whole
+    };
+    RECORDING.lines().filter(is_told).map(Line::read)
 }
 
 /// Calls back with every line and the object as it was before.

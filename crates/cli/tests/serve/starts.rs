@@ -1,46 +1,8 @@
-//! `punctual serve` as a process: it starts, keeps others out, and stops when it is asked to.
+//! It starts, keeps others out, and stops when it is asked to.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+use std::process::Output;
 
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-
-fn punctual(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    command.env("PUNCTUAL_DATA_DIR", folder).stdin(Stdio::null());
-    command
-}
-
-struct Serving {
-    child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
-}
-
-impl Serving {
-    fn start(folder: &Path) -> (Serving, String) {
-        let mut command = punctual(folder);
-        command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let url = first.strip_prefix("serving ").expect("the first line says where").to_owned();
-        (Serving { child, lines }, url)
-    }
-
-    /// Asks it to stop and waits until it has.
-    fn stop(mut self) -> bool {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        self.child.wait().unwrap().success()
-    }
-}
+use crate::process::{Serving, punctual};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

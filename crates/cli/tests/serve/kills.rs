@@ -1,20 +1,9 @@
-//! `punctual serve` killed with -9 under writes: what was answered is there after the next start.
+//! Killed with -9 under writes: what was answered is there after the next start.
 //!
 //! `PUNCTUAL_SERVE_KILLS` says how often; a few by default.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking, and is told by the environment how long to take"
-)]
-
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,26 +13,14 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
+use crate::process::Serving;
+
 const KILLS: usize = 5;
 const WRITERS: usize = 8;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// The names that were answered, with the identity in the answer.
 type Answered = Arc<Mutex<BTreeMap<String, String>>>;
-
-fn start(folder: &Path) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_punctual"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "error", "--data-dir"])
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = lines.next().expect("a server that starts says so").unwrap();
-    assert!(first.starts_with("serving "), "{first}");
-    child
-}
 
 async fn client(folder: &Path) -> Client {
     let config = Kubeconfig::read_from(folder.join("kubeconfig")).unwrap();
@@ -87,7 +64,7 @@ async fn what_was_answered_is_there_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let (names, answered) = (Arc::new(AtomicUsize::new(0)), Answered::default());
     for kill in 0..kills {
-        let mut child = start(folder.path());
+        let (serving, _) = Serving::start(folder.path());
         let client = client(folder.path()).await;
         let found = stored(&client).await;
         for (name, uid) in answered.lock().unwrap().iter() {
@@ -101,16 +78,14 @@ async fn what_was_answered_is_there_after_a_kill() {
         while answered.lock().unwrap().len() < goal {
             tokio::task::yield_now().await;
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        serving.kill();
         for writer in writers {
             writer.await.unwrap();
         }
     }
-    let mut child = start(folder.path());
+    let (serving, _) = Serving::start(folder.path());
     let found = stored(&client(folder.path()).await).await;
-    child.kill().unwrap();
-    child.wait().unwrap();
+    serving.kill();
     let answered = answered.lock().unwrap();
     let lost = answered.iter().filter(|(name, uid)| found.get(*name) != Some(uid)).count();
     println!(

@@ -1,0 +1,14 @@
+//! `punctual serve` as a process.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and is told by the environment how long to take"
+)]
+
+mod kills;
+mod process;
+mod starts;

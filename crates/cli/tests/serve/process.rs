@@ -1,0 +1,42 @@
+//! The program, and a server that it runs.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+pub(crate) fn punctual(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.env("PUNCTUAL_DATA_DIR", folder).stdin(Stdio::null());
+    command
+}
+
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Serving {
+    /// Starts a server and waits until it says where it is.
+    pub(crate) fn start(folder: &Path) -> (Serving, String) {
+        let mut command = punctual(folder);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().expect("a server that starts says so").unwrap();
+        let url = first.strip_prefix("serving ").expect("the first line says where").to_owned();
+        (Serving { child, lines }, url)
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub(crate) fn stop(mut self) -> bool {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.child.wait().unwrap().success()
+    }
+
+    /// Kills it, which it cannot notice.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
