@@ -8,11 +8,14 @@
 //! On a cluster whose CronJob has no such fields, the policy `CatchUp` and the jitter travel as
 //! annotations; [`CronJob::concurrency_policy`] and [`CronJob::jitter_percent`] give what counts.
 
+mod since;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use self::since::ScheduleSince;
 use crate::job::JobTemplateSpec;
 use crate::meta::{Condition, Extra, ObjectMeta, ObjectReference, is_zero};
 use crate::time::Time;

@@ -99,7 +99,11 @@ pub(crate) fn section<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<Stri
     section_of(as_object(object), name)
 }
 
-fn section_of<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+/// The same below fields.
+pub(crate) fn section_of<'a>(
+    fields: &'a mut Map<String, Value>,
+    name: &str,
+) -> &'a mut Map<String, Value> {
     as_object(fields.entry(name).or_insert(Value::Null))
 }
 

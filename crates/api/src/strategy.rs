@@ -6,6 +6,7 @@
 
 mod check;
 mod kind;
+mod since;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 use self::check::Check;
 pub use self::kind::Kind;
+pub use self::since::keep_schedule_since;
 use crate::defaults;
 use crate::field::FieldError;
 use crate::go::quoted;
@@ -84,6 +86,7 @@ pub fn admit(
         Kind::Namespace => defaults::open_namespace(&mut object),
         _ => {}
     }
+    since::begin(kind, &mut object, rules, birth.now);
     let warnings = Check { kind, object: &object, rules, now: birth.now }.create()?;
     if kind == Kind::Job && !has_labels(&object) {
         // After the check, so that what is wrong with them is reported once, at the template.

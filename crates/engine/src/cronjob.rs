@@ -22,12 +22,12 @@ mod view;
 
 use jiff::Timestamp;
 use punctual_api::CronJob;
+pub use punctual_api::cronjob::ScheduleSince;
 
 pub use plan::{Attempt, CreateJob, Decision, JobKey, Outcome, Plan, Refusal, Settled, Verdict};
 pub use reasons::Trouble;
 pub use run::job_for_slot;
 pub use settle::settle;
-pub use since::ScheduleSince;
 pub use timetable::Timetable;
 pub use view::{Ending, JobView};
 

@@ -37,8 +37,9 @@ fn a_new_object_has_the_identity_that_the_server_gave_it() {
         ],
     );
     let object = created(CRON_JOB, given);
+    let since = json!({"punctual.dev/schedule-since": "2026-11-15T00:00:00Z */5 * * * *"});
     let want = json!({"name": "a", "namespace": "n", "uid": "new-uid", "generation": 1,
-        "creationTimestamp": "2026-11-15T00:00:00Z"});
+        "creationTimestamp": "2026-11-15T00:00:00Z", "annotations": since});
     assert_eq!(object.get("metadata"), Some(&want));
     assert_eq!(object.get("status"), Some(&json!({})));
 }

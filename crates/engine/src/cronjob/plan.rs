@@ -6,6 +6,7 @@ use punctual_api::cronjob::CronJobStatus;
 use super::{
     Observed, ScheduleSince,
     reasons::{self, Trouble},
+    since::schedule_since,
     standing::Standing,
     view::JobView,
 };
@@ -66,7 +67,7 @@ pub struct Owner {
 impl Plan {
     pub(crate) fn new(seen: &Observed<'_>, now: Timestamp) -> Plan {
         let status = seen.cron_job.status.clone();
-        let (schedule_since, remember) = ScheduleSince::of(seen.cron_job, now);
+        let (schedule_since, remember) = schedule_since(seen.cron_job, now);
         Plan {
             deletes: Vec::new(),
             create: None,

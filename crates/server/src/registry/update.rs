@@ -83,6 +83,8 @@ impl Registry {
         if !change.tracks() {
             self.track(Some(&old_served), &mut admitted.object, object, (hand, now))?;
         }
+        let kind = self.kind(&object.place.view)?;
+        strategy::keep_schedule_since(kind, &mut admitted.object, &old, &self.rules, now);
         patch::keep_times(&old, &mut admitted.object);
         let value = encode(&admitted.object, object.place.view.resource);
         let warnings = doubts.into_iter().chain(admitted.warnings).collect();
