@@ -16,6 +16,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, header};
 use punctual_api::Status;
 use punctual_api::status::{Details, Reason};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -25,7 +26,7 @@ use crate::auth::{Asked, User, authorize};
 use crate::metrics;
 use crate::request::{Query, Target};
 use crate::resource::Subresource;
-use crate::server::Server;
+use crate::server::{Inside, Server};
 
 /// One request on its way.
 pub(crate) struct Call {
@@ -39,6 +40,22 @@ impl Call {
     /// A header as text; empty if there is none.
     pub(crate) fn header(&self, name: header::HeaderName) -> &str {
         header_text(&self.parts, name)
+    }
+
+    /// A place for an ordinary request; our own process needs none.
+    fn request_place(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
+        let gate = &self.server.shared.gate;
+        (!self.is_inside()).then(|| gate.request(Instant::now())).transpose()
+    }
+
+    /// A place for a watch, or what lasts as one; our own process needs none.
+    pub(crate) fn watch_place(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
+        let gate = &self.server.shared.gate;
+        (!self.is_inside()).then(|| gate.watch()).transpose()
+    }
+
+    fn is_inside(&self) -> bool {
+        self.parts.extensions.get::<Inside>().is_some()
     }
 }
 
@@ -100,7 +117,7 @@ async fn bounded(call: Call, target: Target, body: Body, about: &metrics::Reques
         return guarded(call, target, body).await;
     }
     let server = call.server.clone();
-    let _place = server.shared.gate.request(Instant::now())?;
+    let _place = call.request_place()?;
     let _counted = server.shared.metrics.in_flight();
     let answer = tokio::time::timeout(server.request_timeout(), guarded(call, target, body));
     answer.await.unwrap_or_else(|_| {

@@ -1,14 +1,20 @@
 //! What the server counts, under Kubernetes' names where there are any.
 
+mod process;
+
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use punctual_store::Snapshot;
+
+use self::process::Process;
 
 /// What a request was about. Every value comes out of a table of ours, so there are few of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -29,6 +35,9 @@ struct Answered {
     subresource: &'static str,
     code: u16,
 }
+
+/// Appends what others of this process count, without an end.
+pub type MorePages = dyn Fn(&mut String) + Send + Sync;
 
 /// Seconds from half a millisecond to half a minute.
 const BUCKETS: [f64; 14] =
@@ -83,6 +92,9 @@ impl Metrics {
         );
         registry.register("apiserver_storage_objects", "Objects stored", self.objects.clone());
         registry.register("punctual_store_revision", "Changes so far", self.revision.clone());
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("punctual_build", "What this is", build);
+        registry.register_collector(Box::new(Process));
     }
 
     /// Counts an answer, and its time unless it was a watch.
@@ -105,13 +117,17 @@ impl Metrics {
         InFlight::new(&self.watches)
     }
 
-    /// The page that Prometheus reads.
-    pub(crate) fn page(&self, objects: usize, revision: u64) -> String {
-        self.objects.set(i64::try_from(objects).unwrap_or(i64::MAX));
-        self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+    /// The page that Prometheus reads; others of this process may have something to add.
+    pub(crate) fn page(&self, snapshot: &Snapshot, others: Option<&MorePages>) -> String {
+        self.objects.set(i64::try_from(snapshot.len()).unwrap_or(i64::MAX));
+        self.revision.set(i64::try_from(snapshot.revision()).unwrap_or(i64::MAX));
         let mut page = String::new();
         // Writing to a text cannot fail.
-        let _ = encode(&mut page, &self.registry);
+        let _ = encode_registry(&mut page, &self.registry);
+        if let Some(others) = others {
+            others(&mut page);
+        }
+        let _ = encode_eof(&mut page);
         page
     }
 }

@@ -110,7 +110,7 @@ impl ObjectRef {
 }
 
 /// What the keys of a resource begin with.
-fn collection(resource: &Resource) -> String {
+pub(crate) fn collection(resource: &Resource) -> String {
     match resource.stored().group {
         "" => format!("/{}/", resource.plural),
         group => format!("/{}.{group}/", resource.plural),

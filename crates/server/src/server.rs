@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
 use crate::auth::{Tokens, User};
+use crate::expire;
 use crate::http;
 use crate::limits::{Gate, Limits};
 use crate::logs::LogSource;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, MorePages};
 use crate::openapi::Documents;
 use crate::registry::{Hand, Place, Registry};
 use crate::resource::{NAMESPACES, View};
@@ -42,7 +43,16 @@ pub struct Config {
     pub node: Option<String>,
     /// Time and chance.
     pub world: Arc<dyn World>,
+    /// What else this process counts: appends to the page at `/metrics`, in its format, without the
+    /// `# EOF`.
+    pub metrics: Option<Arc<MorePages>>,
+    /// How long Events are kept after their last write. The oldest go earlier where there are more
+    /// than 100,000 of them.
+    pub event_ttl: Duration,
 }
+
+/// As kube-apiserver's `--event-ttl` has it.
+const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 impl Config {
     /// A server of a store, with nobody to believe and nothing unusual.
@@ -57,6 +67,8 @@ impl Config {
             logs: None,
             node: None,
             world: Arc::new(RealWorld),
+            metrics: None,
+            event_ttl: EVENT_TTL,
         }
     }
 }
@@ -76,15 +88,21 @@ pub(crate) struct Shared {
     pub(crate) audit: Audit,
     pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
+    pub(crate) more_metrics: Option<Arc<MorePages>>,
     /// Ends watches, which would otherwise never end.
     pub(crate) ends: CancellationToken,
 }
+
+/// Goes with the requests of this very process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside;
 
 /// Namespaces that are always there.
 const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl Server {
-    /// Makes a server; what every cluster has is created if it is not there yet.
+    /// Makes a server; what every cluster has is created if it is not there yet. To be called within
+    /// a runtime of tokio, which from then on lets Events expire.
     pub async fn start(config: Config) -> Result<Server, Status> {
         let rules = Rules { zones: config.zones, dialect: config.dialect };
         let (store, world, node) = (config.store, config.world, config.node);
@@ -98,12 +116,15 @@ impl Server {
             audit: config.audit,
             logs: config.logs,
             metrics: Metrics::default(),
+            more_metrics: config.metrics,
             ends: CancellationToken::new(),
         };
         let server = Server { shared: Arc::new(shared) };
         for name in FIRST_NAMESPACES {
             server.ensure_namespace(name).await?;
         }
+        let (shared, ends) = (Arc::downgrade(&server.shared), server.shared.ends.clone());
+        tokio::spawn(expire::expire(shared, config.event_ttl, ends));
         Ok(server)
     }
 
@@ -125,11 +146,15 @@ impl Server {
     }
 
     /// The API for one user of this process: no token, no socket.
+    ///
+    /// The limits on how much is done at a time are for strangers: whoever is part of this process
+    /// must not be kept out by them.
     pub fn local(&self, user: User) -> Router {
-        self.router().layer(Extension(user))
+        self.router().layer(Extension(user)).layer(Extension(Inside))
     }
 
     /// Ends all watches and takes no more requests that last. What is being written is finished.
+    /// Events stay as they are.
     pub fn end(&self) {
         self.shared.ends.cancel();
     }

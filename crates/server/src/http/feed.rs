@@ -39,7 +39,7 @@ pub(super) fn answer(
         return Err(Form::not_acceptable());
     }
     let shared = &call.server.shared;
-    let place_taken = shared.gate.watch()?;
+    let place_taken = call.watch_place()?;
     let feed = match unsupported(call, options) {
         Some(status) => Err(status),
         None => shared.registry.watch(place, options),
@@ -112,7 +112,7 @@ struct Watching {
     ends_at: Instant,
     ends: CancellationToken,
     stage: Stage,
-    _place: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
     _counted: InFlight,
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn log(call: &Call, object: &ObjectRef) -> Answer {
         Pod::deserialize(&stored.tree()?).map_err(|why| Status::internal(&why.to_string()))?;
     let query = LogQuery::parse(&call.query, &pod)?;
     // A log that is followed lasts as a watch does.
-    let place = query.follow.then(|| call.server.shared.gate.watch()).transpose()?;
+    let place = query.follow.then(|| call.watch_place()).transpose()?;
     let lines = match &call.server.shared.logs {
         Some(source) => source.logs(pod, query).await?,
         None => None,

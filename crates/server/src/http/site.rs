@@ -125,7 +125,7 @@ fn ready(call: &Call) -> Response<Body> {
 fn metrics(call: &Call) -> Response<Body> {
     let shared = &call.server.shared;
     let snapshot = shared.registry.store.snapshot();
-    let page = shared.metrics.page(snapshot.len(), snapshot.revision());
+    let page = shared.metrics.page(&snapshot, shared.more_metrics.as_deref());
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     answer::bytes(StatusCode::OK, OPEN_METRICS, page.into())
 }

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http::Method;
+use k8s_openapi::api::batch::v1::CronJob;
+use kube::api::{Api, ListParams, WatchParams};
 use punctual_server::Limits;
 use serde_json::json;
 
 use crate::client::{CRON_JOBS, Site, cron_job};
+use crate::kube::client;
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_with_a_status() {
@@ -40,6 +43,16 @@ async fn requests_beyond_the_rate_are_told_to_come_back() {
     let client = site.admin();
     assert_eq!(client.get("/healthz").await.code, 200);
     assert_eq!(client.get("/healthz").await.code, 429);
+}
+
+#[tokio::test]
+async fn the_process_itself_is_not_kept_out() {
+    let limits = Limits { requests_per_second: 0, watches_max: 0, ..Limits::default() };
+    let site = Site::limited(limits).await;
+    assert_eq!(site.admin().get(CRON_JOBS).await.code, 429);
+    let cron_jobs: Api<CronJob> = Api::default_namespaced(client(&site));
+    assert_eq!(cron_jobs.list(&ListParams::default()).await.unwrap().items.len(), 0);
+    assert!(cron_jobs.watch(&WatchParams::default(), "0").await.is_ok());
 }
 
 #[tokio::test]

@@ -10,11 +10,14 @@
 
 mod auth;
 mod client;
+mod expiry;
 mod gone;
 mod kube;
 mod limits;
 mod lists;
 mod replay;
+mod scrape;
+mod since;
 mod tls;
 mod watches;
 mod writes;
