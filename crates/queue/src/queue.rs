@@ -157,6 +157,17 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         timed.map(|(at, _)| at.max(now)).chain(ready).min()
     }
 
+    /// When the first wake-up is, of keys that neither run nor back off.
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        self.wakes.first().map(|(at, _)| at)
+    }
+
+    /// Whether a wake-up or a retry is due, so that what is not urgent may wait.
+    pub fn is_pressed(&self, now: Timestamp) -> bool {
+        let timed = [self.wakes.first(), self.retries.first()].into_iter().flatten();
+        timed.into_iter().any(|(at, _)| at <= now)
+    }
+
     /// The counters and gauges. Takes time for each key that is due or runs: it is for scrapes.
     pub fn stats(&self, now: Timestamp) -> Stats {
         let unchanged = |key: &&K| self.entries.get(*key).is_none_or(|e| e.changed_at.is_none());

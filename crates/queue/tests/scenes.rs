@@ -82,6 +82,19 @@ fn slots_come_before_changes_but_do_not_starve_them() {
 }
 
 #[test]
+fn slots_and_retries_press_and_changes_do_not() {
+    let mut queue = queue();
+    queue.add(&"changed", at(0));
+    queue.set_wake(&"due", Some(at(10)));
+    assert!(!queue.is_pressed(at(9)));
+    assert!(queue.is_pressed(at(10)));
+    assert_eq!(queue.pop(at(10)).unwrap().key, "due");
+    assert!(!queue.is_pressed(at(10)));
+    queue.done(&"due", Err(Failure::default()), at(10));
+    assert!(queue.is_pressed(at(100)));
+}
+
+#[test]
 fn a_wake_up_moves_both_ways_and_goes() {
     let mut queue = queue();
     for (moved_to, due) in [(Some(20), Some(20)), (Some(10), Some(10)), (Some(50), Some(50))] {
