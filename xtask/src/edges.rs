@@ -18,9 +18,9 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("lease", &[]),
     ("store", &[]),
     ("server", &["api", "schedule", "store"]),
-    ("controller", &["queue"]),
+    ("controller", &["api", "engine", "queue", "schedule"]),
     ("runner", &["api"]),
-    ("cli", &["api", "controller", "engine", "schedule", "server", "store"]),
+    ("cli", &["api", "controller", "engine", "runner", "schedule", "server", "store"]),
     ("e2e", &[]),
     ("xtask", &["api", "e2e", "schedule", "server", "store"]),
 ];

@@ -5,16 +5,29 @@ use std::time::Duration;
 use http::{Method, Request};
 use kube::Client;
 use punctual_queue::Failure;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::metrics::Metrics;
 
 /// A call that takes longer is given up; nobody knows then what came of it.
 const CALL_MAX: Duration = Duration::from_secs(30);
 
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
 /// Why a call did not succeed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Refused {
-    /// The server said so: its code and words.
-    Said { code: u16, message: String },
+    /// The server said so.
+    Said {
+        code: u16,
+        /// Its words.
+        message: String,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+    },
     /// Nobody knows.
     Unknown(String),
 }
@@ -24,42 +37,173 @@ impl Refused {
         matches!(self, Refused::Said { code: 404, .. })
     }
 
-    /// The object is not the one that was meant any more.
+    /// The object is not the one that was meant any more, or is there already.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Refused::Said { code: 409, .. })
+    }
+
+    /// Whether it may have happened all the same: the answer was lost, or the server speaks of
+    /// trouble of its own, which may have come after the deed.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        match self {
+            Refused::Said { code, .. } => *code >= 500,
+            Refused::Unknown(_) => true,
+        }
+    }
+
+    /// What was refused because the namespace is going.
+    pub(crate) fn is_namespace_terminating(&self) -> bool {
+        matches!(self, Refused::Said { code: 403, message, .. }
+            if message.contains("because it is being terminated"))
+    }
+
+    /// The words, for people.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Refused::Said { message, .. } | Refused::Unknown(message) => message,
+        }
+    }
+
+    /// The failure of whoever has nothing better to do than to try again.
+    pub(crate) fn failure(&self) -> Failure {
+        match self {
+            Refused::Said { retry_after, .. } => Failure { retry_after: *retry_after },
+            Refused::Unknown(_) => Failure::default(),
+        }
+    }
+}
+
+impl From<kube::Error> for Refused {
+    fn from(error: kube::Error) -> Refused {
+        let status = match error {
+            kube::Error::Api(status) => status,
+            other => return Refused::Unknown(other.to_string()),
+        };
+        let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        Refused::Said {
+            code: status.code,
+            message: status.message.clone(),
+            retry_after: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
+        }
     }
 }
 
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Failure {
-        match refused {
-            Refused::Said { code, message } => tracing::warn!(code, message, "a call was refused"),
-            Refused::Unknown(why) => tracing::warn!(why, "a call failed"),
-        }
-        Failure::default()
+        tracing::warn!(why = refused.message(), "a call failed");
+        refused.failure()
     }
 }
 
-/// Sends a request and reads its answer.
-pub(crate) async fn send(
-    client: &Client,
-    method: Method,
-    path: &str,
-    content: Option<(&str, &Value)>,
-) -> Result<Value, Refused> {
-    let mut request = Request::builder().method(method).uri(path);
-    let mut body = Vec::new();
-    if let Some((content_type, value)) = content {
-        request = request.header("Content-Type", content_type);
-        body = value.to_string().into_bytes();
+/// The API, as controllers call it: each call has an end, and the failed ones are counted.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    client: Client,
+    metrics: Metrics,
+}
+
+impl Calls {
+    pub(crate) fn new(client: Client, metrics: Metrics) -> Calls {
+        Calls { client, metrics }
     }
-    let request = request.body(body).map_err(|why| Refused::Unknown(why.to_string()))?;
-    match tokio::time::timeout(CALL_MAX, client.request(request)).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => {
-            Err(Refused::Said { code: status.code, message: status.message.clone() })
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refused> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Creates an object of this text in a collection.
+    pub(crate) async fn create<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        object: String,
+    ) -> Result<T, Refused> {
+        self.send(Method::POST, path, Some((JSON, object))).await
+    }
+
+    /// Replaces an object, or its status, by this text.
+    pub(crate) async fn replace<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        object: String,
+    ) -> Result<T, Refused> {
+        self.send(Method::PUT, path, Some((JSON, object))).await
+    }
+
+    /// Changes an object by a strategic merge patch. A UID in it is a condition.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        patch: &Value,
+    ) -> Result<T, Refused> {
+        self.send(Method::PATCH, path, Some((STRATEGIC, patch.to_string()))).await
+    }
+
+    /// Changes an object of any kind by a merge patch. UID and version in it are conditions.
+    pub(crate) async fn merge<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        patch: &Value,
+    ) -> Result<T, Refused> {
+        self.send(Method::PATCH, path, Some((MERGE, patch.to_string()))).await
+    }
+
+    /// Deletes the object with this identity.
+    pub(crate) async fn delete(
+        &self,
+        path: &str,
+        uid: &str,
+        propagation: &str,
+    ) -> Result<(), Refused> {
+        let options = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": propagation,
+            "preconditions": {"uid": uid},
+        });
+        self.delete_with(path, &options).await
+    }
+
+    /// Deletes under any conditions.
+    pub(crate) async fn delete_with(&self, path: &str, options: &Value) -> Result<(), Refused> {
+        let content = Some((JSON, options.to_string()));
+        self.send::<serde::de::IgnoredAny>(Method::DELETE, path, content).await.map(drop)
+    }
+
+    /// Sends a request and reads its answer.
+    pub(crate) async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<(&str, String)>,
+    ) -> Result<T, Refused> {
+        let verb = method.clone();
+        let answer = self.exchange(method, path, content).await;
+        if let Err(refused) = &answer {
+            let code = match refused {
+                Refused::Said { code, .. } => *code,
+                Refused::Unknown(_) => 0,
+            };
+            self.metrics.call_failed(verb.as_str(), code);
         }
-        Ok(Err(error)) => Err(Refused::Unknown(error.to_string())),
-        Err(_) => Err(Refused::Unknown("no answer in time".to_owned())),
+        answer
+    }
+
+    async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content: Option<(&str, String)>,
+    ) -> Result<T, Refused> {
+        let mut request = Request::builder().method(method).uri(path);
+        let mut body = Vec::new();
+        if let Some((content_type, text)) = content {
+            request = request.header("Content-Type", content_type);
+            body = text.into_bytes();
+        }
+        let request = request.body(body).map_err(|why| Refused::Unknown(why.to_string()))?;
+        match tokio::time::timeout(CALL_MAX, self.client.request(request)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Refused::Unknown("no answer in time".to_owned())),
+        }
     }
 }

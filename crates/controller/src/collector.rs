@@ -20,6 +20,7 @@ use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use punctual_queue::{Backoff, Failure};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -27,9 +28,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::graph::{Deed, FOREGROUND, Graph, Node, ORPHAN, Owner, Uid};
 use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
-use crate::calls::{Refused, send};
+use crate::calls::{Calls, Refused};
 use crate::clock::Clock;
 use crate::driver::Driver;
+use crate::tools::Tools;
 
 /// The metadata of any object.
 type Seen = PartialObjectMeta<DynamicObject>;
@@ -38,18 +40,14 @@ type Seen = PartialObjectMeta<DynamicObject>;
 /// asked for it, and others, see that it was asked for.
 const REST: SignedDuration = SignedDuration::from_secs(1);
 const WORKERS: usize = 8;
-const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const JSON: &str = "application/json";
 
 /// Collects until told to stop.
-pub async fn collect(client: Client, clock: Arc<dyn Clock>, stop: CancellationToken) {
+pub async fn collect(tools: Tools, stop: CancellationToken) {
+    let calls = tools.calls();
     let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
-    let collector = Arc::new(Collector {
-        client,
-        graph: Mutex::default(),
-        driver: Driver::new(backoff, clock.clone()),
-        clock,
-    });
+    let driver = Driver::new("garbage_collector", backoff, &tools);
+    let Tools { client, clock, .. } = tools;
+    let collector = Arc::new(Collector { calls, client, graph: Mutex::default(), driver, clock });
     let (listed, mut all_listed) = watch::channel(0);
     let mut watches = JoinSet::new();
     for kind in WATCHED {
@@ -69,6 +67,7 @@ pub async fn collect(client: Client, clock: Arc<dyn Clock>, stop: CancellationTo
 
 struct Collector {
     client: Client,
+    calls: Calls,
     graph: Mutex<Graph>,
     driver: Arc<Driver<Uid>>,
     clock: Arc<dyn Clock>,
@@ -143,7 +142,7 @@ impl Collector {
         if rests && !is_known {
             affected.retain(|other| *other != uid);
             let at = self.clock.now().saturating_add(REST).unwrap_or_default();
-            self.driver.wake(&uid, at);
+            self.driver.set_wake(&uid, Some(at));
         }
         affected
     }
@@ -221,7 +220,7 @@ impl Collector {
         };
         let namespace = if kind.is_namespaced { node.namespace.as_str() } else { "" };
         let path = kind.path(namespace, &owner.name);
-        match send(&self.client, Method::GET, &path, None).await {
+        match self.calls.get::<Value>(&path).await {
             Ok(found) => {
                 Ok(found.pointer("/metadata/uid").and_then(Value::as_str) != Some(&*owner.uid))
             }
@@ -248,21 +247,13 @@ impl Collector {
 
     async fn patch(&self, node: &Node, patch: &Value) -> Result<(), Failure> {
         let path = node.kind.path(&node.namespace, &node.name);
-        let answer = send(&self.client, Method::PATCH, &path, Some((STRATEGIC, patch))).await;
-        answer.map(|_| ()).or_else(gone_is_fine)
+        self.calls.patch::<IgnoredAny>(&path, patch).await.map(drop).or_else(gone_is_fine)
     }
 
     async fn delete(&self, uid: &Uid, node: &Node, foreground: bool) -> Result<(), Failure> {
         let policy = if foreground { "Foreground" } else { "Background" };
-        let options = json!({
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": policy,
-            "preconditions": {"uid": &**uid},
-        });
         let path = node.kind.path(&node.namespace, &node.name);
-        let answer = send(&self.client, Method::DELETE, &path, Some((JSON, &options))).await;
-        answer.map(|_| ()).or_else(gone_is_fine)
+        self.calls.delete(&path, uid, policy).await.or_else(gone_is_fine)
     }
 
     /// Empties a namespace, and ends it when it is empty. It is looked at again when something in it
@@ -272,13 +263,14 @@ impl Collector {
         let kinds = WATCHED.into_iter().chain([&EVENT]).filter(|kind| kind.is_namespaced);
         for kind in kinds {
             let path = format!("{}?propagationPolicy=Background", kind.collection(name));
-            send(&self.client, Method::DELETE, &path, None).await.map_err(Failure::from)?;
+            let emptied = self.calls.send::<IgnoredAny>(Method::DELETE, &path, None).await;
+            emptied.map_err(Failure::from)?;
         }
         if self.graph().count_in(name) > 0 {
             return Ok(());
         }
         let path = NAMESPACE.path("", name);
-        let mut namespace = match send(&self.client, Method::GET, &path, None).await {
+        let mut namespace: Value = match self.calls.get(&path).await {
             Ok(namespace) => namespace,
             Err(refused) if refused.is_not_found() => return Ok(()),
             Err(refused) => return Err(refused.into()),
@@ -287,8 +279,8 @@ impl Collector {
             spec.insert("finalizers".to_owned(), json!([]));
         }
         let path = format!("{path}/finalize");
-        let answer = send(&self.client, Method::PUT, &path, Some((JSON, &namespace))).await;
-        answer.map(|_| ()).or_else(gone_is_fine)
+        let answer = self.calls.replace::<IgnoredAny>(&path, namespace.to_string()).await;
+        answer.map(drop).or_else(gone_is_fine)
     }
 }
 

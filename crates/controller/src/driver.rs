@@ -2,31 +2,41 @@
 
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use punctual_queue::{Backoff, Failure, Popped, Queue};
+use punctual_queue::{Backoff, Failure, Popped, Queue, Stats};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-
-/// The clock is looked at so often at least, since it may be set.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+use crate::metrics::QueueTimes;
+use crate::tools::Tools;
 
 /// A queue and those who wait for it.
 pub(crate) struct Driver<K> {
     queue: Mutex<Queue<K>>,
     news: Notify,
     clock: Arc<dyn Clock>,
+    times: QueueTimes,
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
-    pub(crate) fn new(backoff: Backoff, clock: Arc<dyn Clock>) -> Arc<Driver<K>> {
-        Arc::new(Driver { queue: Mutex::new(Queue::new(backoff)), news: Notify::new(), clock })
+    /// A queue with a name, under which its counters are shown.
+    pub(crate) fn new(name: &'static str, backoff: Backoff, tools: &Tools) -> Arc<Driver<K>> {
+        Arc::new_cyclic(|itself: &Weak<Driver<K>>| {
+            let itself = itself.clone();
+            let stats = move || itself.upgrade().map(|driver| driver.stats());
+            Driver {
+                queue: Mutex::new(Queue::new(backoff)),
+                news: Notify::new(),
+                clock: tools.clock.clone(),
+                times: tools.metrics.queue(name, stats),
+            }
+        })
     }
 
     /// Something about a key changed.
@@ -36,10 +46,33 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
         self.news.notify_one();
     }
 
-    /// Look at a key then, if nothing happens before.
-    pub(crate) fn wake(&self, key: &K, at: Timestamp) {
-        self.queue().set_wake(key, Some(at));
+    /// Look at a key then, or not at all, if nothing happens before. To be said by who works on it.
+    pub(crate) fn set_wake(&self, key: &K, at: Option<Timestamp>) {
+        self.queue().set_wake(key, at);
         self.news.notify_one();
+    }
+
+    /// A key is no more.
+    pub(crate) fn remove(&self, key: &K) {
+        self.queue().remove(key);
+    }
+
+    /// Somebody has changed what a key stands for, so its failures may be over.
+    pub(crate) fn forget(&self, key: &K) {
+        let now = self.clock.now();
+        self.queue().forget(key, now);
+        self.news.notify_one();
+    }
+
+    /// Whether others are due, so that what is not urgent may wait.
+    pub(crate) fn is_pressed(&self) -> bool {
+        let now = self.clock.now();
+        self.queue().is_pressed(now)
+    }
+
+    /// When the first key wakes by itself.
+    pub(crate) fn next_wake(&self) -> Option<Timestamp> {
+        self.queue().next_wake()
     }
 
     /// Works until told to stop; then lets what is being done finish.
@@ -79,19 +112,26 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
 
     fn pop(&self) -> Option<Popped<K>> {
         let now = self.clock.now();
-        self.queue().pop(now)
+        let popped = self.queue().pop(now)?;
+        self.times.queued(popped.queued_for);
+        Some(popped)
     }
 
     fn done(&self, key: &K, result: Result<(), Failure>) {
         let now = self.clock.now();
-        self.queue().done(key, result, now);
+        let done = self.queue().done(key, result, now);
+        done.iter().for_each(|done| self.times.worked(done.worked_for));
+    }
+
+    fn stats(&self) -> Stats {
+        let now = self.clock.now();
+        self.queue().stats(now)
     }
 
     /// How long there is nothing to do, as far as we know.
     fn rest(&self) -> Duration {
         let now = self.clock.now();
         let due = self.queue().next_due(now);
-        let until = due.map(|due| due.duration_since(now));
-        until.and_then(|until| until.try_into().ok()).unwrap_or(LOOK_EVERY).min(LOOK_EVERY)
+        self.clock.rest_until(due)
     }
 }

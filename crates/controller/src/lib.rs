@@ -8,6 +8,13 @@ mod calls;
 mod clock;
 mod collector;
 mod driver;
+mod metrics;
+mod recorder;
+mod tools;
+mod version;
+mod watching;
 
 pub use self::clock::{Clock, RealClock};
 pub use self::collector::collect;
+pub use self::metrics::Metrics;
+pub use self::tools::Tools;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use punctual_controller::{RealClock, collect};
+use punctual_controller::{Metrics, RealClock, Tools, collect};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -37,7 +37,12 @@ impl World {
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
         let stop = CancellationToken::new();
-        tokio::spawn(collect(client.clone(), Arc::new(RealClock), stop.clone()));
+        let tools = Tools {
+            client: client.clone(),
+            clock: Arc::new(RealClock),
+            metrics: Metrics::default(),
+        };
+        tokio::spawn(collect(tools, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }
     }
 
