@@ -7,6 +7,7 @@
 mod calls;
 mod clock;
 mod collector;
+mod cron_jobs;
 mod driver;
 mod metrics;
 mod recorder;
@@ -16,5 +17,6 @@ mod watching;
 
 pub use self::clock::{Clock, RealClock};
 pub use self::collector::collect;
+pub use self::cron_jobs::{CronJobs, run_cron_jobs};
 pub use self::metrics::Metrics;
 pub use self::tools::Tools;

@@ -1,0 +1,322 @@
+//! What is known of CronJobs and their Jobs, indexed by who belongs to whom.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_api::{CronJob, Flavor};
+use punctual_engine::cronjob::{
+    self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
+};
+use punctual_schedule::Zone;
+
+use super::seen::{CronJobName, JobSeen, Key};
+use crate::driver::Driver;
+use crate::metrics::Metrics;
+use crate::version::is_older;
+use crate::watching::{Listed, Watcher};
+
+/// Names of Jobs, and what a live read found.
+pub(super) type Live = Vec<(String, Option<JobView>)>;
+
+/// What is known of one CronJob.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) cron_job: Arc<CronJob>,
+    pub(super) timetable: Arc<Result<Timetable, Trouble>>,
+}
+
+/// Effects that were carried out and are not written down yet.
+pub(super) struct Acted {
+    /// The CronJob that was decided about.
+    pub(super) entry: Entry,
+    pub(super) plan: Box<Plan>,
+    pub(super) outcomes: Vec<Outcome>,
+    /// How long the server wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// What one CronJob's turns leave to the next.
+#[derive(Default)]
+struct Memory {
+    /// What a turn in a burst has done and not written down.
+    acted: Option<Acted>,
+    /// Jobs that may have been created: nobody has heard.
+    doubtful: BTreeSet<String>,
+}
+
+#[derive(Default)]
+struct State {
+    cron_jobs: HashMap<Arc<CronJobName>, (Entry, Memory)>,
+    /// The name of each CronJob by its UID.
+    names: HashMap<String, Arc<CronJobName>>,
+    /// Jobs by the UID of their controller.
+    jobs: HashMap<String, Vec<JobView>>,
+    /// Jobs with our finalizer, by UID.
+    held: HashMap<String, JobSeen>,
+}
+
+/// What is known.
+pub(super) struct Cache {
+    state: Mutex<State>,
+    zone: Zone,
+    driver: Arc<Driver<Key>>,
+    metrics: Metrics,
+    listed: Listed,
+}
+
+impl Cache {
+    pub(super) fn new(zone: Zone, driver: Arc<Driver<Key>>, metrics: Metrics) -> Cache {
+        Cache { state: Mutex::default(), zone, driver, metrics, listed: Listed::new() }
+    }
+
+    pub(super) fn listed(&self) -> &Listed {
+        &self.listed
+    }
+
+    /// The part that a watch of one flavor fills.
+    pub(super) fn of_flavor(&self, flavor: Flavor) -> OfFlavor<'_> {
+        OfFlavor { cache: self, flavor }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What to do about a CronJob; none if it is gone.
+    pub(super) fn decide(
+        &self,
+        name: &CronJobName,
+        live: &Live,
+        now: Timestamp,
+    ) -> Option<(Entry, Decision)> {
+        let state = self.state();
+        let (entry, _) = state.cron_jobs.get(name)?;
+        let jobs = state.jobs.get(&entry.cron_job.metadata.uid).map_or(&[][..], Vec::as_slice);
+        let seen = Observed { cron_job: &entry.cron_job, timetable: &entry.timetable, jobs, live };
+        Some((entry.clone(), cronjob::decide(&seen, now)))
+    }
+
+    /// Takes up a CronJob that was read or written by us.
+    pub(super) fn refresh(&self, name: &Arc<CronJobName>, cron_job: Arc<CronJob>) {
+        self.state().put(name.clone(), cron_job, &self.zone);
+    }
+
+    /// What a turn left to be written down.
+    pub(super) fn take_acted(&self, name: &CronJobName) -> Option<Acted> {
+        self.state().cron_jobs.get_mut(name)?.1.acted.take()
+    }
+
+    /// Leaves something to be written down by a later turn, unless the CronJob is another by now.
+    pub(super) fn leave_acted(&self, name: &CronJobName, acted: Acted) {
+        let mut state = self.state();
+        let uid = &acted.entry.cron_job.metadata.uid;
+        if let Some((entry, memory)) = state.cron_jobs.get_mut(name)
+            && entry.cron_job.metadata.uid == *uid
+        {
+            memory.acted = Some(acted);
+        }
+    }
+
+    /// Jobs that may have been created.
+    pub(super) fn doubtful(&self, name: &CronJobName) -> Vec<String> {
+        let state = self.state();
+        let memory = state.cron_jobs.get(name).map(|(_, memory)| memory);
+        memory.map(|memory| memory.doubtful.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Whether a Job may have been created unheard.
+    pub(super) fn doubt(&self, name: &CronJobName, job: &str, is_doubtful: bool) {
+        let mut state = self.state();
+        let Some((_, memory)) = state.cron_jobs.get_mut(name) else { return };
+        match is_doubtful {
+            true => memory.doubtful.insert(job.to_owned()),
+            false => memory.doubtful.remove(job),
+        };
+    }
+
+    /// Whether a Job with our finalizer belongs to a CronJob that is known.
+    pub(super) fn is_owner_known(&self, uid: &str) -> bool {
+        self.state().names.contains_key(uid)
+    }
+
+    /// Jobs with our finalizer that nobody will ask to be let go.
+    fn wake_held(&self, state: &State, uid: &str) {
+        let Some(seen) = state.held.get(uid) else { return };
+        if !state.names.contains_key(&seen.view.controller_uid) {
+            self.driver.add(&Key::Held(seen.name()));
+        }
+    }
+}
+
+impl State {
+    /// Whether that was news.
+    fn put(&mut self, name: Arc<CronJobName>, cron_job: Arc<CronJob>, zone: &Zone) -> bool {
+        let meta = &cron_job.metadata;
+        if let Some((entry, _)) = self.cron_jobs.get_mut(&name) {
+            let known = &entry.cron_job.metadata;
+            let version = &meta.resource_version;
+            if *version == known.resource_version || is_older(version, &known.resource_version) {
+                return false;
+            }
+            if known.uid == meta.uid {
+                *entry = Entry::new(cron_job, zone);
+                return true;
+            }
+            self.names.remove(&known.uid);
+        }
+        self.names.insert(meta.uid.clone(), name.clone());
+        self.cron_jobs.insert(name, (Entry::new(cron_job, zone), Memory::default()));
+        true
+    }
+
+    fn remove(&mut self, name: &CronJobName, uid: &str) -> bool {
+        self.names.remove(uid);
+        let is_same = |(entry, _): &(Entry, Memory)| entry.cron_job.metadata.uid == uid;
+        let found = self.cron_jobs.get(name).is_some_and(is_same);
+        if found {
+            self.cron_jobs.remove(name);
+        }
+        found
+    }
+
+    /// Whether that was news.
+    fn put_job(&mut self, seen: &JobSeen) -> bool {
+        let view = &seen.view;
+        match view.is_held {
+            true => drop(self.held.insert(view.uid.clone(), seen.clone())),
+            false => drop(self.held.remove(&view.uid)),
+        }
+        if seen.owner.is_none() {
+            return false;
+        }
+        let jobs = self.jobs.entry(view.controller_uid.clone()).or_default();
+        match jobs.iter_mut().find(|job| job.uid == view.uid) {
+            Some(known) if !is_older(&view.resource_version, &known.resource_version) => {
+                let before = std::mem::replace(known, view.clone());
+                *known != JobView { resource_version: view.resource_version.clone(), ..before }
+            }
+            Some(_) => false,
+            None => {
+                jobs.push(view.clone());
+                true
+            }
+        }
+    }
+
+    fn remove_job(&mut self, view: &JobView) {
+        self.held.remove(&view.uid);
+        if let Some(jobs) = self.jobs.get_mut(&view.controller_uid) {
+            jobs.retain(|job| job.uid != view.uid);
+            if jobs.is_empty() {
+                self.jobs.remove(&view.controller_uid);
+            }
+        }
+    }
+
+    fn owner_key(&self, uid: &str) -> Option<Key> {
+        self.names.get(uid).cloned().map(Key::CronJob)
+    }
+}
+
+impl Entry {
+    fn new(cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
+        let timetable = Arc::new(Timetable::of(&cron_job, zone));
+        Entry { cron_job, timetable }
+    }
+}
+
+/// CronJobs of one flavor in the cache.
+pub(super) struct OfFlavor<'a> {
+    cache: &'a Cache,
+    flavor: Flavor,
+}
+
+impl OfFlavor<'_> {
+    fn forget(&self, state: &State, name: Arc<CronJobName>) {
+        self.cache.metrics.forget(&name.namespace, &name.name);
+        self.cache.metrics.cron_jobs(state.cron_jobs.len());
+        self.cache.driver.remove(&Key::CronJob(name));
+    }
+}
+
+impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
+    fn put(&self, cron_job: Arc<CronJob>) {
+        let name = CronJobName::of(self.flavor, &cron_job.metadata);
+        let key = Key::CronJob(name.clone());
+        let mut state = self.cache.state();
+        let generation = |state: &State| {
+            state.cron_jobs.get(&name).map(|(entry, _)| entry.cron_job.metadata.generation)
+        };
+        let before = generation(&state);
+        if !state.put(name.clone(), cron_job, &self.cache.zone) {
+            return;
+        }
+        self.cache.metrics.cron_jobs(state.cron_jobs.len());
+        if before != generation(&state) {
+            self.cache.driver.forget(&key);
+        }
+        self.cache.driver.add(&key);
+    }
+
+    fn remove(&self, cron_job: Arc<CronJob>) {
+        let name = CronJobName::of(self.flavor, &cron_job.metadata);
+        let uid = &cron_job.metadata.uid;
+        let mut state = self.cache.state();
+        if state.remove(&name, uid) {
+            self.forget(&state, name);
+        }
+        let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
+        held.for_each(|job| self.cache.wake_held(&state, &job.uid));
+    }
+
+    fn keep_only(&self, uids: &HashSet<String>) {
+        let mut state = self.cache.state();
+        let gone = state.cron_jobs.iter().filter_map(|(name, (entry, _))| {
+            let uid = &entry.cron_job.metadata.uid;
+            (name.flavor == self.flavor && !uids.contains(uid)).then(|| (name.clone(), uid.clone()))
+        });
+        for (name, uid) in gone.collect::<Vec<_>>() {
+            state.remove(&name, &uid);
+            self.forget(&state, name);
+        }
+        state.held.keys().for_each(|job| self.cache.wake_held(&state, job));
+    }
+}
+
+impl Watcher<JobSeen> for Cache {
+    fn put(&self, seen: JobSeen) {
+        let mut state = self.state();
+        let is_news = state.put_job(&seen);
+        self.wake_held(&state, &seen.view.uid);
+        if is_news && let Some(key) = state.owner_key(&seen.view.controller_uid) {
+            self.driver.add(&key);
+        }
+    }
+
+    fn remove(&self, seen: JobSeen) {
+        let mut state = self.state();
+        state.remove_job(&seen.view);
+        if let Some(key) = state.owner_key(&seen.view.controller_uid) {
+            self.driver.add(&key);
+        }
+    }
+
+    fn keep_only(&self, uids: &HashSet<String>) {
+        let mut state = self.state();
+        state.held.retain(|uid, _| uids.contains(uid));
+        let mut bereft = Vec::new();
+        state.jobs.retain(|owner, jobs| {
+            let before = jobs.len();
+            jobs.retain(|job| uids.contains(&job.uid));
+            if jobs.len() != before {
+                bereft.push(owner.clone());
+            }
+            !jobs.is_empty()
+        });
+        for owner in bereft {
+            state.owner_key(&owner).into_iter().for_each(|key| self.driver.add(&key));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What can be done about CronJobs and their Jobs: one call each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_api::CronJob;
+use punctual_api::cronjob::CronJobStatus;
+use punctual_api::well_known::finalizers;
+use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal, ScheduleSince};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::seen::{CronJobName, SlimJob, slim};
+use crate::calls::{Calls, Refused};
+
+/// The calls.
+pub(super) struct Effects {
+    calls: Calls,
+}
+
+/// What is read of a Job that was created.
+#[derive(Deserialize)]
+struct Made {
+    metadata: MadeMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MadeMeta {
+    uid: String,
+    resource_version: String,
+}
+
+impl Effects {
+    pub(super) fn new(calls: Calls) -> Effects {
+        Effects { calls }
+    }
+
+    /// The CronJob as it is.
+    pub(super) async fn read(&self, name: &CronJobName) -> Result<Arc<CronJob>, Refused> {
+        self.calls.get(&name.path()).await.map(slim)
+    }
+
+    /// A Job as it is; none if there is none.
+    pub(super) async fn read_job(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<JobView>, Refused> {
+        match self.calls.get::<SlimJob>(&job_path(namespace, name)).await {
+            Ok(job) => Ok(Some(job.seen().view)),
+            Err(refused) if refused.is_not_found() => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Creates a Job.
+    pub(super) async fn create_job(&self, namespace: &str, name: &str, text: String) -> Creation {
+        match self.calls.create::<Made>(&jobs_path(namespace), text).await {
+            Ok(Made { metadata: MadeMeta { uid, resource_version } }) => {
+                Creation::known(Attempt::Done { uid, resource_version })
+            }
+            Err(refused) if refused.is_conflict() => match self.read_job(namespace, name).await {
+                Ok(Some(job)) => Creation::known(Attempt::Exists(job)),
+                // It was there, and is gone: try again.
+                Ok(None) => Creation::refused(&refused),
+                Err(unread) => Creation { is_doubtful: true, ..Creation::refused(&unread) },
+            },
+            Err(refused) => Creation::refused(&refused),
+        }
+    }
+
+    /// Deletes a Job in the background. One that is gone, or is another by now, needs no deleting.
+    pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), Refused> {
+        let path = job_path(namespace, &job.name);
+        self.calls.delete(&path, &job.uid, "Background").await.or_else(gone_is_fine)
+    }
+
+    /// Takes our finalizer from a Job.
+    pub(super) async fn release(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), Refused> {
+        let patch = json!({"metadata": {
+            "uid": uid,
+            "$deleteFromPrimitiveList/finalizers": [finalizers::SLOT_RECORDED],
+        }});
+        let path = job_path(namespace, name);
+        self.calls.patch::<IgnoredAny>(&path, &patch).await.map(drop).or_else(gone_is_fine)
+    }
+
+    /// Writes since when the schedule holds into the CronJob, if it is still the one that was seen.
+    pub(super) async fn remember(
+        &self,
+        name: &CronJobName,
+        cron_job: &CronJob,
+        since: &ScheduleSince,
+    ) -> Result<Arc<CronJob>, Refused> {
+        let patch = json!({"metadata": {
+            "uid": cron_job.metadata.uid,
+            "resourceVersion": cron_job.metadata.resource_version,
+            "annotations": {(ScheduleSince::ANNOTATION): since.to_annotation()},
+        }});
+        self.calls.merge(&name.path(), &patch).await.map(slim)
+    }
+
+    /// Writes the status of a CronJob, if it is still the one that was seen.
+    pub(super) async fn write_status(
+        &self,
+        name: &CronJobName,
+        cron_job: &CronJob,
+        status: CronJobStatus,
+    ) -> Result<Arc<CronJob>, Refused> {
+        let changed = CronJob { status, ..cron_job.clone() };
+        let text = serde_json::to_string(&changed);
+        let text = text.map_err(|why| Refused::Unknown(why.to_string()))?;
+        self.calls.replace(&format!("{}/status", name.path()), text).await.map(slim)
+    }
+}
+
+/// What came of a create.
+pub(super) struct Creation {
+    pub(super) attempt: Attempt,
+    /// Nobody knows whether the Job is there.
+    pub(super) is_doubtful: bool,
+    /// How long the server wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Creation {
+    fn known(attempt: Attempt) -> Creation {
+        Creation { attempt, is_doubtful: false, retry_after: None }
+    }
+
+    fn refused(refused: &Refused) -> Creation {
+        let refusal = Refusal {
+            message: refused.message().to_owned(),
+            namespace_terminating: refused.is_namespace_terminating(),
+        };
+        Creation {
+            attempt: Attempt::Failed(refusal),
+            is_doubtful: refused.is_doubtful(),
+            retry_after: refused.failure().retry_after,
+        }
+    }
+
+    /// A create that was not even tried.
+    pub(super) fn impossible(why: String) -> Creation {
+        let refusal = Refusal { message: why, namespace_terminating: false };
+        Creation::known(Attempt::Failed(refusal))
+    }
+}
+
+fn jobs_path(namespace: &str) -> String {
+    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
+}
+
+fn job_path(namespace: &str, name: &str) -> String {
+    format!("{}/{name}", jobs_path(namespace))
+}
+
+fn gone_is_fine(refused: Refused) -> Result<(), Refused> {
+    match refused.is_not_found() || refused.is_conflict() {
+        true => Ok(()),
+        false => Err(refused),
+    }
+}

@@ -1,0 +1,239 @@
+//! One look at one CronJob.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_api::CronJob;
+use punctual_api::cronjob::CronJobStatus;
+use punctual_api::meta::ObjectReference;
+use punctual_engine::cronjob::{
+    Attempt, CreateJob, Decision, Outcome, Plan, Settled, job_for_slot, settle,
+};
+use punctual_engine::{Note, NoteKind};
+use punctual_queue::Failure;
+
+use super::Controller;
+use super::cache::{Acted, Entry, Live};
+use super::effects::Creation;
+use super::seen::{CronJobName, Key};
+use crate::calls::Refused;
+use crate::metrics::Outcome as Ending;
+
+impl Controller {
+    /// Does what is due, and writes down what came of it; in a burst, the second part waits for a
+    /// later turn.
+    pub(super) async fn turn(&self, key: &Key, name: &Arc<CronJobName>) -> Result<(), Failure> {
+        if let Some(acted) = self.cache.take_acted(name) {
+            // News that came in between has not been looked at.
+            self.driver.add(key);
+            return self.conclude(key, name, acted).await;
+        }
+        match self.act(name).await? {
+            None => Ok(()),
+            Some(acted) if self.driver.is_pressed() => {
+                self.cache.leave_acted(name, acted);
+                self.driver.add(key);
+                Ok(())
+            }
+            Some(acted) => self.conclude(key, name, acted).await,
+        }
+    }
+
+    /// Decides, and carries out the urgent part: what makes room, and the new run. None if the
+    /// CronJob is gone.
+    async fn act(&self, name: &CronJobName) -> Result<Option<Acted>, Failure> {
+        let mut live = self.read_jobs(name, self.cache.doubtful(name)).await?;
+        let (entry, plan) = loop {
+            match self.cache.decide(name, &live, self.clock.now()) {
+                None => return Ok(None),
+                Some((entry, Decision::Act(plan))) => break (entry, plan),
+                Some((_, Decision::Read(jobs))) => {
+                    live.extend(self.read_jobs(name, jobs).await?);
+                }
+            }
+        };
+        let mut outcomes = self.make_room(name, &plan).await;
+        let is_free = outcomes.iter().all(|o| matches!(o, Outcome::Deleted(_, Ok(()))));
+        let mut retry_after = None;
+        if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
+            let creation = self.start(name, &entry, create).await;
+            outcomes.push(Outcome::Created(creation.attempt));
+            retry_after = creation.retry_after;
+        }
+        Ok(Some(Acted { entry, plan, outcomes, retry_after }))
+    }
+
+    async fn read_jobs(&self, name: &CronJobName, jobs: Vec<String>) -> Result<Live, Failure> {
+        let mut live = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let found = self.effects.read_job(&name.namespace, &job).await?;
+            live.push((job, found));
+        }
+        Ok(live)
+    }
+
+    async fn make_room(&self, name: &CronJobName, plan: &Plan) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for job in &plan.deletes {
+            let deleted = self.effects.delete_job(&name.namespace, job).await;
+            let deleted = deleted.map_err(|refused| refused.message().to_owned());
+            outcomes.push(Outcome::Deleted(job.name.clone(), deleted));
+        }
+        outcomes
+    }
+
+    /// Creates the Job of a slot. What nobody has heard of is remembered, and looked for next time.
+    async fn start(&self, name: &CronJobName, entry: &Entry, create: &CreateJob) -> Creation {
+        let timetable = match &*entry.timetable {
+            Ok(timetable) => timetable,
+            Err(_) => return Creation::impossible("there is no schedule".to_owned()),
+        };
+        let text = match job_for_slot(&entry.cron_job, timetable, create.slot) {
+            Ok(text) => text,
+            Err(why) => return Creation::impossible(format!("the template is unreadable: {why}")),
+        };
+        self.cache.doubt(name, &create.name, true);
+        let creation = self.effects.create_job(&name.namespace, &create.name, text).await;
+        if let Attempt::Done { .. } = creation.attempt {
+            let late = self.clock.now().duration_since(timetable.effective(create.slot));
+            self.metrics.started(late.try_into().unwrap_or(Duration::ZERO));
+        } else if !creation.is_doubtful {
+            self.cache.doubt(name, &create.name, false);
+        }
+        creation
+    }
+
+    /// Writes down what came of a plan, and does what had to wait for that.
+    async fn conclude(
+        &self,
+        key: &Key,
+        name: &Arc<CronJobName>,
+        acted: Acted,
+    ) -> Result<(), Failure> {
+        let Acted { entry, plan, outcomes, retry_after } = acted;
+        let created = outcomes.iter().any(|o| matches!(o, Outcome::Created(Attempt::Done { .. })));
+        let job = plan.create.as_ref().filter(|_| created).map(|create| create.name.clone());
+        let settled = settle(*plan, &outcomes, self.clock.now());
+        let about = reference(name, &entry.cron_job);
+        if let Err(refused) = self.write(name, &entry.cron_job, &settled).await {
+            // What was done was done, and would not be told again.
+            settled.notes.iter().filter(|n| is_deed(n)).for_each(|n| self.recorder.note(&about, n));
+            return self.take_refusal(key, name, &refused).await;
+        }
+        job.iter().for_each(|job| self.cache.doubt(name, job, false));
+        settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
+        let is_clean = self.clean_up(name, &about, &settled).await;
+        self.driver.set_wake(key, settled.wake_at);
+        match settled.retry || !is_clean {
+            true => Err(Failure { retry_after }),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what has changed of the CronJob itself.
+    async fn write(
+        &self,
+        name: &Arc<CronJobName>,
+        seen: &Arc<CronJob>,
+        settled: &Settled,
+    ) -> Result<(), Refused> {
+        let mut current = seen.clone();
+        if let Some(since) = &settled.remember {
+            current = self.effects.remember(name, &current, since).await?;
+            self.cache.refresh(name, current.clone());
+        }
+        if let Some(status) = &settled.status {
+            let written = self.effects.write_status(name, &current, status.clone()).await?;
+            self.count(name, &seen.status, status);
+            self.cache.refresh(name, written);
+        }
+        Ok(())
+    }
+
+    /// The CronJob is not what we took it for: look at it anew.
+    async fn take_refusal(
+        &self,
+        key: &Key,
+        name: &Arc<CronJobName>,
+        refused: &Refused,
+    ) -> Result<(), Failure> {
+        if refused.is_not_found() {
+            // The watch will tell, or already has.
+            return Ok(());
+        }
+        if !refused.is_conflict() {
+            tracing::warn!(
+                cron_job = name.name,
+                namespace = name.namespace,
+                why = refused.message(),
+                "the status could not be written"
+            );
+            return Err(refused.failure());
+        }
+        match self.effects.read(name).await {
+            Ok(current) => {
+                self.cache.refresh(name, current);
+                self.driver.add(key);
+                Ok(())
+            }
+            Err(unread) if unread.is_not_found() => Ok(()),
+            Err(unread) => Err(unread.failure()),
+        }
+    }
+
+    /// What may go once everything is written down. Whether all of it went.
+    async fn clean_up(
+        &self,
+        name: &CronJobName,
+        about: &ObjectReference,
+        settled: &Settled,
+    ) -> bool {
+        let mut is_clean = true;
+        for job in &settled.release {
+            is_clean &= self.effects.release(&name.namespace, &job.name, &job.uid).await.is_ok();
+        }
+        for job in &settled.clean_up {
+            let note = match self.effects.delete_job(&name.namespace, job).await {
+                Ok(()) => job.deleted_note(),
+                Err(refused) => {
+                    is_clean = false;
+                    job.failed_note(refused.message())
+                }
+            };
+            self.recorder.note(about, &note);
+        }
+        is_clean
+    }
+
+    /// Counts what a status has more than the one before it.
+    fn count(&self, name: &CronJobName, old: &CronJobStatus, new: &CronJobStatus) {
+        let missed = new.missed_runs - old.missed_runs;
+        let runs = [
+            (Ending::Succeeded, new.successful_runs - old.successful_runs),
+            (Ending::Failed, new.failed_runs - old.failed_runs - missed),
+            (Ending::Missed, missed),
+        ];
+        for (outcome, more) in runs {
+            if let Ok(more) = u64::try_from(more) {
+                self.metrics.runs(&name.namespace, &name.name, outcome, more);
+            }
+        }
+    }
+}
+
+/// Notes about what was done rather than about what was seen.
+fn is_deed(note: &Note) -> bool {
+    note.reason.starts_with("Successful") || note.kind == NoteKind::Warning
+}
+
+fn reference(name: &CronJobName, cron_job: &CronJob) -> ObjectReference {
+    ObjectReference {
+        kind: name.flavor.kind().to_owned(),
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        uid: cron_job.metadata.uid.clone(),
+        api_version: name.flavor.api_version().to_owned(),
+        resource_version: cron_job.metadata.resource_version.clone(),
+        field_path: String::new(),
+    }
+}
