@@ -1,0 +1,119 @@
+//! The controller dies, answers are lost: each slot still has one Job.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use futures::future::{BoxFuture, FutureExt as _};
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::Service;
+
+use crate::world::{JOBS, World, slot, template};
+
+/// A way to the server on which the answer to every so-manieth write is lost.
+#[derive(Clone)]
+struct Lossy {
+    inner: Client,
+    count: Arc<AtomicUsize>,
+    every: usize,
+}
+
+impl Service<Request<Body>> for Lossy {
+    type Response = Response<Body>;
+    type Error = tower::BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let is_write = request.method() != http::Method::GET;
+        let number = self.count.fetch_add(usize::from(is_write), Ordering::Relaxed);
+        let is_lost = is_write && number % self.every == 0;
+        let client = self.inner.clone();
+        async move {
+            let answer = client.send(request).await?;
+            match is_lost {
+                true => Err("the connection was reset".into()),
+                false => Ok(answer),
+            }
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn lost_answers_double_nothing() {
+    for every in [1_usize, 2, 3] {
+        let mut world = World::at("08:00:10").await;
+        world.kill().await;
+        let lossy = Lossy { inner: world.client.clone(), count: Arc::default(), every: every + 1 };
+        world.start_with(Client::new(lossy, "default"));
+        // A history of one, so that a second run of a slot would not be stopped by its name.
+        let spec = json!({"schedule": "* * * * *", "successfulJobsHistoryLimit": 0});
+        world.cron_job("a", spec).await;
+        world.until_next("a", "08:01:00").await;
+        for minute in 1..5 {
+            world.set(&format!("08:0{minute}:00"));
+            let name = format!("a-{}", slot(&format!("08:0{minute}:00")));
+            let listed = |found: &Value| found["status"]["active"][0]["name"] == name.as_str();
+            world.until("a", listed).await;
+            world.finish(&name, "Complete").await;
+            world.until("a", |found| found["status"]["successfulRuns"] == minute).await;
+        }
+        assert_eq!(world.created("/jobs.batch/", 0), 4, "every {every}");
+    }
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_after_any_write_is_followed_by_one_that_doubles_nothing() {
+    for ttl in [None, Some(0)] {
+        for writes in 0..6_u64 {
+            let mut world = World::at("08:00:10").await;
+            let mut spec = json!({"schedule": "* * * * *", "successfulJobsHistoryLimit": 0});
+            if let Some(ttl) = ttl {
+                spec["jobTemplate"] = template(json!({"ttlSecondsAfterFinished": ttl}));
+            }
+            world.cron_job("a", spec).await;
+            world.until_next("a", "08:01:00").await;
+            let start = world.store.revision();
+            world.set("08:01:00");
+            let mut watch = world.store.watch("/", start).unwrap();
+            let dying = async {
+                while world.store.revision() < start + writes {
+                    watch.next().await.unwrap();
+                }
+            };
+            let _ = tokio::time::timeout(std::time::Duration::from_millis(300), dying).await;
+            world.kill().await;
+            let name = format!("a-{}", slot("08:01:00"));
+            if !world.jobs("a").is_empty() {
+                world.finish(&name, "Complete").await;
+                // The time to live is over at once.
+                let path = format!("{JOBS}/{name}?propagationPolicy=Background");
+                if ttl.is_some() {
+                    world.send("DELETE", &path, &Value::Null).await.unwrap();
+                }
+            }
+            world.start();
+            world.set("08:01:30");
+            world.until_next("a", "08:02:00").await;
+            if let [job] = &world.jobs("a")[..]
+                && world.read("a").await["status"]["active"] != Value::Null
+            {
+                world.finish(&format!("a-{job}"), "Complete").await;
+            }
+            world.until("a", |found| found["status"]["successfulRuns"] == 1).await;
+            world.until_jobs("a", &[]).await;
+            assert_eq!(
+                world.created("/jobs.batch/", start),
+                1,
+                "killed after {writes} writes, {ttl:?}"
+            );
+        }
+    }
+}

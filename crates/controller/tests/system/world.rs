@@ -1,0 +1,323 @@
+//! A server, a controller, and a clock that the tests set.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Request;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use punctual_api::{Dialect, Flavor, Time};
+use punctual_controller::{
+    Clock, CronJobs, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
+};
+use punctual_schedule::Zones;
+use punctual_server::{ADMIN_GROUP, Config, RealWorld, Server, User};
+use punctual_store::{Options, Store};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::node;
+
+/// More than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) const CRON_JOBS: &str = "/apis/batch/v1/namespaces/default/cronjobs";
+pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+
+/// A clock that is set, and goes on by a millisecond whenever somebody rests: so backoffs end.
+#[derive(Clone)]
+struct SetClock {
+    now: Arc<Mutex<Timestamp>>,
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        *self.now.lock().unwrap()
+    }
+
+    fn rest_until(&self, at: Option<Timestamp>) -> Duration {
+        match at.is_some_and(|at| at <= self.now()) {
+            true => Duration::ZERO,
+            false => {
+                *self.now.lock().unwrap() += SignedDuration::from_millis(1);
+                Duration::from_millis(1)
+            }
+        }
+    }
+}
+
+impl punctual_server::World for SetClock {
+    fn now(&self) -> Timestamp {
+        Clock::now(self)
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        punctual_server::World::fill(&RealWorld, bytes);
+    }
+}
+
+/// Which controllers there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cast {
+    CronJobs,
+    Everybody,
+}
+
+pub(crate) struct World {
+    clock: SetClock,
+    pub(crate) client: Client,
+    pub(crate) store: Store,
+    cast: Cast,
+    controllers: Option<JoinSet<()>>,
+    _folder: TempDir,
+}
+
+impl World {
+    /// A world with a CronJob controller alone, at a time of the day.
+    pub(crate) async fn at(time: &str) -> World {
+        World::with(Cast::CronJobs, time).await
+    }
+
+    /// A world with all controllers and a node.
+    pub(crate) async fn whole(time: &str) -> World {
+        let world = World::with(Cast::Everybody, time).await;
+        tokio::spawn(node::run(world.client.clone(), world.store.clone()));
+        world
+    }
+
+    async fn with(cast: Cast, time: &str) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
+        let clock = SetClock { now: Arc::new(Mutex::new(instant(time))) };
+        let config = Config {
+            dialect: Dialect::Punctual,
+            world: Arc::new(clock.clone()),
+            node: Some(node::NAME.to_owned()),
+            ..Config::new(store.clone())
+        };
+        let server = Server::start(config).await.unwrap();
+        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let mut world = World { clock, client, store, cast, controllers: None, _folder: folder };
+        world.start();
+        world
+    }
+
+    /// Starts the controllers.
+    pub(crate) fn start(&mut self) {
+        let client = self.client.clone();
+        self.start_with(client);
+    }
+
+    /// Starts controllers that reach the server their own way.
+    pub(crate) fn start_with(&mut self, client: Client) {
+        // Nobody stops them: they are killed.
+        let stop = CancellationToken::new();
+        let clock = Arc::new(self.clock.clone());
+        let tools = Tools { client, clock, metrics: Metrics::default() };
+        let config = CronJobs {
+            flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
+            zone: Zones::bundled().utc(),
+            workers: 16,
+        };
+        let mut controllers = JoinSet::new();
+        controllers.spawn(run_cron_jobs(tools.clone(), config, stop.clone()));
+        if self.cast == Cast::Everybody {
+            controllers.spawn(run_jobs(tools.clone(), 4, stop.clone()));
+            controllers.spawn(collect(tools.clone(), stop.clone()));
+            controllers.spawn(furnish(tools, "certificate".to_owned(), stop));
+        }
+        self.controllers = Some(controllers);
+    }
+
+    /// Ends the controllers as kill -9 would.
+    pub(crate) async fn kill(&mut self) {
+        let mut controllers = self.controllers.take().unwrap();
+        controllers.shutdown().await;
+    }
+
+    pub(crate) fn set(&self, time: &str) {
+        *self.clock.now.lock().unwrap() = instant(time);
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<Value, kube::Error> {
+        let content = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let request = Request::builder().method(method).uri(path).header("Content-Type", content);
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        self.client.request(request.body(body).unwrap()).await
+    }
+
+    /// Creates a CronJob with a spec like this one.
+    pub(crate) async fn cron_job(&self, name: &str, spec: Value) -> Value {
+        let mut object = json!({"apiVersion": "batch/v1", "kind": "CronJob",
+            "metadata": {"name": name}, "spec": spec});
+        if object["spec"]["jobTemplate"].is_null() {
+            object["spec"]["jobTemplate"] = template(json!({}));
+        }
+        self.send("POST", CRON_JOBS, &object).await.unwrap()
+    }
+
+    pub(crate) async fn change(&self, name: &str, patch: Value) {
+        self.send("PATCH", &format!("{CRON_JOBS}/{name}"), &patch).await.unwrap();
+    }
+
+    pub(crate) async fn read(&self, name: &str) -> Value {
+        self.send("GET", &format!("{CRON_JOBS}/{name}"), &Value::Null).await.unwrap()
+    }
+
+    /// The names of the Jobs there are, after their CronJob's.
+    pub(crate) fn jobs(&self, of: &str) -> Vec<String> {
+        let prefix = format!("/jobs.batch/default/{of}-");
+        let snapshot = self.store.snapshot();
+        snapshot.prefix(&prefix).map(|(key, _)| key[prefix.len()..].to_owned()).collect()
+    }
+
+    /// Ends a Job.
+    pub(crate) async fn finish(&self, name: &str, condition: &str) {
+        let path = format!("{JOBS}/{name}");
+        let mut job = self.send("GET", &path, &Value::Null).await.unwrap();
+        if job["status"]["conditions"] != Value::Null {
+            return;
+        }
+        let now = Time::new(Clock::now(&self.clock)).to_string();
+        let end = |kind: &str| {
+            json!({"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now,
+                "reason": "Test", "message": ""})
+        };
+        job["status"] = match condition {
+            "Complete" => json!({"startTime": now, "completionTime": now, "succeeded": 1,
+                "uncountedTerminatedPods": {},
+                "conditions": [end("SuccessCriteriaMet"), end("Complete")]}),
+            _ => json!({"startTime": now, "failed": 1, "uncountedTerminatedPods": {},
+                "conditions": [end("FailureTarget"), end("Failed")]}),
+        };
+        self.send("PUT", &format!("{path}/status"), &job).await.unwrap();
+    }
+
+    /// Waits until a CronJob is as wanted.
+    pub(crate) async fn until(&self, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let prefix = format!("/cronjobs.batch/default/{name}");
+        let mut watch = self.store.watch(&prefix, self.store.revision()).unwrap();
+        let waiting = async {
+            loop {
+                let found = self.read(name).await;
+                if wanted(&found) {
+                    return found;
+                }
+                watch.next().await.unwrap();
+            }
+        };
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(found) => found,
+            Err(_) => panic!("still {:#}", self.read(name).await),
+        }
+    }
+
+    /// Waits until the next run is at that time: what was due before has been dealt with.
+    pub(crate) async fn until_next(&self, name: &str, time: &str) -> Value {
+        let next = json!(format!("2026-01-31T{time}Z"));
+        self.until(name, |found| found["status"]["nextScheduleTime"] == next).await
+    }
+
+    /// How many objects there are whose keys begin like this.
+    pub(crate) fn count(&self, prefix: &str) -> usize {
+        self.store.snapshot().prefix(prefix).count()
+    }
+
+    /// The first object whose key begins like this.
+    pub(crate) fn first(&self, prefix: &str) -> Value {
+        let snapshot = self.store.snapshot();
+        let (_, entry) = snapshot.prefix(prefix).next().unwrap();
+        serde_json::from_slice(&entry.value).unwrap()
+    }
+
+    /// How many objects were created since a revision.
+    pub(crate) fn created(&self, prefix: &str, since: u64) -> usize {
+        let mut watch = self.store.watch(prefix, since).unwrap();
+        let mut count = 0;
+        while let Some(change) = watch.try_next().unwrap() {
+            count += usize::from(change.previous.is_none() && change.current.is_some());
+        }
+        count
+    }
+
+    /// Waits until there are so many objects whose keys begin like this.
+    pub(crate) async fn until_count(&self, prefix: &str, wanted: usize) {
+        let mut watch = self.store.watch(prefix, self.store.revision()).unwrap();
+        let waiting = async {
+            while self.count(prefix) != wanted {
+                watch.next().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        assert!(waited.is_ok(), "{} of {prefix} instead of {wanted}", self.count(prefix));
+    }
+
+    /// Waits until so many writes have happened from now on.
+    pub(crate) async fn until_writes(&self, writes: u64) {
+        let mut watch = self.store.watch("/", self.store.revision()).unwrap();
+        for _ in 0..writes {
+            watch.next().await.unwrap();
+        }
+    }
+
+    /// Waits for an event about an object of the namespace `default`.
+    pub(crate) async fn until_event(&self, about: &str, reason: &str) {
+        let mut watch = self.store.watch("/events/", 0).unwrap();
+        let is_it =
+            |event: &Value| event["involvedObject"]["name"] == about && event["reason"] == reason;
+        let waiting = async {
+            loop {
+                let change = watch.next().await.unwrap().unwrap();
+                let event = change.current.as_ref();
+                let event = event.map(|event| serde_json::from_slice(&event.value).unwrap());
+                if event.is_some_and(|event: Value| is_it(&event)) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.expect("no such event");
+    }
+
+    /// Waits until the Jobs of a CronJob are these.
+    pub(crate) async fn until_jobs(&self, of: &str, wanted: &[&str]) {
+        let mut watch = self.store.watch("/jobs.batch/default/", self.store.revision()).unwrap();
+        let waiting = async {
+            while self.jobs(of) != wanted {
+                watch.next().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        assert!(waited.is_ok(), "{:?} instead of {wanted:?}", self.jobs(of));
+    }
+}
+
+/// An instant of the day of the tests, or of any.
+fn instant(time: &str) -> Timestamp {
+    let text = if time.contains('T') { time.to_owned() } else { format!("2026-01-31T{time}Z") };
+    text.parse().unwrap()
+}
+
+/// A template whose Job has these fields beside the usual ones.
+pub(crate) fn template(more: Value) -> Value {
+    let mut spec = json!({"template": {"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "busybox", "command": ["true"]}]}}});
+    for (field, value) in more.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({ "spec": spec })
+}
+
+/// The last part of the name of the Job for a time of the day.
+pub(crate) fn slot(time: &str) -> String {
+    (instant(time).as_second() / 60).to_string()
+}
