@@ -42,7 +42,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run CronJobs on this machine (under construction: shows when they would run)
+    /// Run CronJobs on this machine: API server, controllers and a runner of Pods in one process
     Up(Up),
     /// Run the Kubernetes API server alone: durable, for kubectl and any other client
     Serve(Serve),
@@ -64,10 +64,46 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Prints `serving https://ADDRESS` when it is ready, then what happens: as a live view in a terminal,
+else a line each. Manifests are applied all or none: if one is wrong, nothing is changed or run.
+Pods are processes of this machine; images are not looked at. They outlive this command, and the
+next `punctual up` takes them on. Ctrl-C or SIGTERM stops it cleanly, a second Ctrl-C at once.
+
+Examples:
+  punctual up examples/hello.yaml
+  punctual up --data-dir ./data --plain manifests/")]
 pub(crate) struct Up {
-    /// Manifests: YAML or JSON files, or directories of them
-    #[arg(required = true, value_name = "FILE or DIR")]
+    /// Manifests to apply: YAML or JSON files, directories of them, or - for standard input
+    #[arg(value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) site: SiteArgs,
+    /// Name of this machine's node [default: the one of the last start, else the host's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+    /// Pods that run at a time; more wait for their turn
+    #[arg(long, value_name = "N", default_value_t = 110)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_pods: u32,
+    /// CronJobs, and Jobs, that each controller looks at at a time
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) concurrent_syncs: u32,
+    /// Print a line for everything that happens, in a terminal too
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Use no colors
+    #[arg(long, env = "NO_COLOR", hide_env_values = true, value_name = "ANY", num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "1", hide_possible_values = true)]
+    no_color: Option<String>,
+}
+
+impl Up {
+    /// Whether colors are wanted. By custom an empty `NO_COLOR` says nothing.
+    pub(crate) fn has_color(&self) -> bool {
+        self.no_color.as_deref().unwrap_or_default().is_empty()
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -78,6 +114,16 @@ Example:
   punctual serve --kubeconfig-out kubeconfig &
   kubectl --kubeconfig kubeconfig get cronjobs -A")]
 pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) site: SiteArgs,
+    /// What is accepted in Kubernetes' own kinds
+    #[arg(long, value_name = "WHOSE", default_value = "kubernetes")]
+    pub(crate) dialect: Dialect,
+}
+
+/// Where a server of ours lives, and what it takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SiteArgs {
     /// Folder of the data, the certificates and the audit log [default: ~/.local/share/punctual]
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -87,9 +133,6 @@ pub(crate) struct Serve {
     /// Where to write the administrator's kubeconfig [default: kubeconfig in the data folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,
-    /// What is accepted in Kubernetes' own kinds
-    #[arg(long, value_name = "WHOSE", default_value = "kubernetes")]
-    pub(crate) dialect: Dialect,
     /// Where to write who did what [default: audit.log in the data folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,

@@ -1,15 +1,19 @@
-//! Log lines, on standard error.
+//! Log lines, for the people who run the program.
 
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 
 /// Begins to log what passes the filter, such as `info` or `punctual_server=debug`.
-pub(crate) fn start(filter: &str) -> anyhow::Result<()> {
+pub(crate) fn start<W>(filter: &str, writer: W) -> anyhow::Result<()>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("{filter:?} is no log filter; try info, debug or warn"))?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()));
     subscriber.try_init().map_err(|error| anyhow::anyhow!("the log could not be started: {error}"))
 }

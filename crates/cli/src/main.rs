@@ -15,7 +15,9 @@ mod manifest;
 mod next;
 mod output;
 mod serve;
+mod site;
 mod slots;
+mod stop;
 mod stream;
 mod tzdata;
 mod up;
@@ -33,6 +35,12 @@ use args::{Args, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    // How `punctual up` starts the processes that look after its Pods. Nobody types it, so it is in
+    // no help; and since it must work whatever else changes, nothing is done before it.
+    if words.next().is_some_and(|word| word == "supervise") {
+        return punctual_runner::supervise(words);
+    }
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough; that is no failure of ours.

@@ -1,65 +1,162 @@
-//! `punctual up`. Server, controllers and runner do not exist yet; until then it says so and shows
-//! when the manifests would run.
+//! `punctual up`: everything in one process.
+//!
+//! ```text
+//!  manifests ─▶ apply ─┐               ┌─▶ controllers ─┐
+//!                      ▼               │                ▼
+//!  kubectl ─▶ site ─▶ server ─▶ store ─┼──────────── clients in this process
+//!                      ▲               │                ▲
+//!         PodLogs ─────┘               ├─▶ runner ──────┤──▶ supervisors (their own processes)
+//!                                      └─▶ follow ──────┘──▶ the terminal
+//! ```
+//!
+//! A part that ends by itself takes the process with it: whoever supervises us starts us again, and
+//! everything goes on from what the store and the Pods' folders say.
 
-use anyhow::{Context, anyhow, bail};
-use punctual_api::CronJob;
-use punctual_schedule::{Schedule, Zone};
-use serde_json::Value;
+mod apply;
+mod follow;
+mod host;
+mod lines;
+mod logs;
+mod model;
+mod node;
+mod parts;
+mod printer;
+mod terminal;
+mod view;
+mod watch;
+mod words;
 
-use crate::{
-    args::Up,
-    clock,
-    manifest::{self, Document},
-    output,
-    slots::Slots,
-    tzdata,
-};
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
 
-const SHOWN: u32 = 3;
+use anyhow::{Context, anyhow};
+use punctual_api::Dialect;
+use punctual_controller::Metrics;
+use punctual_schedule::Zone;
+use punctual_server::{Config, Server};
+use punctual_store::Store;
+use tokio_util::sync::CancellationToken;
 
-pub(crate) fn run(args: &Up, zone: &Zone) -> anyhow::Result<()> {
-    let mut cron_jobs = Vec::new();
-    for document in manifest::read(&args.paths) {
-        cron_jobs.extend(cron_job(document?)?);
+use self::follow::Style;
+use self::host::Host;
+use self::logs::PodLogs;
+use self::parts::Parts;
+use self::printer::Printer;
+use crate::args::Up;
+use crate::manifest::Document;
+use crate::site::{self, Site};
+use crate::{log, stop};
+
+/// How often the store is asked how it is; it has no way to call.
+const ASK_STORE_EVERY: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(up: &Up, zone: &Zone) -> anyhow::Result<()> {
+    // Before anything is touched.
+    let documents = apply::read(&up.paths, zone)?;
+    let is_live = terminal::is_there() && !up.plain;
+    let printer = Printer::start()?;
+    if is_live && std::io::stderr().is_terminal() {
+        log::start(&up.site.log, printer.clone())?;
+    } else {
+        log::start(&up.site.log, std::io::stderr)?;
     }
-    if cron_jobs.is_empty() {
-        bail!("no CronJob in the files given");
-    }
-    output::print(
-        "`punctual up` does not run anything yet: its server, controllers and runner are still \
-         to be built.\nThis is when it would run what you gave it.\n",
-    )?;
-    for cron_job in &cron_jobs {
-        output::print(&preview(cron_job, zone)?)?;
-    }
-    Ok(())
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let result = running(Start { up, zone, documents, is_live }, &printer).await;
+        printer.flush().await;
+        result
+    })
 }
 
-/// The CronJob of a document, if it is one.
-fn cron_job(document: Document) -> anyhow::Result<Option<CronJob>> {
-    let Document { place, value, .. } = document;
-    match value.get("kind").and_then(Value::as_str) {
-        Some("CronJob" | "ScheduledJob") => {
-            serde_json::from_value(value).with_context(|| place.to_string())
-        }
-        Some(_) => Ok(None),
-        None => Err(anyhow!("{place}: the document has no kind")),
-    }
+/// What was asked for.
+struct Start<'a> {
+    up: &'a Up,
+    zone: &'a Zone,
+    documents: Vec<Document>,
+    is_live: bool,
 }
 
-fn preview(cron_job: &CronJob, default_zone: &Zone) -> anyhow::Result<String> {
-    let CronJob { kind, metadata, spec, .. } = cron_job;
-    let named = |what: &str| format!("{kind} {}, {what}", metadata.name);
-    let zone = match &spec.time_zone {
-        Some(name) => tzdata::named(default_zone.zones(), name)
-            .map_err(anyhow::Error::msg)
-            .with_context(|| named("spec.timeZone"))?,
-        None => default_zone.clone(),
+async fn running(start: Start<'_>, printer: &Printer) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let site = Site::open(&start.up.site).await?;
+    let store = site.store.clone();
+    let result = Box::pin(living(start, site, printer, stop)).await;
+    let closed = store.close().await.context("the store could not be closed cleanly");
+    result.and(closed)
+}
+
+/// From the first object to the last request.
+async fn living(
+    start: Start<'_>,
+    site: Site<'_>,
+    printer: &Printer,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let node = node::name(start.up.node_name.as_deref(), &site.folder)?;
+    let metrics = Metrics::default();
+    // Nobody else has this folder, so nobody else can lead.
+    metrics.leader("punctual", true);
+    let server = start_server(&site, &node, start.zone, &metrics).await?;
+    let applying = apply::apply(site::client(&server, "punctual-up"), start.documents);
+    let applied = tokio::select! {
+        applied = applying => applied?,
+        () = stop.cancelled() => return Ok(()),
     };
-    let schedule =
-        Schedule::parse(&spec.schedule, &zone).with_context(|| named("spec.schedule"))?;
-    let now = clock::now();
-    let slots = Slots::of(&schedule, now, SHOWN, now).table(schedule.zone());
-    let (name, description) = (&metadata.name, schedule.describe());
-    Ok(format!("\n{kind} {name}: {description}.\n{slots}"))
+    let kubeconfig = site.write_kubeconfigs()?;
+    let mut parts = Parts::new(stop);
+    let host = Host { server: &server, site: &site, up: start.up, zone: start.zone, node: &node };
+    host.start(&metrics, &mut parts).await?;
+    let (url, zone) = (site.url(), start.zone.clone());
+    printer.text(words::greeting(&url, &kubeconfig, &applied));
+    let style = match start.is_live {
+        true => Style::View { has_color: start.up.has_color(), url, zone },
+        false => Style::Lines,
+    };
+    let (viewer, to) = (site::client(&server, "punctual-view"), printer.clone());
+    parts.start("the view", |stop| follow::follow(viewer, style, to, stop));
+    let (store, front) = (site.store.clone(), CancellationToken::new());
+    let serving = site.serve(server.clone(), front.clone())?;
+    let mut front = Parts::new(front);
+    front.start("the server", |_| serving);
+    let result = tokio::select! {
+        result = parts.last() => result,
+        result = front.last() => result,
+        failure = failure(&store) => Err(failure),
+    };
+    if let Err(error) = &result {
+        tracing::error!("{error:#}; stopping");
+    }
+    // Whoever writes goes before whoever takes it down.
+    parts.end().await;
+    printer.text(words::farewell(&server).await);
+    front.end().await;
+    result
+}
+
+async fn start_server(
+    site: &Site<'_>,
+    node: &str,
+    zone: &Zone,
+    metrics: &Metrics,
+) -> anyhow::Result<Server> {
+    let metrics = metrics.clone();
+    let config = Config {
+        dialect: Dialect::Punctual,
+        node: Some(node.to_owned()),
+        logs: Some(Arc::new(PodLogs::new(&site.folder))),
+        metrics: Some(Arc::new(move |page: &mut String| metrics.encode(page))),
+        ..site.config(zone.zones().clone())?
+    };
+    Ok(Server::start(config).await?)
+}
+
+/// Returns when the store has failed. It takes no more writes then; opening it again recovers.
+async fn failure(store: &Store) -> anyhow::Error {
+    loop {
+        if let Some(failure) = store.failure() {
+            return anyhow!(failure).context("the store failed");
+        }
+        tokio::time::sleep(ASK_STORE_EVERY).await;
+    }
 }

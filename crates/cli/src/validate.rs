@@ -13,7 +13,9 @@ use punctual_schedule::Zone;
 use self::{check::Checker, findings::Checked};
 use crate::{
     args::{Format, Validate},
-    clock, manifest, output,
+    clock,
+    manifest::{self, Document, Read},
+    output,
 };
 
 pub(crate) fn run(args: &Validate, zone: &Zone) -> anyhow::Result<()> {
@@ -33,6 +35,16 @@ pub(crate) fn run(args: &Validate, zone: &Zone) -> anyhow::Result<()> {
         Format::Json => output::print_json(&report::json(&all))?,
     }
     verdict(&all)
+}
+
+/// The documents, or everything that is wrong with any of them, a line each.
+pub(crate) fn sound(all: Vec<Read>, zone: &Zone) -> Result<Vec<Document>, Vec<String>> {
+    let rules = Rules { zones: zone.zones().clone(), dialect: Dialect::Punctual };
+    let now = clock::now();
+    let checker = Checker { rules, default_zone: zone, count: 0, warns: false, now };
+    let faults: Vec<String> =
+        all.iter().flat_map(|read| report::faults(&checker.check(read.clone()))).collect();
+    if faults.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(faults) }
 }
 
 /// The exit status: any error is a failure, and so is having checked nothing.

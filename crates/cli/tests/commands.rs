@@ -12,7 +12,6 @@ mod recorded;
 
 use std::{
     io::Write,
-    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
@@ -52,11 +51,6 @@ fn ask(requests: String) -> Vec<Value> {
     writer.join().unwrap();
     assert!(output.status.success());
     text(output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn example(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    folder.join(name).display().to_string()
 }
 
 #[test]
@@ -175,7 +169,11 @@ fn mistakes_are_explained_and_fail() {
             1,
         ),
         (&["next", "@daily", "--tzdata", "/nowhere"], "error: no time zone data in /nowhere", 1),
-        (&["up", "/nowhere.yaml"], "error: /nowhere.yaml: ", 1),
+        (
+            &["up", "/nowhere.yaml"],
+            "error: nothing was applied and nothing is run:\n  /nowhere.yaml: No such file",
+            1,
+        ),
         (&["next"], "error: the following required arguments were not provided", 2),
     ];
     for (args, wanted, code) in cases {
@@ -195,7 +193,9 @@ fn version_names_program_and_time_zone_data() {
 #[test]
 fn help_names_every_command() {
     let text = stdout(&["--help"]);
-    for command in ["up", "next", "explain", "validate", "decide", "version", "completions"] {
+    for command in
+        ["up", "serve", "next", "explain", "validate", "decide", "version", "completions"]
+    {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
 }
@@ -205,11 +205,4 @@ fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(stdout(&["completions", shell]).contains("explain"), "{shell}");
     }
-}
-
-#[test]
-fn up_says_that_it_runs_nothing_yet_and_shows_the_slots() {
-    let text = stdout(&["up", &example("hello.yaml")]);
-    assert!(text.contains("does not run anything yet"), "{text}");
-    assert!(text.contains("CronJob hello: Every minute, in "), "{text}");
 }

@@ -10,7 +10,7 @@ use crate::{
 
 /// A line for everything there is to say, then a table of what runs when.
 pub(super) fn text(all: &[Checked]) -> String {
-    let mut text: String = all.iter().flat_map(lines).map(|line| one_line(&line) + "\n").collect();
+    let mut text: String = all.iter().flat_map(lines).map(|line| line + "\n").collect();
     let rows: Vec<_> = all.iter().flat_map(rows).collect();
     if rows.is_empty() {
         return text;
@@ -23,16 +23,22 @@ pub(super) fn text(all: &[Checked]) -> String {
     text + &output::table(&[titles, rows].concat())
 }
 
+/// A line for each thing that is wrong.
+pub(super) fn faults(checked: &Checked) -> Vec<String> {
+    let subject = subject(checked);
+    let line = |finding: &Finding| one_line(&format!("{subject}: {finding}"));
+    checked.errors.iter().map(line).collect()
+}
+
 fn lines(checked: &Checked) -> Vec<String> {
     let subject = subject(checked);
-    let mut lines: Vec<String> =
-        checked.errors.iter().map(|finding| format!("{subject}: {finding}")).collect();
-    let warnings = checked.warnings.iter();
-    lines.extend(warnings.map(|warning| format!("warning: {subject}: {warning}")));
-    lines.extend(checked.note.iter().map(|note| format!("note: {subject}: {note}")));
+    let mut lines = faults(checked);
+    let mut add = |line: String| lines.push(one_line(&line));
+    checked.warnings.iter().for_each(|warning| add(format!("warning: {subject}: {warning}")));
+    checked.note.iter().for_each(|note| add(format!("note: {subject}: {note}")));
     let is_plain = checked.timetable.is_none() && checked.note.is_none();
     if checked.errors.is_empty() && is_plain {
-        lines.push(format!("{subject}: ok"));
+        add(format!("{subject}: ok"));
     }
     lines
 }

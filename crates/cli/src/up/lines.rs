@@ -1,0 +1,72 @@
+//! What happens, a line each: for logs, pipes and whoever wants it plain.
+
+use jiff::{Timestamp, Unit};
+
+use super::model::News;
+use crate::slots::distance;
+
+/// A line that begins with its instant.
+pub(super) fn line(news: &News, now: Timestamp) -> String {
+    let now = now.round(Unit::Millisecond).unwrap_or(now);
+    let what = match news {
+        News::Started { job } => format!("{job} started"),
+        News::Finished { job, took, fault: None } => format!("{job} ok after {}", distance(*took)),
+        News::Finished { job, took, fault: Some(fault) } => {
+            format!("{job} failed after {}: {}", distance(*took), one_line(fault))
+        }
+        News::Missed { cron_job, slot, count: 1 } => {
+            format!("{cron_job} missed its run{}", of(slot))
+        }
+        News::Missed { cron_job, slot, count } => {
+            format!("{cron_job} missed {count} runs, the last{}", of(slot))
+        }
+        News::Next { cron_job, at } => format!("{cron_job} runs next at {at}"),
+    };
+    format!("{now} {what}\n")
+}
+
+fn of(slot: &Option<Timestamp>) -> String {
+    slot.map(|slot| format!(" of {slot}")).unwrap_or_default()
+}
+
+/// Somebody else's words must neither break a line nor reach the terminal as commands.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_of_news_has_its_line() {
+        let at: Timestamp = "2026-01-01T00:00:00.1234Z".parse().unwrap();
+        let (slot, took) = ("2026-01-01T00:00:00Z".parse().unwrap(), SignedDuration::from_secs(61));
+        let fault = Some("BackoffLimitExceeded: no\nway".into());
+        let cases = [
+            (News::Started { job: "a/b-1".into() }, "a/b-1 started"),
+            (News::Finished { job: "a/b-1".into(), took, fault: None }, "a/b-1 ok after 1m 1s"),
+            (
+                News::Finished { job: "a/b-1".into(), took, fault },
+                "a/b-1 failed after 1m 1s: BackoffLimitExceeded: no way",
+            ),
+            (
+                News::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 1 },
+                "a/b missed its run of 2026-01-01T00:00:00Z",
+            ),
+            (
+                News::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 7 },
+                "a/b missed 7 runs, the last of 2026-01-01T00:00:00Z",
+            ),
+            (
+                News::Next { cron_job: "a/b".into(), at: slot },
+                "a/b runs next at 2026-01-01T00:00:00Z",
+            ),
+        ];
+        for (news, want) in cases {
+            assert_eq!(line(&news, at), format!("2026-01-01T00:00:00.123Z {want}\n"));
+        }
+    }
+}

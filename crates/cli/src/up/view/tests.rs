@@ -1,0 +1,168 @@
+use punctual_schedule::Zones;
+
+use super::super::model::{Change, End, Kind};
+use super::*;
+
+const NOW: &str = "2026-01-01T12:00:07Z";
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn look(has_color: bool) -> Look {
+    let zone = Zones::bundled().get("Europe/Berlin").unwrap();
+    Look { has_color, url: "https://127.0.0.1:6443".into(), zone }
+}
+
+fn cron_job(name: &str, next: Option<&str>) -> CronJob {
+    CronJob {
+        kind: Kind::CronJob,
+        name: name.into(),
+        schedule: "* * * * *".into(),
+        zone: None,
+        is_suspended: false,
+        last: Some(at("2026-01-01T12:00:00Z")),
+        next: next.map(at),
+        active: 1,
+        succeeded: 40,
+        failed: 3,
+        missed: 1,
+        last_missed: None,
+    }
+}
+
+fn job(name: &str, since: &str, end: Option<End>) -> Change {
+    Change::Job(name.into(), Job { name: name.into(), since: at(since), end })
+}
+
+fn model() -> Model {
+    let mut model = Model::default();
+    let paused = CronJob {
+        is_suspended: true,
+        last: None,
+        active: 0,
+        zone: Some("Asia/Tokyo".into()),
+        schedule: "0 9 * * 1-5".into(),
+        ..cron_job("default/report", None)
+    };
+    let failed = Some("BackoffLimitExceeded: Job has reached the specified backoff limit".into());
+    let changes = [
+        Change::CronJob("1".into(), cron_job("default/hello", Some("2026-01-01T12:01:00Z"))),
+        Change::CronJob("2".into(), paused),
+        Change::CronJob("3".into(), cron_job("ops/backup", Some("2026-01-01T12:00:07Z"))),
+        job("default/hello-29454960", "2026-01-01T12:00:00Z", None),
+        job(
+            "default/hello-29454959",
+            "2026-01-01T11:59:00Z",
+            Some(End { at: at("2026-01-01T11:59:03Z"), fault: None }),
+        ),
+        job(
+            "ops/backup-29454900",
+            "2026-01-01T11:00:00Z",
+            Some(End { at: at("2026-01-01T11:02:05Z"), fault: failed }),
+        ),
+    ];
+    changes.into_iter().for_each(|change| drop(model.take(change)));
+    model
+}
+
+fn shown(size: Size) -> String {
+    render(&model(), &look(false), at(NOW), size)
+}
+
+#[test]
+fn everything_fits_a_large_window() {
+    let want = "\
+punctual 13:00:07  https://127.0.0.1:6443  3 CronJobs  1 running  120 ok  9 failed (3 missed)
+
+CRONJOB         IN   NEXT                 LAST    ACTIVE  SCHEDULE     ZONE
+ops/backup      now  2026-01-01 13:00:07  7s ago  1       * * * * *    Europe/Berlin
+default/hello   53s  2026-01-01 13:01:00  7s ago  1       * * * * *    Europe/Berlin
+default/report  -    suspended            -       0       0 9 * * 1-5  Asia/Tokyo
+
+RUNNING                 FOR
+default/hello-29454960  7s
+
+LATEST RESULTS          ENDED       TOOK   RESULT
+default/hello-29454959  1m 4s ago   3s     ok
+ops/backup-29454900     58m 2s ago  2m 5s  failed: BackoffLimitExceeded: Job has reached the specified backoff limit
+";
+    assert_eq!(shown(Size { rows: 50, columns: 120 }), want);
+}
+
+#[test]
+fn a_narrow_window_loses_what_matters_least() {
+    let want = "\
+punctual 13:00:07  https://127.…
+
+CRONJOB         IN   NEXT      …
+ops/backup      now  2026-01-01…
+default/hello   53s  2026-01-01…
+default/report  -    suspended …
+
+RUNNING                 FOR
+default/hello-29454960  7s
+
+LATEST RESULTS          ENDED  …
+default/hello-29454959  1m 4s a…
+ops/backup-29454900     58m 2s …
+";
+    assert_eq!(shown(Size { rows: 50, columns: 32 }), want);
+}
+
+#[test]
+fn a_low_window_shows_some_of_each_and_says_so() {
+    let want = "\
+punctual 13:00:07  https://127.0.0.1:6443  3 CronJobs  1 running  120 ok  9 failed (3 missed)
+
+CRONJOB     IN   NEXT                 LAST    ACTIVE  SCHEDULE   ZONE
+ops/backup  now  2026-01-01 13:00:07  7s ago  1       * * * * *  Europe/Berlin
+and 2 more
+
+RUNNING                 FOR
+default/hello-29454960  7s
+
+LATEST RESULTS          ENDED      TOOK  RESULT
+default/hello-29454959  1m 4s ago  3s    ok
+";
+    assert_eq!(shown(Size { rows: 14, columns: 120 }), want);
+    for rows in 0..14 {
+        assert!(shown(Size { rows, columns: 120 }).lines().count() < rows.max(1), "{rows}");
+    }
+}
+
+#[test]
+fn of_very_many_the_next_twenty_are_shown() {
+    let mut model = Model::default();
+    for number in 0..1_000 {
+        let name = format!("default/job-{number}");
+        let cron_job = cron_job(&name, Some("2026-01-01T12:01:00Z"));
+        model.take(Change::CronJob(name.into(), cron_job));
+    }
+    let text = render(&model, &look(false), at(NOW), Size { rows: 100, columns: 100 });
+    assert_eq!(text.lines().count(), 1 + 2 + DUE_MAX + 1);
+    assert!(text.ends_with("and 980 more\n"), "{text}");
+}
+
+#[test]
+fn colors_are_used_if_wanted_and_end_with_their_line() {
+    let plain = shown(Size { rows: 50, columns: 60 });
+    let colored = render(&model(), &look(true), at(NOW), Size { rows: 50, columns: 60 });
+    assert!(!plain.contains('\x1b'));
+    let failed = colored.lines().last().unwrap();
+    assert!(failed.starts_with("\x1b[31mops/backup-29454900") && failed.ends_with("\x1b[0m"));
+    for (colored, plain) in colored.lines().zip(plain.lines()) {
+        assert_eq!(super::super::terminal::width(colored), plain.chars().count());
+    }
+}
+
+#[test]
+fn names_and_words_of_others_cannot_break_the_view() {
+    assert_eq!(short(&"x".repeat(300)).chars().count(), NAME_CHARS_MAX);
+    let mut model = Model::default();
+    let fault = Some("a\nb\x1b[2J\u{7}".into());
+    let end = End { at: at(NOW), fault };
+    model.take(job("a/b", NOW, Some(end)));
+    let text = render(&model, &look(false), at(NOW), Size { rows: 24, columns: 80 });
+    assert!(text.ends_with("failed: a b [2J\n"), "{text:?}");
+}

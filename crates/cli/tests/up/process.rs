@@ -1,0 +1,189 @@
+//! The program, what it runs, and how both are ended.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use http::Request;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::watcher;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Longer than anything takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The folder of the examples.
+pub(crate) fn examples() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").display().to_string()
+}
+
+/// A data folder, and what is left running in it when the test is over.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Home {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// `punctual up` with these arguments, at any address.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        self.command_at("127.0.0.1:0", args)
+    }
+
+    pub(crate) fn command_at(&self, listen: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+        command.env("PUNCTUAL_DATA_DIR", self.path().join("data")).stdin(Stdio::null());
+        command.args(["up", "--listen", listen]).args(args);
+        command
+    }
+
+    /// Runs to its end, which is an error; what it says.
+    pub(crate) fn refusal(&self, args: &[&str]) -> String {
+        let Output { status, stderr, stdout } = self.command(args).output().unwrap();
+        assert_eq!(status.code(), Some(1), "{}", String::from_utf8_lossy(&stdout));
+        assert!(stdout.is_empty(), "nothing was started: {}", String::from_utf8_lossy(&stdout));
+        String::from_utf8(stderr).unwrap()
+    }
+
+    /// Starts it and waits until it is ready.
+    pub(crate) fn start(&self, args: &[&str]) -> Up {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        while !said.last().is_some_and(|line: &String| line.starts_with("try: ")) {
+            said.push(lines.next().expect("it says that it is ready").unwrap());
+        }
+        Up { child, lines, said }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        let config = Kubeconfig::read_from(self.path().join("data/kubeconfig")).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
+        Client::try_from(config).unwrap()
+    }
+
+    /// Writes a manifest and gives its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn supervisors(&self) -> Vec<(PathBuf, Pid)> {
+        let folders = std::fs::read_dir(self.path().join("data/pods"));
+        let folders = folders.into_iter().flatten().flatten().map(|folder| folder.path());
+        let supervisor = |folder: PathBuf| {
+            let text = std::fs::read(folder.join("state.json")).ok()?;
+            let state: Value = serde_json::from_slice(&text).ok()?;
+            let is_over = ["Succeeded", "Failed"].contains(&state["phase"].as_str()?);
+            let pid = Pid::from_raw(state["supervisor"].as_i64()?.try_into().ok()?)?;
+            (!is_over).then_some((folder, pid))
+        };
+        folders.filter_map(supervisor).collect()
+    }
+}
+
+impl Drop for Home {
+    /// No supervisor is left behind, whatever became of the test.
+    fn drop(&mut self) {
+        for (folder, pid) in self.supervisors() {
+            let _ = std::fs::write(folder.join("stop"), json!({"graceSeconds": 0}).to_string());
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            if kill_process(pid, Signal::TERM).is_ok() {
+                let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], None);
+            }
+        }
+    }
+}
+
+/// A running `punctual up`. It is ended with the test.
+pub(crate) struct Up {
+    pub(crate) child: Child,
+    pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// What it has said until it was ready.
+    pub(crate) said: Vec<String>,
+}
+
+impl Up {
+    /// Asks it to stop; everything that it says from then on.
+    pub(crate) fn stop(mut self) -> String {
+        self.signal(Signal::TERM);
+        let rest: Vec<String> = self.lines.by_ref().map(Result::unwrap).collect();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {rest:?}");
+        rest.join("\n")
+    }
+
+    /// Kills it, which it cannot notice.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn api(client: &Client, version: &str, kind: &str) -> Api<DynamicObject> {
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let gvk = kube::core::GroupVersionKind::gvk(group, version, kind);
+    Api::default_namespaced_with(client.clone(), &ApiResource::from_gvk(&gvk))
+}
+
+/// A Pod that runs a script of the shell.
+pub(crate) async fn run_pod(client: &Client, name: &str, script: &str) {
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "any", "command": ["/bin/sh", "-c", script]}],
+        },
+    });
+    let pod = serde_json::from_value(pod).unwrap();
+    api(client, "v1", "Pod").create(&PostParams::default(), &pod).await.unwrap();
+}
+
+/// Waits until a Pod has come that far.
+pub(crate) async fn phase(client: &Client, name: &str, wanted: &str) -> DynamicObject {
+    let pods = watcher::watch_object(api(client, "v1", "Pod"), name);
+    let mut pods = std::pin::pin!(pods);
+    let wait = async {
+        loop {
+            let seen = pods.next().await.unwrap().unwrap();
+            if let Some(pod) = seen.filter(|pod| pod.data["status"]["phase"] == wanted) {
+                return pod;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{name} {wanted}"))
+}
+
+pub(crate) async fn log(client: &Client, query: &str) -> kube::Result<String> {
+    let path = format!("/api/v1/namespaces/default/pods/{query}");
+    client.request_text(Request::get(path).body(Vec::new()).unwrap()).await
+}
