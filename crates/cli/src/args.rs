@@ -128,7 +128,7 @@ pub(crate) struct SiteArgs {
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Address to listen on; port 0 is any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", env = "PUNCTUAL_LISTEN")]
     pub(crate) listen: SocketAddr,
     /// Where to write the administrator's kubeconfig [default: kubeconfig in the data folder]
     #[arg(long, value_name = "FILE")]

@@ -107,7 +107,7 @@ impl Shared {
         );
         registry.register(
             "punctual_pod_start_seconds",
-            "Time from the creation of a Pod to its first running container",
+            "Time from the first sight of a Pod to its start",
             self.pod_start.clone(),
         );
         registry.register("punctual_runs", "Runs by how they ended", self.runs.counters());
@@ -140,7 +140,7 @@ impl Metrics {
         self.shared.leaders.get_or_create(&Named { name }).set(leads.into());
     }
 
-    /// A Pod was created so long before its first container ran.
+    /// A Pod was seen so long before it was started.
     pub fn pod_started(&self, after: Duration) {
         self.shared.pod_start.observe(after.as_secs_f64());
     }

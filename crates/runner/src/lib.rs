@@ -31,5 +31,5 @@ mod supervisor;
 pub use self::logs::{LogError, LogQuery, Logs};
 pub use self::node::register_node;
 pub use self::plan::Timing;
-pub use self::runner::{Config, Runner};
+pub use self::runner::{Config, Runner, Started};
 pub use self::supervisor::supervise;

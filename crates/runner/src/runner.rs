@@ -16,6 +16,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
@@ -58,7 +59,12 @@ pub struct Config {
     pub log_bytes_max: u64,
     /// Whether cgroups are used where they can be.
     pub cgroups: bool,
+    /// Who wants to know how long a Pod took from being seen to being started.
+    pub started: Option<Started>,
 }
+
+/// Is told how long a Pod took to start.
+pub type Started = Arc<dyn Fn(Duration) + Send + Sync>;
 
 impl Config {
     /// Kubernetes' usual numbers: 110 Pods, 10 MiB twice per log.
@@ -77,6 +83,7 @@ impl Config {
             timing: Timing::default(),
             log_bytes_max: LOG_BYTES_MAX,
             cgroups: true,
+            started: None,
         }
     }
 }
@@ -90,6 +97,7 @@ struct Context {
     settings: Settings,
     slots: Slots,
     hub: Arc<Hub>,
+    started: Option<Started>,
 }
 
 /// Runs the Pods of one node.
@@ -127,6 +135,7 @@ impl Runner {
             settings,
             slots: Slots::new(config.max_pods.max(1)),
             hub: Hub::start()?,
+            started: config.started,
         };
         let mut runner = Runner {
             context: Arc::new(context),

@@ -12,4 +12,4 @@ pub(crate) use self::options::{
     DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions, WriteVerb,
 };
 pub(crate) use self::query::Query;
-pub(crate) use self::target::Target;
+pub(crate) use self::target::{OURSELVES, Target};

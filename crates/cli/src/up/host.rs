@@ -1,5 +1,7 @@
 //! What this machine does besides serving: the controllers, and running Pods.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use punctual_api::Flavor;
 use punctual_controller::{CronJobs, Metrics, collect, furnish, run_cron_jobs, run_jobs};
@@ -26,7 +28,7 @@ pub(super) struct Host<'a> {
 impl Host<'_> {
     /// Starts everything that works on the objects.
     pub(super) async fn start(&self, metrics: &Metrics, parts: &mut Parts) -> anyhow::Result<()> {
-        self.start_runner(parts).await?;
+        self.start_runner(metrics.clone(), parts).await?;
         self.start_controllers(metrics, parts);
         Ok(())
     }
@@ -48,7 +50,7 @@ impl Host<'_> {
         parts.start("the CronJob controller", |stop| run_cron_jobs(scheduler, cron_jobs, stop));
     }
 
-    async fn start_runner(&self, parts: &mut Parts) -> anyhow::Result<()> {
+    async fn start_runner(&self, metrics: Metrics, parts: &mut Parts) -> anyhow::Result<()> {
         let (client, folder) = (site::client(self.server, "punctual-runner"), &self.site.folder);
         let max_pods = self.up.max_pods as usize;
         register_node(client.clone(), self.node, max_pods)
@@ -56,6 +58,7 @@ impl Host<'_> {
             .context("the node could not be registered")?;
         let config = punctual_runner::Config {
             max_pods,
+            started: Some(Arc::new(move |after| metrics.pod_started(after))),
             ..punctual_runner::Config::new(client, self.node, folder.clone(), OURSELVES.into())
         };
         let runner = Runner::start(config)

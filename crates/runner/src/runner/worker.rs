@@ -10,6 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use punctual_api::Pod;
 use punctual_api::pod::PodStatus;
 use tokio::sync::watch;
@@ -22,7 +23,7 @@ use super::process::Process;
 use super::report::{self, View};
 use super::slots::Slot;
 use crate::folder::Folder;
-use crate::state::{Fault, PodState};
+use crate::state::{Fault, Phase, PodState};
 
 /// How long to wait before something that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -60,6 +61,8 @@ pub(super) struct Worker {
     /// The status as it was last written.
     reported: PodStatus,
     told: Told,
+    /// When the Pod that is to be started was first seen.
+    awaited_since: Option<Timestamp>,
 }
 
 /// Whether something was done, or has to be tried again.
@@ -90,7 +93,8 @@ impl Worker {
         slot: Option<Slot>,
     ) -> Worker {
         let (pod, reported, told) = (None, PodStatus::default(), Told::default());
-        Worker { context, folder, desired, slot, pod, reported, told }
+        let awaited_since = (!folder.has_plan()).then(crate::clock::now);
+        Worker { context, folder, desired, slot, pod, reported, told, awaited_since }
     }
 
     pub(super) async fn run(mut self, uid: String) -> Done {
@@ -244,6 +248,10 @@ impl Worker {
     }
 
     async fn tell_and_report(&mut self, state: &PodState) -> Outcome {
+        if let Some(since) = self.awaited_since.take_if(|_| state.phase != Phase::Pending) {
+            let waited = state.started_at.duration_since(since).try_into().unwrap_or_default();
+            self.context.started.iter().for_each(|started| started(waited));
+        }
         let outcome = self.report(View::Known(state)).await;
         for note in notes(state) {
             self.tell(note);

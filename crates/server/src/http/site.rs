@@ -1,5 +1,7 @@
 //! Paths that are no resources: health, version, discovery, documents, metrics.
 
+use std::net::SocketAddr;
+
 use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use super::{Call, not_allowed};
 use crate::answer::{self, Answer};
 use crate::discovery::{self, aggregated};
 use crate::openapi::{Document, PROTOBUF_TYPES};
-use crate::request::{Form, discovery_versions};
+use crate::request::{Form, OURSELVES, discovery_versions};
 
 /// The version of Kubernetes whose API this is.
 const KUBERNETES_VERSION: &str = "v1.36.0";
@@ -43,6 +45,9 @@ pub(super) fn answer(call: &Call, method: &Method) -> Answer {
         }),
         ["apis"] => aggregated_or(call, aggregated::groups, discovery::group_list),
         ["apis", group] => found(call, discovery::group(group)),
+        ["api", "v1", rest @ ..] if *rest == OURSELVES => {
+            json_of(call, &ourselves(call.header(header::HOST)))
+        }
         ["api", version] => found(call, discovery::resource_list("", version)),
         ["apis", group, version] => found(call, discovery::resource_list(group, version)),
         _ => Ok(page_not_found()),
@@ -97,6 +102,27 @@ fn version() -> Value {
         "goVersion": "",
         "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, go_arch()),
+    })
+}
+
+/// The Service by which clients on a cluster find the API: its address as this client uses it.
+fn ourselves(host: &str) -> Value {
+    let (ip, port) = match host.parse::<SocketAddr>() {
+        Ok(address) => (address.ip().to_string(), address.port()),
+        Err(_) => ("127.0.0.1".to_owned(), 443),
+    };
+    let labels = json!({"component": "apiserver", "provider": "kubernetes"});
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": ip,
+            "clusterIPs": [ip],
+            "ports": [{"name": "https", "protocol": "TCP", "port": port, "targetPort": port}],
+        },
+        "status": {"loadBalancer": {}},
     })
 }
 

@@ -2,6 +2,10 @@
 
 use crate::resource::{GROUP_VERSIONS, NAMESPACES, REVIEWS, Resource, Review, Subresource, View};
 
+/// Where every cluster says how its API is reached. Services are not kept here; this one is told as
+/// the version is.
+pub(crate) const OURSELVES: [&str; 4] = ["namespaces", "default", "services", "kubernetes"];
+
 /// What a path is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
@@ -25,6 +29,7 @@ impl Target {
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match parts.as_slice() {
+            ["api", "v1", rest @ ..] if *rest == OURSELVES => Target::Unknown,
             ["api", version, rest @ ..] => below("", version, rest),
             ["apis", group, version, rest @ ..] => below(group, version, rest),
             _ => Target::Unknown,
