@@ -7,6 +7,7 @@
 pub mod blur;
 mod certificates;
 mod cluster;
+pub mod docs;
 mod environment;
 mod kube_apiserver;
 mod kubeconfig;

@@ -17,7 +17,7 @@ use crate::{
     transcript::{Outcome, Transcript},
 };
 use play::Stage;
-use tally::Tally;
+pub(crate) use tally::Tally;
 
 /// What a folder of transcripts needs.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ pub struct Suite {
 
 /// What was asked for on the command line.
 #[derive(Debug, Default)]
-struct Request {
+pub(crate) struct Request {
     /// Write what kube-apiserver answers into the transcripts.
-    bless: bool,
+    pub(crate) bless: bool,
     /// Only transcripts whose name contains this.
-    filter: String,
+    pub(crate) filter: String,
     /// Play nothing: some tool asks for the names of tests, and there are none.
-    list: bool,
+    pub(crate) list: bool,
 }
 
 /// A transcript and where it is from.
@@ -61,7 +61,7 @@ impl Suite {
     /// Arguments: a word that the names of transcripts must contain, and `--bless`, which writes what
     /// kube-apiserver answers into them. What the usual harness understands is ignored.
     pub fn main(&self) -> ExitCode {
-        let request = request(std::env::args().skip(1));
+        let request = Request::of(std::env::args().skip(1));
         if request.list {
             return ExitCode::SUCCESS;
         }
@@ -189,14 +189,16 @@ fn check(stage: &Stage<'_>, script: &Script, tally: &mut Tally) -> anyhow::Resul
     Ok(())
 }
 
-fn request(args: impl Iterator<Item = String>) -> Request {
-    args.fold(Request::default(), |request, arg| match arg.as_str() {
-        "--bless" => Request { bless: true, ..request },
-        "--list" => Request { list: true, ..request },
-        // Said by people to the usual harness; nothing here is hidden or parallel.
-        _ if arg.starts_with('-') => request,
-        _ => Request { filter: arg, ..request },
-    })
+impl Request {
+    pub(crate) fn of(args: impl Iterator<Item = String>) -> Request {
+        args.fold(Request::default(), |request, arg| match arg.as_str() {
+            "--bless" => Request { bless: true, ..request },
+            "--list" => Request { list: true, ..request },
+            // Said by people to the usual harness; nothing here is hidden or parallel.
+            _ if arg.starts_with('-') => request,
+            _ => Request { filter: arg, ..request },
+        })
+    }
 }
 
 fn root() -> &'static Path {
@@ -210,7 +212,7 @@ mod tests {
     #[test]
     fn a_filter_is_found_among_what_the_usual_harness_understands() {
         let args = ["--nocapture", "apply", "--test-threads=1"].map(str::to_owned);
-        let request = request(args.into_iter());
+        let request = Request::of(args.into_iter());
         assert_eq!((request.filter.as_str(), request.bless), ("apply", false));
     }
 
