@@ -76,7 +76,8 @@ pub(crate) async fn handle(State(server): State<Server>, request: Request<Body>)
     };
     let note = Note {
         user: user.as_ref().map_or_else(|_| String::new(), |user| user.name.clone()),
-        uri: parts.uri.to_string(),
+        // HTTP/2 names the host as well, which is always us.
+        uri: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
         user_agent: header_text(&parts, header::USER_AGENT).to_owned(),
     };
     let span =
