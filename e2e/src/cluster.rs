@@ -1,6 +1,9 @@
 //! A running server, whichever it is.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crate::{kubeconfig, process::Process};
 
@@ -40,6 +43,15 @@ impl Cluster {
     /// The processes of the server and its store; what they use together is what the server uses.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(Process::pid).collect()
+    }
+
+    /// Asks the processes to end, one after the other, and waits until they have: an error if one does
+    /// not within a time, or not well. Those that did not are killed.
+    pub fn stop(mut self, within: Duration) -> anyhow::Result<()> {
+        while let Some(process) = self.processes.pop() {
+            process.stop(within)?;
+        }
+        Ok(())
     }
 
     /// `127.0.0.1:PORT`.

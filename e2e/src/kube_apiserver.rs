@@ -25,6 +25,26 @@ pub enum Controllers {
     None,
     /// Those that finish deletions, which our server does itself: namespaces and garbage.
     Deletion,
+    /// The one that starts Jobs for CronJobs, with no limit of its own on what it asks of the server.
+    CronJobs,
+}
+
+impl Controllers {
+    /// What to tell kube-controller-manager; none if it is not needed.
+    fn flags(self) -> Option<&'static [&'static str]> {
+        match self {
+            Controllers::None => None,
+            Controllers::Deletion => {
+                Some(&["--controllers=namespace-controller,garbage-collector-controller"])
+            }
+            Controllers::CronJobs => Some(&[
+                "--controllers=cronjob-controller",
+                "--concurrent-cron-job-syncs=64",
+                "--kube-api-qps=5000",
+                "--kube-api-burst=5000",
+            ]),
+        }
+    }
 }
 
 /// How to start kube-apiserver.
@@ -43,7 +63,7 @@ impl KubeApiServer<'_> {
     pub fn check(&self) -> anyhow::Result<()> {
         self.programs.etcd()?;
         self.programs.path("kube-apiserver")?;
-        if self.controllers == Controllers::Deletion {
+        if self.controllers.flags().is_some() {
             self.programs.path("kube-controller-manager")?;
         }
         Ok(())
@@ -62,8 +82,8 @@ impl KubeApiServer<'_> {
         probe::wait_until_ready(&format!("127.0.0.1:{port}"), &authority, || server.must_run())
             .context("kube-apiserver")?;
         let mut processes = vec![etcd, server];
-        if self.controllers == Controllers::Deletion {
-            processes.push(self.deletion(&kubeconfig)?);
+        if let Some(flags) = self.controllers.flags() {
+            processes.push(self.manager(&kubeconfig, flags)?);
         }
         Cluster::new("kube-apiserver", &kubeconfig, processes)
     }
@@ -112,10 +132,10 @@ impl KubeApiServer<'_> {
         Ok(path)
     }
 
-    fn deletion(&self, kubeconfig: &Path) -> anyhow::Result<Process> {
+    fn manager(&self, kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Process> {
         let mut command = Command::new(self.programs.path("kube-controller-manager")?);
         command.arg(format!("--kubeconfig={}", kubeconfig.display()));
-        command.arg("--controllers=namespace-controller,garbage-collector-controller");
+        command.args(flags);
         command.args(["--leader-elect=false", "--bind-address=127.0.0.1"]);
         command.arg(format!("--secure-port={}", free_port()?));
         command.arg(format!("--cert-dir={}", self.folder.join("generated").display()));

@@ -22,4 +22,4 @@ pub mod usage;
 pub use cluster::Cluster;
 pub use kube_apiserver::{Controllers, KubeApiServer};
 pub use programs::Programs;
-pub use punctual::Punctual;
+pub use punctual::{Punctual, Unready};

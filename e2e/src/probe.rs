@@ -16,7 +16,7 @@ use rustls::{
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 const TRIES_MAX: usize = 3000;
 
 /// A client's side of TLS that trusts one authority, with HTTP/1.1 and nothing else.
@@ -61,7 +61,7 @@ fn is_ready(address: &str, tls: &Arc<ClientConfig>) -> anyhow::Result<bool> {
     Ok(answer.starts_with(b"HTTP/1.1 200"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "another process gets ready; it tells nobody when")]
-fn pause() {
+#[expect(clippy::disallowed_methods, reason = "another process gets on; it tells nobody when")]
+pub(crate) fn pause() {
     thread::sleep(PAUSE);
 }

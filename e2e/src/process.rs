@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::probe;
 
 /// How much of a log is shown when a program did not start.
 const TAIL_LINES: usize = 15;
@@ -51,7 +54,10 @@ impl Process {
         let rest = said.and_then(|said| said.recv_timeout(within).ok());
         match rest {
             Some(rest) => Ok((process, rest)),
-            None => bail!("no line `{word}` within {within:?}:\n{}", process.tail()),
+            None => bail!(
+                "no line `{word}`, neither within {within:?} nor before it ended:\n{}",
+                process.tail()
+            ),
         }
     }
 
@@ -65,6 +71,21 @@ impl Process {
             Some(status) => bail!("ended with {status}:\n{}", self.tail()),
             None => Ok(()),
         }
+    }
+
+    /// Asks the program to end and waits until it has.
+    pub(crate) fn stop(mut self, within: Duration) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).context("no process")?;
+        // It is ours and not awaited yet, so the number is nobody else's.
+        kill_process(pid, Signal::TERM)?;
+        for _ in 0..within.as_millis().div_ceil(probe::PAUSE.as_millis()) {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "ended with {status}:\n{}", self.tail());
+                return Ok(());
+            }
+            probe::pause();
+        }
+        bail!("did not end within {within:?}:\n{}", self.tail())
     }
 
     pub(crate) fn tail(&self) -> String {

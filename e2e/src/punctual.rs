@@ -13,11 +13,15 @@ use crate::{Cluster, process::Process, programs};
 /// A hundred thousand objects are read in far less; a debug build may be this slow.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
-/// How to start `punctual serve`.
+/// How to start the server, alone or with everything else.
 #[derive(Debug)]
 pub struct Punctual {
     binary: PathBuf,
 }
+
+/// A server that nobody waited for: it may not serve yet. Dropping it kills it.
+#[derive(Debug)]
+pub struct Unready(#[expect(dead_code, reason = "held, not used")] Process);
 
 impl Punctual {
     /// The program of this build, or `PUNCTUAL_BIN`; an error where it is missing or cannot serve.
@@ -42,13 +46,44 @@ impl Punctual {
     /// Starts the server with its data in a folder, which may hold those of an earlier run, and waits
     /// for the line that says where it serves.
     pub fn start(&self, folder: &Path) -> anyhow::Result<Cluster> {
-        let kubeconfig = folder.join("kubeconfig");
-        let mut command = Command::new(&self.binary);
-        command.arg("serve").arg("--data-dir").arg(folder.join("data"));
-        command.args(["--listen", "127.0.0.1:0"]);
-        command.arg("--kubeconfig-out").arg(&kubeconfig);
-        let (process, _url) = Process::start_until(&mut command, folder, "serving ", READY_WITHIN)
-            .context("punctual serve")?;
-        Cluster::new("punctual", &kubeconfig, vec![process])
+        self.wait(self.command("serve", folder), folder).context("punctual serve")
     }
+
+    /// Starts everything, `punctual up`, in the same way. Schedules are in UTC; `flags` come last.
+    pub fn up(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Cluster> {
+        self.wait(self.up_command(folder, flags), folder).context("punctual up")
+    }
+
+    /// Starts everything and does not wait.
+    pub fn up_unready(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Unready> {
+        Process::start(&mut self.up_command(folder, flags), folder).map(Unready)
+    }
+
+    /// Where the data are of a server that was started with a folder.
+    pub fn data(folder: &Path) -> PathBuf {
+        folder.join("data")
+    }
+
+    fn wait(&self, mut command: Command, folder: &Path) -> anyhow::Result<Cluster> {
+        let (process, _url) = Process::start_until(&mut command, folder, "serving ", READY_WITHIN)?;
+        Cluster::new("punctual", &kubeconfig(folder), vec![process])
+    }
+
+    fn up_command(&self, folder: &Path, flags: &[String]) -> Command {
+        let mut command = self.command("up", folder);
+        command.args(["--time-zone", "UTC"]).args(flags);
+        command
+    }
+
+    fn command(&self, name: &str, folder: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg(name).arg("--data-dir").arg(Punctual::data(folder));
+        command.args(["--listen", "127.0.0.1:0"]);
+        command.arg("--kubeconfig-out").arg(kubeconfig(folder));
+        command
+    }
+}
+
+fn kubeconfig(folder: &Path) -> PathBuf {
+    folder.join("kubeconfig")
 }

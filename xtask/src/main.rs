@@ -1,5 +1,5 @@
 //! What the project does to itself: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`,
-//! `cargo run --release -p xtask -- bench server`.
+//! `cargo run --release -p xtask -- bench server`, `cargo run --release -p xtask -- trial kills`.
 //!
 //! The tidy checks are also the tests of this crate, so `cargo test --workspace` runs them.
 
@@ -15,6 +15,7 @@ mod names;
 mod purity;
 mod sizes;
 mod sources;
+mod trial;
 
 use clap::Parser;
 
@@ -28,6 +29,9 @@ enum Task {
     /// Measure a program under load, beside its peers
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Try for many minutes whether the program keeps its promises
+    #[command(subcommand)]
+    Trial(trial::Trial),
     /// Give the server random requests, in process; look for panics, failures and growing memory
     FuzzServer(fuzz_server::Args),
 }
@@ -37,6 +41,7 @@ fn main() -> anyhow::Result<()> {
         Task::Tidy => tidy(),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Bench(bench) => bench::run(&bench),
+        Task::Trial(trial) => trial::run(&trial),
         Task::FuzzServer(args) => fuzz_server::run(&args),
     }
 }

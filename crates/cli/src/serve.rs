@@ -2,12 +2,11 @@
 
 use anyhow::Context;
 use punctual_api::Dialect;
-use punctual_controller::Metrics;
 use punctual_schedule::Zones;
 use punctual_server::{Config, Server};
 
 use crate::args::{self, Serve};
-use crate::site::{self, Site};
+use crate::site::{self, Shared, Site};
 use crate::{log, output, stop};
 
 pub(crate) fn run(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
@@ -24,7 +23,7 @@ async fn serving(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
     let stop = stop::on_signal()?;
     output::print(&format!("serving {}\nkubeconfig {}\n", site.url(), kubeconfig.display()))?;
     // Deletions that do not happen at once are carried on by us: dependents, namespaces.
-    let tools = site::tools(&server, "punctual-collector", &Metrics::default());
+    let tools = site::tools(&server, "punctual-collector", &Shared::default());
     let collecting = tokio::spawn(punctual_controller::collect(tools, stop.clone()));
     site.serve(server, stop)?.await;
     collecting.await.context("the collector did not end cleanly")?;

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use punctual_controller::{Metrics, RealClock, Tools};
+use punctual_controller::{Haste, Metrics, RealClock, Tools};
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Audit, Config, Identity, Limits, RealWorld, Server, User};
 use punctual_store::{Options, Store};
@@ -14,6 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::SiteArgs;
 use crate::{clock, data};
+
+/// A process that was killed while it started another leaves its lock to that one, until it has become
+/// the other program.
+const LOCK_TRIES: usize = 20;
+const LOCK_REST: Duration = Duration::from_millis(50);
 
 /// An open data folder and a free address. While it lives nobody else can have either.
 pub(crate) struct Site<'a> {
@@ -86,16 +92,34 @@ pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
 }
 
 /// What a controller in this process works with.
-pub(crate) fn tools(server: &Server, part: &str, metrics: &Metrics) -> Tools {
-    let client = client(server, part);
-    Tools { client, clock: Arc::new(RealClock), metrics: metrics.clone() }
+pub(crate) fn tools(server: &Server, part: &str, shared: &Shared) -> Tools {
+    let Shared { metrics, haste } = shared.clone();
+    Tools { client: client(server, part), clock: Arc::new(RealClock), metrics, haste }
+}
+
+/// What the controllers of this process have in common.
+#[derive(Clone, Default)]
+pub(crate) struct Shared {
+    /// Their counters.
+    pub(crate) metrics: Metrics,
+    /// Whether slots wait.
+    pub(crate) haste: Haste,
 }
 
 /// Opening reads everything, so it is done where waiting hurts nobody.
 async fn open_store(folder: &Path) -> anyhow::Result<Store> {
     let path = folder.join("store");
-    let store = tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?;
-    Ok(store?)
+    for _ in 0..LOCK_TRIES {
+        match open_once(path.clone()).await? {
+            Err(punctual_store::Error::Locked { .. }) => tokio::time::sleep(LOCK_REST).await,
+            opened => return Ok(opened?),
+        }
+    }
+    Ok(open_once(path).await??)
+}
+
+async fn open_once(path: PathBuf) -> anyhow::Result<Result<Store, punctual_store::Error>> {
+    Ok(tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?)
 }
 
 fn limits(args: &SiteArgs) -> Limits {

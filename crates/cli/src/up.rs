@@ -45,7 +45,7 @@ use self::parts::Parts;
 use self::printer::Printer;
 use crate::args::Up;
 use crate::manifest::Document;
-use crate::site::{self, Site};
+use crate::site::{self, Shared, Site};
 use crate::{log, stop};
 
 /// How often the store is asked how it is; it has no way to call.
@@ -94,10 +94,10 @@ async fn living(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let node = node::name(start.up.node_name.as_deref(), &site.folder)?;
-    let metrics = Metrics::default();
+    let shared = Shared::default();
     // Nobody else has this folder, so nobody else can lead.
-    metrics.leader("punctual", true);
-    let server = start_server(&site, &node, start.zone, &metrics).await?;
+    shared.metrics.leader("punctual", true);
+    let server = start_server(&site, &node, start.zone, &shared.metrics).await?;
     let applying = apply::apply(site::client(&server, "punctual-up"), start.documents);
     let applied = tokio::select! {
         applied = applying => applied?,
@@ -106,7 +106,7 @@ async fn living(
     let kubeconfig = site.write_kubeconfigs()?;
     let mut parts = Parts::new(stop);
     let host = Host { server: &server, site: &site, up: start.up, zone: start.zone, node: &node };
-    host.start(&metrics, &mut parts).await?;
+    host.start(&shared, &mut parts).await?;
     let (url, zone) = (site.url(), start.zone.clone());
     printer.text(words::greeting(&url, &kubeconfig, &applied));
     let style = match start.is_live {

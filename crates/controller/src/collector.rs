@@ -30,7 +30,7 @@ use self::graph::{Deed, FOREGROUND, Graph, Node, ORPHAN, Owner, Uid};
 use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
 use crate::calls::{Calls, Refused};
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Rank};
 use crate::tools::Tools;
 
 /// The metadata of any object.
@@ -45,7 +45,7 @@ const WORKERS: usize = 8;
 pub async fn collect(tools: Tools, stop: CancellationToken) {
     let calls = tools.calls();
     let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
-    let driver = Driver::new("garbage_collector", backoff, &tools);
+    let driver = Driver::new(Rank::Later, "garbage_collector", backoff, &tools);
     let Tools { client, clock, .. } = tools;
     let collector = Arc::new(Collector { calls, client, graph: Mutex::default(), driver, clock });
     let (listed, mut all_listed) = watch::channel(0);

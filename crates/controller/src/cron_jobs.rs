@@ -23,7 +23,7 @@ use self::cache::Cache;
 use self::effects::Effects;
 use self::seen::{JobSeen, Key};
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Rank};
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
 use crate::tools::Tools;
@@ -48,7 +48,7 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
     let silence = CancellationToken::new();
     let (recorder, recording) = Recorder::new(&tools, COMPONENT, silence.clone());
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(60));
-    let driver = Driver::new("cronjob", backoff, &tools);
+    let driver = Driver::new(Rank::First, "cronjob", backoff, &tools);
     let asked = driver.clone();
     tools.metrics.next_due(move || asked.next_wake());
     let controller = Arc::new(Controller {

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::haste::Haste;
 use crate::metrics::QueueTimes;
 use crate::tools::Tools;
 
@@ -22,11 +23,27 @@ pub(crate) struct Driver<K> {
     news: Notify,
     clock: Arc<dyn Clock>,
     times: QueueTimes,
+    haste: Haste,
+    rank: Rank,
+}
+
+/// Who comes first when slots wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Starts slots, and says when they wait.
+    First,
+    /// Makes way for those who start slots.
+    Later,
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
     /// A queue with a name, under which its counters are shown.
-    pub(crate) fn new(name: &'static str, backoff: Backoff, tools: &Tools) -> Arc<Driver<K>> {
+    pub(crate) fn new(
+        rank: Rank,
+        name: &'static str,
+        backoff: Backoff,
+        tools: &Tools,
+    ) -> Arc<Driver<K>> {
         Arc::new_cyclic(|itself: &Weak<Driver<K>>| {
             let itself = itself.clone();
             let stats = move || itself.upgrade().map(|driver| driver.stats());
@@ -35,6 +52,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
                 news: Notify::new(),
                 clock: tools.clock.clone(),
                 times: tools.metrics.queue(name, stats),
+                haste: tools.haste.clone(),
+                rank,
             }
         })
     }
@@ -83,6 +102,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
     {
         let mut running: JoinSet<(K, Result<(), Failure>)> = JoinSet::new();
         while !stop.is_cancelled() {
+            let stands_back = self.rank == Rank::Later && self.haste.is_on();
+            let workers = if stands_back { 1 } else { workers };
             while running.len() < workers
                 && let Some(popped) = self.pop()
             {
@@ -94,6 +115,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
             let has_room = running.len() < workers;
             tokio::select! {
                 () = stop.cancelled() => {}
+                () = self.haste.give_way(), if stands_back => {}
                 () = self.news.notified(), if has_room => {}
                 () = tokio::time::sleep(self.rest()), if has_room => {}
                 Some(Ok((key, result))) = running.join_next() => self.done(&key, result),
@@ -119,7 +141,11 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
 
     fn done(&self, key: &K, result: Result<(), Failure>) {
         let now = self.clock.now();
-        let done = self.queue().done(key, result, now);
+        let mut queue = self.queue();
+        let done = queue.done(key, result, now);
+        if self.rank == Rank::First {
+            self.haste.set(queue.is_pressed(now));
+        }
         done.iter().for_each(|done| self.times.worked(done.worked_for));
     }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::seen::{Account, ConfigMap, Meta, Namespace};
 use crate::calls::{Calls, Refused};
-use crate::driver::Driver;
+use crate::driver::{Driver, Rank};
 use crate::tools::Tools;
 use crate::watching::{Listed, Summary, Watcher, follow, resource};
 
@@ -37,7 +37,7 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
         calls: tools.calls(),
         root_ca,
         rooms: Mutex::default(),
-        driver: Driver::new("namespace_furnisher", Backoff::default(), &tools),
+        driver: Driver::new(Rank::Later, "namespace_furnisher", Backoff::default(), &tools),
     });
     let (listed, mut watches) = (Listed::new(), JoinSet::new());
     let (us, client) = (|| furnisher.clone(), || tools.client.clone());

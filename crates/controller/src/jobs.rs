@@ -28,7 +28,7 @@ use self::cache::{Cache, Key};
 use self::known::{Answer, KnownJob, KnownPod, Uid};
 use crate::calls::{Calls, Refused};
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Rank};
 use crate::recorder::Recorder;
 use crate::tools::Tools;
 
@@ -50,7 +50,7 @@ pub async fn run_jobs(tools: Tools, workers: usize, stop: CancellationToken) {
         calls: tools.calls(),
         recorder,
         cache: Mutex::default(),
-        driver: Driver::new("job", Delays::default(), &tools),
+        driver: Driver::new(Rank::Later, "job", Delays::default(), &tools),
         clock: tools.clock.clone(),
     });
     let mut tasks = JoinSet::new();

@@ -6,6 +6,7 @@ use kube::Client;
 
 use crate::calls::Calls;
 use crate::clock::Clock;
+use crate::haste::Haste;
 use crate::metrics::Metrics;
 
 /// What every controller works with.
@@ -17,6 +18,8 @@ pub struct Tools {
     pub clock: Arc<dyn Clock>,
     /// The counters.
     pub metrics: Metrics,
+    /// Whether slots wait; the same for all controllers of a process.
+    pub haste: Haste,
 }
 
 impl Tools {

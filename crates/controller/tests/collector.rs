@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use punctual_controller::{Metrics, RealClock, Tools, collect};
+use punctual_controller::{Haste, Metrics, RealClock, Tools, collect};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ impl World {
             client: client.clone(),
             clock: Arc::new(RealClock),
             metrics: Metrics::default(),
+            haste: Haste::default(),
         };
         tokio::spawn(collect(tools, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use punctual_controller::{Metrics, RealClock, Tools, collect, furnish};
+use punctual_controller::{Haste, Metrics, RealClock, Tools, collect, furnish};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl World {
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
         let (clock, metrics) = (Arc::new(RealClock), Metrics::default());
-        let tools = Tools { client: client.clone(), clock, metrics };
+        let tools = Tools { client: client.clone(), clock, metrics, haste: Haste::default() };
         let stop = CancellationToken::new();
         tokio::spawn(furnish(tools.clone(), CA.to_owned(), stop.clone()));
         tokio::spawn(collect(tools, stop.clone()));

@@ -13,6 +13,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use punctual_e2e::{Cluster, probe};
+use serde::de::DeserializeOwned;
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
@@ -21,14 +22,14 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 
 /// What is needed to connect.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(crate) struct Target {
     address: String,
     tls: TlsConnector,
     bearer: HeaderValue,
 }
 
 impl Target {
-    pub(super) fn of(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub(crate) fn of(cluster: &Cluster) -> anyhow::Result<Self> {
         Ok(Target {
             address: cluster.address().to_owned(),
             tls: TlsConnector::from(Arc::new(probe::tls(&cluster.authority)?)),
@@ -37,61 +38,87 @@ impl Target {
     }
 }
 
-/// An open connection.
-pub(super) struct Connection {
+/// A connection. Servers close one that is idle for long; it is opened again when it is needed.
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    bearer: HeaderValue,
+    target: Target,
 }
 
 impl Connection {
     /// Connects and has one answer, so that what is measured later is no handshake.
-    pub(super) async fn open(target: &Target) -> anyhow::Result<Self> {
-        let socket = TcpStream::connect(&target.address).await.context("connecting")?;
-        socket.set_nodelay(true)?;
-        let name = ServerName::try_from("127.0.0.1")?;
-        let stream = target.tls.connect(name, socket).await.context("TLS handshake")?;
-        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with the connection; errors reach whoever waits for an answer.
-        tokio::spawn(driver);
-        let mut connection = Connection { sender, bearer: target.bearer.clone() };
+    pub(crate) async fn open(target: &Target) -> anyhow::Result<Self> {
+        let mut connection = Connection { sender: connect(target).await?, target: target.clone() };
         connection.get("/version").await?;
         Ok(connection)
     }
 
     /// Sends a request and gives the answer's head, with the body still to come.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> anyhow::Result<Response<Incoming>> {
+        if self.sender.is_closed() {
+            self.sender = connect(&self.target).await?;
+        }
+        let media = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(HOST, "127.0.0.1")
-            .header(CONTENT_TYPE, "application/json")
-            .header(AUTHORIZATION, &self.bearer)
+            .header(CONTENT_TYPE, media)
+            .header(AUTHORIZATION, &self.target.bearer)
             .body(Full::new(body))?;
         let answer = timeout(ANSWER_WITHIN, self.sender.send_request(request)).await;
         answer.context("no answer")?.context("sending a request")
     }
 
     /// Creates an object.
-    pub(super) async fn post(&mut self, path: &str, body: Bytes) -> anyhow::Result<()> {
+    pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> anyhow::Result<()> {
         let answer = self.send(Method::POST, path, body).await?;
         let (status, body) = collect(answer).await?;
         ensure!(status == StatusCode::CREATED, "{status}: {}", String::from_utf8_lossy(&body));
         Ok(())
     }
 
+    /// Changes an object by a merge patch.
+    pub(crate) async fn merge(&mut self, path: &str, patch: &str) -> anyhow::Result<()> {
+        let answer =
+            self.send(Method::PATCH, path, Bytes::copy_from_slice(patch.as_bytes())).await?;
+        let (status, body) = collect(answer).await?;
+        ensure!(status == StatusCode::OK, "{path}: {status}: {}", String::from_utf8_lossy(&body));
+        Ok(())
+    }
+
+    /// Reads something whole, as far as it is of interest.
+    pub(crate) async fn read<T: DeserializeOwned>(&mut self, path: &str) -> anyhow::Result<T> {
+        let body = self.get(path).await?;
+        serde_json::from_slice(&body).with_context(|| path.to_owned())
+    }
+
     /// Reads something whole.
-    pub(super) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
+    pub(crate) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
         let answer = self.send(Method::GET, path, Bytes::new()).await?;
         match collect(answer).await? {
             (StatusCode::OK, body) => Ok(body),
             (status, body) => bail!("{path}: {status}: {}", String::from_utf8_lossy(&body)),
         }
     }
+}
+
+async fn connect(target: &Target) -> anyhow::Result<SendRequest<Full<Bytes>>> {
+    let socket = TcpStream::connect(&target.address).await.context("connecting")?;
+    socket.set_nodelay(true)?;
+    let name = ServerName::try_from("127.0.0.1")?;
+    let stream = target.tls.connect(name, socket).await.context("TLS handshake")?;
+    let (sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the connection; errors reach whoever waits for an answer.
+    tokio::spawn(driver);
+    Ok(sender)
 }
 
 async fn collect(answer: Response<Incoming>) -> anyhow::Result<(StatusCode, Bytes)> {

@@ -12,29 +12,37 @@ use super::clock;
 
 /// A server that can be started again and again.
 pub(super) enum Contender {
-    KubeApiServer(Programs),
+    KubeApiServer(Programs, Controllers),
+    /// The server alone.
     Punctual(Punctual),
+    /// `punctual up`: the server with controllers and a runner.
+    Up(Punctual),
 }
 
 impl Contender {
-    pub(super) fn kube_apiserver() -> anyhow::Result<Self> {
+    pub(super) fn kube_apiserver(controllers: Controllers) -> anyhow::Result<Self> {
         let programs = Programs::find();
-        programs.path("kube-apiserver")?;
-        programs.etcd()?;
-        Ok(Contender::KubeApiServer(programs))
+        KubeApiServer { programs: &programs, folder: Path::new(""), controllers }.check()?;
+        Ok(Contender::KubeApiServer(programs, controllers))
     }
 
     pub(super) fn punctual() -> anyhow::Result<Self> {
         Ok(Contender::Punctual(Punctual::find()?))
     }
 
+    pub(super) fn up() -> anyhow::Result<Self> {
+        Ok(Contender::Up(Punctual::find()?))
+    }
+
     /// What runs, for those who read the numbers.
     pub(super) fn versions(&self) -> anyhow::Result<Vec<String>> {
         match self {
-            Contender::KubeApiServer(programs) => {
+            Contender::KubeApiServer(programs, _) => {
                 Ok(vec![version(&programs.path("kube-apiserver")?)?, version(&programs.etcd()?)?])
             }
-            Contender::Punctual(punctual) => Ok(vec![version(punctual.binary())?]),
+            Contender::Punctual(punctual) | Contender::Up(punctual) => {
+                Ok(vec![version(punctual.binary())?])
+            }
         }
     }
 
@@ -45,16 +53,16 @@ impl Contender {
     }
 
     fn start_untimed(&self, folder: &Path) -> anyhow::Result<Cluster> {
-        match self {
-            Contender::KubeApiServer(programs) => {
-                KubeApiServer { programs, folder, controllers: Controllers::None }.start()
+        let cluster = match self {
+            // It is ready when it has started.
+            Contender::KubeApiServer(programs, controllers) => {
+                return KubeApiServer { programs, folder, controllers: *controllers }.start();
             }
-            Contender::Punctual(punctual) => {
-                let cluster = punctual.start(folder)?;
-                probe::wait_until_ready(cluster.address(), &cluster.authority, || Ok(()))?;
-                Ok(cluster)
-            }
-        }
+            Contender::Punctual(punctual) => punctual.start(folder)?,
+            Contender::Up(punctual) => punctual.up(folder, &[])?,
+        };
+        probe::wait_until_ready(cluster.address(), &cluster.authority, || Ok(()))?;
+        Ok(cluster)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Where the CronJobs of all phases are.
-pub(super) const PATH: &str = "/apis/batch/v1/namespaces/default/cronjobs";
+pub(crate) const PATH: &str = "/apis/batch/v1/namespaces/default/cronjobs";
 
 /// How many CronJobs are created, by how many clients.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,10 @@ pub(super) struct Phase {
 
 /// What a phase measured.
 #[derive(Clone, Debug)]
-pub(super) struct Created {
+pub(crate) struct Created {
     pub(super) clients: usize,
     pub(super) latencies: Latencies,
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Created {
@@ -36,29 +36,33 @@ impl Created {
     }
 }
 
-/// Creates CronJobs whose names start with a word. Connections are open and bodies made before the
-/// clock starts.
+/// Creates CronJobs whose names start with a word.
 pub(super) async fn run(target: &Target, phase: Phase, word: &str) -> anyhow::Result<Created> {
-    let bodies: Rc<[Bytes]> = (0..phase.count).map(|number| body(word, number)).collect();
+    let bodies = (0..phase.count).map(|number| body(word, number)).collect();
+    these(target, phase.clients, bodies).await
+}
+
+/// Creates CronJobs. Connections are open and bodies made before the clock starts.
+pub(crate) async fn these(
+    target: &Target,
+    clients: usize,
+    bodies: Rc<[Bytes]>,
+) -> anyhow::Result<Created> {
     let mut connections = Vec::new();
-    for _ in 0..phase.clients {
+    for _ in 0..clients {
         connections.push(Connection::open(target).await?);
     }
     let next = Rc::new(Cell::new(0));
     let local = LocalSet::new();
     let start = clock::now();
-    let clients: Vec<_> = connections
+    let started: Vec<_> = connections
         .into_iter()
         .map(|connection| {
             local.spawn_local(client(connection, Rc::clone(&bodies), Rc::clone(&next)))
         })
         .collect();
-    let samples = local.run_until(gather(clients)).await?;
-    Ok(Created {
-        clients: phase.clients,
-        took: start.elapsed(),
-        latencies: Latencies::new(samples),
-    })
+    let samples = local.run_until(gather(started)).await?;
+    Ok(Created { clients, took: start.elapsed(), latencies: Latencies::new(samples) })
 }
 
 type Client = tokio::task::JoinHandle<anyhow::Result<Vec<Duration>>>;

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 /// Durations from the shortest to the longest.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Latencies(Vec<Duration>);
+pub(crate) struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    pub(super) fn new(mut samples: Vec<Duration>) -> Self {
+    pub(crate) fn new(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         Latencies(samples)
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The shortest one that this many percent do not exceed; zero if there are none.
-    pub(super) fn percentile(&self, percent: usize) -> Duration {
+    pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent).div_ceil(100).max(1);
         self.0.get(rank - 1).copied().unwrap_or_default()
     }
 
-    pub(super) fn max(&self) -> Duration {
+    pub(crate) fn max(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
     }
 }

@@ -1,8 +1,12 @@
 //! The table at the end: ours, the peer's, their ratio, and whether the target is met.
 
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
-use super::{create::Created, results::Results};
+use super::{
+    create::Created,
+    results::Results,
+    table::{Row, mebibytes, milliseconds, render},
+};
 
 const CREATES_RATIO_MIN: f64 = 5.0;
 const MEMORY_RATIO_MAX: f64 = 0.1;
@@ -10,36 +14,6 @@ const COLD_START_MAX: Duration = Duration::from_millis(100);
 const COLD_START_FULL_MAX: Duration = Duration::from_secs(3);
 /// The number of clients that the target is about.
 const CLIENTS: usize = 16;
-
-/// One line.
-struct Row {
-    name: String,
-    ours: Option<f64>,
-    peer: Option<f64>,
-    unit: &'static str,
-    /// What must hold, in words, and whether it does; `None` while it cannot be known.
-    target: Option<(String, Option<bool>)>,
-}
-
-impl Row {
-    fn new(
-        name: impl Into<String>,
-        ours: Option<f64>,
-        peer: Option<f64>,
-        unit: &'static str,
-    ) -> Self {
-        Row { name: name.into(), ours, peer, unit, target: None }
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        Some(self.ours? / self.peer?)
-    }
-
-    fn with_target(mut self, words: String, is_met: Option<bool>) -> Self {
-        self.target = Some((words, is_met));
-        self
-    }
-}
 
 /// Everything that was measured.
 pub(super) fn table(ours: &Results, peer: &Results, stored: usize) -> String {
@@ -134,48 +108,6 @@ fn row(
 ) -> Row {
     let of = |results| what(results).map(milliseconds);
     Row::new(name, of(ours), of(peer), "ms")
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-fn render(rows: &[Row]) -> String {
-    let head = ["", "punctual", "kube-apiserver", "", "ratio", "target"];
-    let mut text = line(&head.map(str::to_owned));
-    for row in rows {
-        let number =
-            |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-        let target = row.target.as_ref().map(|(words, is_met)| {
-            let verdict = match is_met {
-                Some(true) => "met",
-                Some(false) => "MISSED",
-                None => "not measured",
-            };
-            format!("{words}: {verdict}")
-        });
-        text.push_str(&line(&[
-            row.name.clone(),
-            number(row.ours),
-            number(row.peer),
-            row.unit.to_owned(),
-            number(row.ratio()),
-            target.unwrap_or_default(),
-        ]));
-    }
-    text
-}
-
-fn line(cells: &[String; 6]) -> String {
-    let [name, ours, peer, unit, ratio, target] = cells;
-    let mut text = String::new();
-    // Writing into a String cannot fail.
-    let _written = write!(text, "{name:<34} {ours:>10} {peer:>15} {unit:<4} {ratio:>8}   {target}");
-    format!("{}\n", text.trim_end())
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use punctual_e2e::{Cluster, usage};
+use punctual_e2e::{Cluster, Controllers, usage};
 
 use super::{
     connection::Target,
     contender::{self, Contender},
     create::{self, Phase},
+    driving::drive,
     list, report,
     results::Results,
     watches::{self, Audience},
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let folder = tempfile::tempdir_in(&args.folder)?;
     let peer = match args.alone {
         true => Err(anyhow::anyhow!("left out")),
-        false => Contender::kube_apiserver(),
+        false => Contender::kube_apiserver(Controllers::None),
     };
     let peer = measured("kube-apiserver", peer, |peer| measure(args, &peer, folder.path()))?;
     let ours = measured("punctual", Contender::punctual(), |ours| {
@@ -112,8 +113,7 @@ fn measure(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<
     let (cluster, _) = contender.start(&contender::fresh(folder, "load")?)?;
     println!("measuring {} at {}", cluster.name, cluster.url);
     results.memory.push(("start", contender::memory(&cluster)?));
-    let driver = driver()?;
-    driver.block_on(load(args, &cluster, &mut results))?;
+    drive(load(args, &cluster, &mut results))?;
     drop(cluster);
     fs::remove_dir_all(folder.join("load"))?;
     Ok(results)
@@ -139,7 +139,7 @@ fn start_full(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Resu
     let phase = Phase { clients: 256, count: args.stored };
     println!("storing {} CronJobs", phase.count);
     let target = Target::of(&cluster)?;
-    driver()?.block_on(bounded(create::run(&target, phase, "stored")))?;
+    drive(bounded(create::run(&target, phase, "stored")))?;
     drop(cluster);
     let (_cluster, took) = contender.start(&folder)?;
     Ok(took)
@@ -175,9 +175,4 @@ async fn remember(
 
 async fn bounded<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::time::timeout(PHASE_WITHIN, work).await.context("the phase took too long")?
-}
-
-/// One thread: the driver must leave the machine to the server.
-fn driver() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }

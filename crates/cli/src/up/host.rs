@@ -11,7 +11,7 @@ use punctual_server::Server;
 
 use super::parts::Parts;
 use crate::args::Up;
-use crate::site::{self, Site};
+use crate::site::{self, Shared, Site};
 
 /// This program, even when its file is replaced by a newer one.
 const OURSELVES: &str = "/proc/self/exe";
@@ -27,14 +27,14 @@ pub(super) struct Host<'a> {
 
 impl Host<'_> {
     /// Starts everything that works on the objects.
-    pub(super) async fn start(&self, metrics: &Metrics, parts: &mut Parts) -> anyhow::Result<()> {
-        self.start_runner(metrics.clone(), parts).await?;
-        self.start_controllers(metrics, parts);
+    pub(super) async fn start(&self, shared: &Shared, parts: &mut Parts) -> anyhow::Result<()> {
+        self.start_runner(shared.metrics.clone(), parts).await?;
+        self.start_controllers(shared, parts);
         Ok(())
     }
 
-    fn start_controllers(&self, metrics: &Metrics, parts: &mut Parts) {
-        let tools = |part: &str| site::tools(self.server, part, metrics);
+    fn start_controllers(&self, shared: &Shared, parts: &mut Parts) {
+        let tools = |part: &str| site::tools(self.server, part, shared);
         let workers = self.up.concurrent_syncs as usize;
         let cron_jobs = CronJobs {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],

@@ -14,6 +14,7 @@ use tower::service_fn;
 
 use super::inbox::WAITING_MAX;
 use super::*;
+use crate::haste::Haste;
 
 /// A clock that moves on by a second whenever somebody looks.
 #[derive(Default)]
@@ -27,7 +28,12 @@ impl Clock for Ticks {
 }
 
 fn tools(client: Client) -> Tools {
-    Tools { client, clock: Arc::new(Ticks::default()), metrics: Metrics::default() }
+    Tools {
+        client,
+        clock: Arc::new(Ticks::default()),
+        metrics: Metrics::default(),
+        haste: Haste::default(),
+    }
 }
 
 fn object(name: &str) -> ObjectReference {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_controller::{Clock, Metrics, RealClock, Tools, run_jobs};
+use punctual_controller::{Clock, Haste, Metrics, RealClock, Tools, run_jobs};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{ChangeKind, Options, Store};
 use serde_json::{Value, json};
@@ -77,6 +77,7 @@ impl World {
             client: self.unreliable.clone(),
             clock: self.clock.clone(),
             metrics: Metrics::default(),
+            haste: Haste::default(),
         };
         let task = tokio::spawn(run_jobs(tools, 4, stop.clone()));
         self.running = Some((stop, task));

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{Dialect, Flavor, Time};
 use punctual_controller::{
-    Clock, CronJobs, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
+    Clock, CronJobs, Haste, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
 };
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Config, RealWorld, Server, User};
@@ -115,7 +115,7 @@ impl World {
         // Nobody stops them: they are killed.
         let stop = CancellationToken::new();
         let clock = Arc::new(self.clock.clone());
-        let tools = Tools { client, clock, metrics: Metrics::default() };
+        let tools = Tools { client, clock, metrics: Metrics::default(), haste: Haste::default() };
         let config = CronJobs {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
             zone: Zones::bundled().utc(),

@@ -1,0 +1,158 @@
+//! Many CronJobs due in one second.
+
+use std::{path::Path, rc::Rc, time::Duration};
+
+use anyhow::{Context, ensure};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{
+    super::{
+        arrivals::{self, Arrival, JobWatch},
+        clock,
+        connection::{Connection, Target},
+        contender::{self, Contender},
+        create,
+        exposition::{Exposition, Histogram},
+        latency::Latencies,
+        progress,
+    },
+    manifest,
+};
+
+const CLIENTS: usize = 64;
+/// Who waits for the slot is at rest by then.
+const EASE: Duration = Duration::from_secs(2);
+/// A burst that stops for so long has ended.
+const SILENCE: Duration = Duration::from_secs(120);
+/// After so long without a write nothing more is written.
+const QUIET: Duration = Duration::from_secs(3);
+const QUIET_WITHIN: Duration = Duration::from_secs(900);
+/// The memory settles after the work.
+const REST: Duration = Duration::from_secs(2);
+
+/// What is to be measured of whom.
+pub(super) struct Many<'a> {
+    pub(super) contender: &'a Contender,
+    pub(super) count: usize,
+    pub(super) lead: u32,
+    pub(super) folder: &'a Path,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub(super) struct Results {
+    /// From the slot to the Job's arrival at the watch.
+    pub(super) skews: Latencies,
+    /// From the slot until the status of every CronJob said so.
+    pub(super) recorded: Duration,
+    /// From the slot to the last write of any kind.
+    pub(super) quiet: Duration,
+    /// What the server itself has measured, if it tells.
+    pub(super) own_skews: Option<Histogram>,
+    /// Processor time from just before the slot to the last write.
+    pub(super) processor: Duration,
+    pub(super) memory: u64,
+}
+
+impl Results {
+    /// Over the time from the slot to the last arrival.
+    pub(super) fn per_second(&self) -> f64 {
+        self.skews.count() as f64 / self.skews.max().as_secs_f64()
+    }
+}
+
+#[derive(Deserialize)]
+struct CronJobs {
+    items: Vec<CronJob>,
+}
+
+#[derive(Deserialize)]
+struct CronJob {
+    metadata: Meta,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    resource_version: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    last_schedule_time: Option<String>,
+}
+
+impl Many<'_> {
+    pub(super) async fn measure(&self) -> anyhow::Result<Results> {
+        let (cluster, _) = self.contender.start(self.folder)?;
+        let target = Target::of(&cluster)?;
+        let mut connection = Connection::open(&target).await?;
+        let slot = manifest::slot(clock::wall(), self.lead)?;
+        self.store(&target, slot).await?;
+        self.settle(&mut connection, slot).await?;
+        let watch = JobWatch::open(&target).await?;
+        tokio::time::sleep(clock::until(slot).saturating_sub(EASE)).await;
+        let before = contender::processor(&cluster)?;
+        let hearing = tokio::spawn(watch.hear(self.count, SILENCE));
+        tokio::time::sleep(clock::until(slot)).await;
+        let progress = progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await?;
+        let heard = hearing.await.context("the watch ended")??;
+        let processor = contender::processor(&cluster)?.saturating_sub(before);
+        println!("all were heard of; reading what they are");
+        tokio::time::sleep(REST).await;
+        let memory = contender::memory(&cluster)?;
+        let exposition = Exposition::read(&mut connection).await?;
+        let last = self.recorded(&mut connection, slot).await?;
+        let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
+        Ok(Results {
+            skews: self.skews(&heard)?,
+            recorded: since(progress.reached(last)).context("a write that was not seen")?,
+            quiet: since(progress.last_moved()).unwrap_or_default(),
+            own_skews: exposition.histogram("punctual_start_skew_seconds"),
+            processor,
+            memory,
+        })
+    }
+
+    async fn store(&self, target: &Target, slot: Timestamp) -> anyhow::Result<()> {
+        println!("storing {} CronJobs that are due at {slot}", self.count);
+        let schedule = manifest::schedule(slot);
+        let body = |number| manifest::body(&format!("burst-{number:06}"), &schedule);
+        let bodies: Rc<[_]> = (0..self.count).map(body).collect();
+        let created = create::these(target, CLIENTS, bodies).await?;
+        println!("stored in {:.1} s", created.took.as_secs_f64());
+        Ok(())
+    }
+
+    /// Waits until the first look at every CronJob is over.
+    async fn settle(&self, connection: &mut Connection, slot: Timestamp) -> anyhow::Result<()> {
+        let progress = progress::until_quiet(connection, QUIET, clock::until(slot)).await?;
+        let left = clock::until(slot);
+        ensure!(left > EASE, "not at rest before the slot; give it more time with --lead");
+        if let Some(at) = progress.last_moved() {
+            println!("at rest since {at}; the slot is in {:.0} s", left.as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// The revision at which the last CronJob was told of its slot; an error if one was not.
+    async fn recorded(&self, connection: &mut Connection, slot: Timestamp) -> anyhow::Result<u64> {
+        let listed: CronJobs = connection.read(create::PATH).await?;
+        let slot = slot.to_string();
+        let told = |cron_job: &&CronJob| cron_job.status.last_schedule_time.as_ref() == Some(&slot);
+        let told: Vec<&CronJob> = listed.items.iter().filter(told).collect();
+        ensure!(told.len() == self.count, "{} of {} have the slot", told.len(), self.count);
+        let versions =
+            told.iter().map(|cron_job| cron_job.metadata.resource_version.parse::<u64>());
+        versions.collect::<Result<Vec<_>, _>>()?.into_iter().max().context("no CronJob")
+    }
+
+    fn skews(&self, heard: &[Arrival]) -> anyhow::Result<Latencies> {
+        ensure!(heard.len() == self.count, "{} Jobs for {} CronJobs", heard.len(), self.count);
+        arrivals::skews(heard)
+    }
+}
