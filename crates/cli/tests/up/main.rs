@@ -10,5 +10,6 @@
 mod manifests;
 mod pods;
 mod process;
+mod runs;
 mod starts;
 mod view;

@@ -170,17 +170,25 @@ pub(crate) async fn run_pod(client: &Client, name: &str, script: &str) {
 
 /// Waits until a Pod has come that far.
 pub(crate) async fn phase(client: &Client, name: &str, wanted: &str) -> DynamicObject {
-    let pods = watcher::watch_object(api(client, "v1", "Pod"), name);
-    let mut pods = std::pin::pin!(pods);
+    until(api(client, "v1", "Pod"), name, |status| status["phase"] == wanted).await
+}
+
+/// Waits until the status of an object is as wanted.
+pub(crate) async fn until(
+    objects: Api<DynamicObject>,
+    name: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> DynamicObject {
+    let mut seen = std::pin::pin!(watcher::watch_object(objects, name));
     let wait = async {
         loop {
-            let seen = pods.next().await.unwrap().unwrap();
-            if let Some(pod) = seen.filter(|pod| pod.data["status"]["phase"] == wanted) {
-                return pod;
+            let object = seen.next().await.unwrap().unwrap();
+            if let Some(object) = object.filter(|object| wanted(&object.data["status"])) {
+                return object;
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{name} {wanted}"))
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{name} never was so"))
 }
 
 pub(crate) async fn log(client: &Client, query: &str) -> kube::Result<String> {

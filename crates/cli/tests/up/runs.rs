@@ -1,0 +1,100 @@
+//! CronJobs in real time, from the slot to the process and back.
+
+use serde_json::{Value, json};
+
+use crate::process::{Home, api, log, until};
+
+/// A manifest of a CronJob that runs each second.
+fn manifest(name: &str, command: Value, more: Value) -> String {
+    let container = json!({"name": "main", "image": "any", "command": command,
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        "env": [{"name": "SLOT", "valueFrom": {"fieldRef": {"fieldPath":
+            "metadata.annotations['batch.kubernetes.io/cronjob-scheduled-timestamp']"}}}]});
+    let pod = json!({"restartPolicy": "Never", "containers": [container],
+        "volumes": [{"name": "data", "emptyDir": {}}]});
+    let job = json!({"backoffLimit": 0, "template": {"spec": pod}});
+    let mut spec = json!({"schedule": "@every 1s", "jobTemplate": {"spec": job}});
+    for (field, value) in more.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name}, "spec": spec})
+        .to_string()
+}
+
+#[tokio::test]
+async fn runs_succeed_and_a_program_knows_its_slot() {
+    let home = Home::new();
+    let script = json!(["/bin/sh", "-c", "echo $SLOT"]);
+    let more = json!({"successfulJobsHistoryLimit": 100});
+    let file = home.write("hello.json", &manifest("hello", script, more));
+    let up = home.start(&[&file]);
+    let client = home.client().await;
+    let cron_jobs = api(&client, "batch/v1", "CronJob");
+    let found =
+        until(cron_jobs, "hello", |status| status["successfulRuns"].as_i64() >= Some(3)).await;
+    assert_eq!(found.data["status"]["failedRuns"], Value::Null);
+    let pods = api(&client, "v1", "Pod").list(&Default::default()).await.unwrap();
+    let ended = pods.items.iter().filter(|pod| pod.data["status"]["phase"] == "Succeeded");
+    let mut count = 0;
+    for pod in ended {
+        let name = pod.metadata.name.as_deref().unwrap();
+        let annotations = pod.metadata.annotations.as_ref().unwrap();
+        let slot = &annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"];
+        let said = log(&client, &format!("{name}/log")).await.unwrap();
+        assert_eq!(said, format!("{slot}\n"));
+        count += 1;
+    }
+    assert!(count >= 3, "{count} Pods");
+    up.stop();
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_exist_fails_its_job_with_a_reason() {
+    let home = Home::new();
+    let command = json!(["/no/such/program"]);
+    let file = home.write("bad.json", &manifest("bad", command, json!({})));
+    let up = home.start(&[&file]);
+    let client = home.client().await;
+    let cron_jobs = api(&client, "batch/v1", "CronJob");
+    let found = until(cron_jobs, "bad", |status| status["failedRuns"].as_i64() >= Some(2)).await;
+    assert_eq!(found.data["status"]["successfulRuns"], Value::Null);
+    let pods = api(&client, "v1", "Pod").list(&Default::default()).await.unwrap();
+    let failed = pods.items.iter().find(|pod| pod.data["status"]["phase"] == "Failed").unwrap();
+    let text = failed.data["status"].to_string();
+    assert!(text.contains("/no/such/program"), "{text}");
+    up.stop();
+}
+
+#[tokio::test]
+async fn slots_are_run_once_though_the_program_is_killed() {
+    let home = Home::new();
+    let diary = home.path().join("diary");
+    let script = json!(["/bin/sh", "-c", format!("echo $SLOT >> {}", diary.display())]);
+    let more = json!({"successfulJobsHistoryLimit": 1000});
+    let file = home.write("often.json", &manifest("often", script, more));
+    let mut done = 0;
+    for _ in 0..5 {
+        let up = home.start(&[&file]);
+        let client = home.client().await;
+        let more_than = |status: &Value| status["successfulRuns"].as_i64() > Some(done);
+        let found = until(api(&client, "batch/v1", "CronJob"), "often", more_than).await;
+        done = found.data["status"]["successfulRuns"].as_i64().unwrap();
+        up.kill();
+    }
+    let up = home.start(&[&file]);
+    let client = home.client().await;
+    let patch = kube::api::Patch::Merge(json!({"spec": {"suspend": true}}));
+    let cron_jobs = api(&client, "batch/v1", "CronJob");
+    cron_jobs.patch("often", &Default::default(), &patch).await.unwrap();
+    let found = until(cron_jobs, "often", |status| status["active"] == Value::Null).await;
+    let jobs = api(&client, "batch/v1", "Job").list(&Default::default()).await.unwrap();
+    let text = std::fs::read_to_string(&diary).unwrap();
+    let mut slots: Vec<&str> = text.lines().collect();
+    let runs = slots.len();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), runs, "a slot was run twice: {text}");
+    assert_eq!(jobs.items.len(), runs, "every run has its Job");
+    assert_eq!(found.data["status"]["successfulRuns"], runs);
+    up.stop();
+}
