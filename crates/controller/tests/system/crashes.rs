@@ -33,7 +33,7 @@ impl Service<Request<Body>> for Lossy {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let is_write = request.method() != http::Method::GET;
         let number = self.count.fetch_add(usize::from(is_write), Ordering::Relaxed);
-        let is_lost = is_write && number % self.every == 0;
+        let is_lost = is_write && number.is_multiple_of(self.every);
         let client = self.inner.clone();
         async move {
             let answer = client.send(request).await?;
