@@ -4,7 +4,7 @@ use anyhow::Context;
 use regex::{Captures, Regex};
 
 /// Patterns and what stands for them, in the order in which they are replaced.
-const PATTERNS: [(&str, &str); 10] = [
+const PATTERNS: [(&str, &str); 11] = [
     (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}(?: [A-Z]+)?", "TIME"),
@@ -17,6 +17,8 @@ const PATTERNS: [(&str, &str); 10] = [
     (r"\.[0-9a-f]{16}\b", ".SUFFIX"),
     // Lines of client-go's log begin with a time and end their head with a process and a place.
     (r"(?m)^(?P<level>[IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\]", "${level} LOG]"),
+    // Said or not, by chance, when the time of a wait runs out while a watch is being opened.
+    (r#"(?m)^E LOG\] "Failed to watch" err="context deadline exceeded".*\n"#, ""),
 ];
 
 /// An age as kubectl prints it, to the end of its column.
@@ -74,6 +76,14 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let words = vec![("https://127.0.0.1:6443".to_owned(), "SERVER")];
         assert_eq!(Blur::new(words).unwrap().apply(text), expected);
+    }
+
+    #[test]
+    fn what_is_said_by_chance_is_left_out() {
+        let log = "E1115 17:08:00.123456 42 reflector.go:205] \"Failed to watch\" ";
+        let chance = format!("a\n{log}err=\"context deadline exceeded\" type=\"x\"\nb\n");
+        check(&chance, "a\nb\n");
+        check(&format!("{log}err=\"no\"\n"), "E LOG] \"Failed to watch\" err=\"no\"\n");
     }
 
     #[test]
