@@ -67,7 +67,9 @@ impl Refused {
     /// The failure of whoever has nothing better to do than to try again.
     pub(crate) fn failure(&self) -> Failure {
         match self {
-            Refused::Said { retry_after, .. } => Failure { retry_after: *retry_after },
+            Refused::Said { retry_after, .. } => {
+                Failure { retry_after: *retry_after, ..Failure::default() }
+            }
             Refused::Unknown(_) => Failure::default(),
         }
     }

@@ -31,6 +31,7 @@ use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
 use crate::calls::{Calls, Refused};
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
+use crate::tasks::first_panic;
 use crate::tools::Tools;
 
 /// The metadata of any object.
@@ -62,7 +63,10 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
         let collector = collector.clone();
         async move { collector.look_at(&uid).await }
     };
-    collector.driver.run(WORKERS, work, stop).await;
+    tokio::select! {
+        () = collector.driver.run(WORKERS, work, stop) => {}
+        () = first_panic(&mut watches) => {}
+    }
 }
 
 struct Collector {
@@ -164,7 +168,7 @@ impl Collector {
             return Ok(());
         };
         if node.kind == &NAMESPACE && node.is_deleting {
-            return self.empty(&node).await;
+            return self.empty(uid, &node).await;
         }
         for deed in deeds {
             self.carry_out(uid, &node, deed).await?;
@@ -258,7 +262,10 @@ impl Collector {
 
     /// Empties a namespace, and ends it when it is empty. It is looked at again when something in it
     /// has gone.
-    async fn empty(&self, node: &Node) -> Result<(), Failure> {
+    async fn empty(&self, uid: &Uid, node: &Node) -> Result<(), Failure> {
+        // Another one of that name must not be touched. While this one is there, there is none: only we
+        // end it, and only here.
+        let Some(mut namespace) = self.going(uid, &node.name).await? else { return Ok(()) };
         let name = &node.name;
         let kinds = WATCHED.into_iter().chain([&EVENT]).filter(|kind| kind.is_namespaced);
         for kind in kinds {
@@ -269,18 +276,25 @@ impl Collector {
         if self.graph().count_in(name) > 0 {
             return Ok(());
         }
-        let path = NAMESPACE.path("", name);
-        let mut namespace: Value = match self.calls.get(&path).await {
-            Ok(namespace) => namespace,
-            Err(refused) if refused.is_not_found() => return Ok(()),
-            Err(refused) => return Err(refused.into()),
-        };
         if let Some(Value::Object(spec)) = namespace.get_mut("spec") {
             spec.insert("finalizers".to_owned(), json!([]));
         }
-        let path = format!("{path}/finalize");
+        let path = format!("{}/finalize", NAMESPACE.path("", name));
         let answer = self.calls.replace::<IgnoredAny>(&path, namespace.to_string()).await;
         answer.map(drop).or_else(gone_is_fine)
+    }
+
+    /// The namespace, if it is this one and is to go.
+    async fn going(&self, uid: &Uid, name: &str) -> Result<Option<Value>, Failure> {
+        match self.calls.get::<Value>(&NAMESPACE.path("", name)).await {
+            Ok(found) => {
+                let is_it = found.pointer("/metadata/uid").and_then(Value::as_str) == Some(uid);
+                let is_going = found.pointer("/metadata/deletionTimestamp").is_some();
+                Ok(Some(found).filter(|_| is_it && is_going))
+            }
+            Err(refused) if refused.is_not_found() => Ok(None),
+            Err(refused) => Err(refused.into()),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::seen::{Account, ConfigMap, Meta, Namespace};
 use crate::calls::{Calls, Refused};
 use crate::driver::{Driver, Rank};
+use crate::tasks::first_panic;
 use crate::tools::Tools;
 use crate::watching::{Listed, Summary, Watcher, follow, resource};
 
@@ -57,7 +58,10 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
         let furnisher = furnisher.clone();
         async move { furnisher.look_at(&name).await }
     };
-    furnisher.driver.run(WORKERS, work, stop).await;
+    tokio::select! {
+        () = furnisher.driver.run(WORKERS, work, stop) => {}
+        () = first_panic(&mut watches) => {}
+    }
 }
 
 struct Furnisher {

@@ -30,6 +30,7 @@ use crate::calls::{Calls, Refused};
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::recorder::Recorder;
+use crate::tasks::first_panic;
 use crate::tools::Tools;
 
 /// Who we are in events.
@@ -62,10 +63,17 @@ pub async fn run_jobs(tools: Tools, workers: usize, stop: CancellationToken) {
                 let controller = controller.clone();
                 async move { controller.look_at(&key).await }
             };
-            controller.driver.run(workers, work, stop.clone()).await;
+            tokio::select! {
+                () = controller.driver.run(workers, work, stop.clone()) => {}
+                () = first_panic(&mut tasks) => {}
+            }
         }
     }
     silence.cancel();
+    // Those that watch end with the token, or by what is no longer theirs to end.
+    if !stop.is_cancelled() {
+        return;
+    }
     while tasks.join_next().await.is_some() {}
 }
 
@@ -165,7 +173,7 @@ impl Controller {
             let path = pod_path(&pod.namespace, &pod.view.name);
             match self.calls.get::<Answer<KnownPod>>(&path).await {
                 Ok(Answer(Some(found))) if found.uid == pod.uid => {
-                    self.change(|cache| cache.put_pod(found));
+                    self.change(|cache| cache.hear_of(found));
                 }
                 Err(refused) if !refused.is_not_found() => return Err(refused.into()),
                 _ => self.change(|cache| cache.remove_pod(&pod.uid)),

@@ -14,6 +14,7 @@ mod haste;
 mod jobs;
 mod metrics;
 mod recorder;
+mod tasks;
 mod tools;
 mod version;
 mod watching;

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
+use crate::span;
+
 /// A delay of zero would make a failing key a busy loop.
 const BASE_MIN: Duration = Duration::from_millis(1);
 
@@ -22,6 +26,9 @@ pub struct Failure {
     /// What the server asked for (`Retry-After`). The longer of this and the backoff holds; more
     /// than an hour counts as an hour.
     pub retry_after: Option<Duration>,
+    /// The backoff, but not a server's wish, ends here at the latest: something is due then that must
+    /// not wait for a failure that may be over.
+    pub no_later_than: Option<Timestamp>,
 }
 
 impl Backoff {
@@ -54,9 +61,10 @@ impl Backoff {
         self.base.saturating_mul(factor).min(self.cap)
     }
 
-    pub(crate) fn delay_after(&self, failures: u32, failure: Failure) -> Duration {
+    pub(crate) fn delay_after(&self, failures: u32, failure: Failure, now: Timestamp) -> Duration {
         let wished = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
-        self.delay(failures).max(wished)
+        let due_in = failure.no_later_than.map(|at| span::between(now, at).max(self.base));
+        self.delay(failures).min(due_in.unwrap_or(Duration::MAX)).max(wished)
     }
 }
 

@@ -114,7 +114,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             Ok(()) => entry.failures = 0,
             Err(failure) => {
                 entry.failures = entry.failures.saturating_add(1);
-                let delay = self.backoff.delay_after(entry.failures, failure);
+                let delay = self.backoff.delay_after(entry.failures, failure, now);
                 entry.retry = Some(Retry::new(now, delay));
                 self.retry_count += 1;
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use punctual_queue::{Backoff, Cause, Done, Failure, Popped, Queue, TIMED_IN_A_ROW_MAX};
 
-const FAILED: Result<(), Failure> = Err(Failure { retry_after: None });
+const FAILED: Result<(), Failure> = Err(Failure { retry_after: None, no_later_than: None });
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -154,9 +154,31 @@ fn a_server_that_says_when_is_obeyed() {
         queue.add(&"a", at(0));
         queue.pop(at(0));
         let retry_after = Some(Duration::from_secs(wish));
-        queue.done(&"a", Err(Failure { retry_after }), at(0));
+        queue.done(&"a", Err(Failure { retry_after, no_later_than: None }), at(0));
         assert_eq!(queue.next_due(at(0)), Some(at(delay)));
     }
+}
+
+#[test]
+fn a_backoff_ends_when_something_is_due_but_a_wish_of_the_server_is_granted() {
+    let mut queue = queue();
+    queue.add(&"a", at(0));
+    for _ in 0..20 {
+        let now = queue.next_due(at(0)).unwrap();
+        queue.pop(now).unwrap();
+        queue.done(&"a", Err(Failure::default()), now);
+    }
+    let now = queue.next_due(at(0)).unwrap();
+    queue.pop(now).unwrap();
+    let due = now + Duration::from_secs(20);
+    let failure = Failure { no_later_than: Some(due), ..Failure::default() };
+    queue.done(&"a", Err(failure), now);
+    assert_eq!(queue.next_due(now), Some(due));
+    queue.pop(due).unwrap();
+    let wish = Some(Duration::from_secs(30));
+    let failure = Failure { retry_after: wish, no_later_than: Some(due) };
+    queue.done(&"a", Err(failure), due);
+    assert_eq!(queue.next_due(due), Some(due + Duration::from_secs(30)));
 }
 
 #[test]

@@ -108,7 +108,11 @@ impl Graph {
         let is_gone = |uid: &&Uid| !there.contains(*uid);
         let of_kind = self.nodes.iter().filter(|(_, node)| node.kind == kind);
         let gone: Vec<Uid> = of_kind.map(|(uid, _)| uid).filter(is_gone).cloned().collect();
-        gone.iter().flat_map(|uid| self.remove(uid)).collect()
+        let mut affected: Vec<Uid> = gone.iter().flat_map(|uid| self.unlink(uid)).collect();
+        // Those of the gone, and of owners that have come and gone while nobody watched.
+        let unseen = self.dependents.iter().filter(|(owner, _)| !self.nodes.contains_key(*owner));
+        affected.extend(unseen.flat_map(|(_, dependents)| dependents.iter().cloned()));
+        affected
     }
 
     /// Takes an object out; its owners have one dependent less.

@@ -35,6 +35,8 @@ pub(super) struct Acted {
     pub(super) outcomes: Vec<Outcome>,
     /// How long the server wants to be left alone.
     pub(super) retry_after: Option<Duration>,
+    /// Jobs that were in doubt, and were looked up for this.
+    pub(super) doubtful: Vec<String>,
 }
 
 /// What one CronJob's turns leave to the next.
@@ -53,6 +55,8 @@ struct State {
     names: HashMap<String, Arc<CronJobName>>,
     /// Jobs by the UID of their controller.
     jobs: HashMap<String, Vec<JobView>>,
+    /// The UID of each Job's controller, which can change.
+    owners: HashMap<String, String>,
     /// Jobs with our finalizer, by UID.
     held: HashMap<String, JobSeen>,
 }
@@ -98,9 +102,32 @@ impl Cache {
         Some((entry.clone(), cronjob::decide(&seen, now)))
     }
 
-    /// Takes up a CronJob that was read or written by us.
+    /// Takes up a CronJob that was read or written by us, if it is known: a watch that is ahead of us may
+    /// have shown that it is gone, and only a watch would show that again.
     pub(super) fn refresh(&self, name: &Arc<CronJobName>, cron_job: Arc<CronJob>) {
-        self.state().put(name.clone(), cron_job, &self.zone);
+        let mut state = self.state();
+        if state.cron_jobs.contains_key(name) {
+            state.put(name.clone(), cron_job, &self.zone);
+        }
+    }
+
+    /// A CronJob is gone.
+    pub(super) fn forget(&self, name: &Arc<CronJobName>, uid: &str) {
+        let mut state = self.state();
+        if state.remove(name, uid) {
+            self.metrics.forget(&name.namespace, &name.name);
+            self.metrics.cron_jobs(state.cron_jobs.len());
+            self.driver.remove(&Key::CronJob(name.clone()));
+        }
+        let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
+        held.for_each(|job| self.wake_held(&state, &job.uid));
+    }
+
+    /// When the next slot of a CronJob takes effect.
+    pub(super) fn next_slot(&self, name: &CronJobName, now: Timestamp) -> Option<Timestamp> {
+        let timetable = self.state().cron_jobs.get(name)?.0.timetable.clone();
+        let timetable = timetable.as_ref().as_ref().ok()?;
+        timetable.schedule().next_after(now).map(|slot| timetable.effective(slot))
     }
 
     /// What a turn left to be written down.
@@ -161,7 +188,7 @@ impl State {
                 return false;
             }
             if known.uid == meta.uid {
-                *entry = Entry::new(cron_job, zone);
+                *entry = entry.renewed(cron_job, zone);
                 return true;
             }
             self.names.remove(&known.uid);
@@ -181,17 +208,26 @@ impl State {
         found
     }
 
-    /// Whether that was news.
-    fn put_job(&mut self, seen: &JobSeen) -> bool {
+    /// Whom that is news for.
+    fn put_job(&mut self, seen: &JobSeen) -> Vec<Key> {
         let view = &seen.view;
         match view.is_held {
             true => drop(self.held.insert(view.uid.clone(), seen.clone())),
             false => drop(self.held.remove(&view.uid)),
         }
-        if seen.owner.is_none() {
-            return false;
-        }
-        let jobs = self.jobs.entry(view.controller_uid.clone()).or_default();
+        let owner = seen.owner.as_ref().map(|_| &view.controller_uid);
+        let left = match self.owners.get(&view.uid) {
+            before if before == owner => None,
+            _ => self.unlink_job(&view.uid),
+        };
+        let is_news = owner.is_some_and(|owner| self.link_job(owner, view));
+        let owner = owner.filter(|_| is_news).and_then(|owner| self.owner_key(owner));
+        left.into_iter().chain(owner).collect()
+    }
+
+    /// Whether that was news.
+    fn link_job(&mut self, owner: &str, view: &JobView) -> bool {
+        let jobs = self.jobs.entry(owner.to_owned()).or_default();
         match jobs.iter_mut().find(|job| job.uid == view.uid) {
             Some(known) if !is_older(&view.resource_version, &known.resource_version) => {
                 let before = std::mem::replace(known, view.clone());
@@ -200,19 +236,27 @@ impl State {
             Some(_) => false,
             None => {
                 jobs.push(view.clone());
+                self.owners.insert(view.uid.clone(), owner.to_owned());
                 true
             }
         }
     }
 
-    fn remove_job(&mut self, view: &JobView) {
-        self.held.remove(&view.uid);
-        if let Some(jobs) = self.jobs.get_mut(&view.controller_uid) {
-            jobs.retain(|job| job.uid != view.uid);
+    /// Takes a Job from its owner; whom that is news for.
+    fn unlink_job(&mut self, uid: &str) -> Option<Key> {
+        let owner = self.owners.remove(uid)?;
+        if let Some(jobs) = self.jobs.get_mut(&owner) {
+            jobs.retain(|job| job.uid != uid);
             if jobs.is_empty() {
-                self.jobs.remove(&view.controller_uid);
+                self.jobs.remove(&owner);
             }
         }
+        self.owner_key(&owner)
+    }
+
+    fn remove_job(&mut self, uid: &str) -> Option<Key> {
+        self.held.remove(uid);
+        self.unlink_job(uid)
     }
 
     fn owner_key(&self, uid: &str) -> Option<Key> {
@@ -221,6 +265,18 @@ impl State {
 }
 
 impl Entry {
+    /// A newer version of the same CronJob. Mostly its schedule is what it was.
+    fn renewed(&self, cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
+        let what = |cron_job: &CronJob| {
+            let spec = &cron_job.spec;
+            (spec.schedule.clone(), spec.time_zone.clone(), cron_job.jitter_percent())
+        };
+        match what(&self.cron_job) == what(&cron_job) {
+            true => Entry { cron_job, timetable: self.timetable.clone() },
+            false => Entry::new(cron_job, zone),
+        }
+    }
+
     fn new(cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
         let timetable = Arc::new(Timetable::of(&cron_job, zone));
         Entry { cron_job, timetable }
@@ -231,14 +287,6 @@ impl Entry {
 pub(super) struct OfFlavor<'a> {
     cache: &'a Cache,
     flavor: Flavor,
-}
-
-impl OfFlavor<'_> {
-    fn forget(&self, state: &State, name: Arc<CronJobName>) {
-        self.cache.metrics.forget(&name.namespace, &name.name);
-        self.cache.metrics.cron_jobs(state.cron_jobs.len());
-        self.cache.driver.remove(&Key::CronJob(name));
-    }
 }
 
 impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
@@ -262,25 +310,21 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
 
     fn remove(&self, cron_job: Arc<CronJob>) {
         let name = CronJobName::of(self.flavor, &cron_job.metadata);
-        let uid = &cron_job.metadata.uid;
-        let mut state = self.cache.state();
-        if state.remove(&name, uid) {
-            self.forget(&state, name);
-        }
-        let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
-        held.for_each(|job| self.cache.wake_held(&state, &job.uid));
+        self.cache.forget(&name, &cron_job.metadata.uid);
     }
 
     fn keep_only(&self, uids: &HashSet<String>) {
-        let mut state = self.cache.state();
-        let gone = state.cron_jobs.iter().filter_map(|(name, (entry, _))| {
-            let uid = &entry.cron_job.metadata.uid;
-            (name.flavor == self.flavor && !uids.contains(uid)).then(|| (name.clone(), uid.clone()))
-        });
-        for (name, uid) in gone.collect::<Vec<_>>() {
-            state.remove(&name, &uid);
-            self.forget(&state, name);
-        }
+        let is_gone = |(name, (entry, _)): &(&Arc<CronJobName>, &(Entry, Memory))| {
+            name.flavor == self.flavor && !uids.contains(&entry.cron_job.metadata.uid)
+        };
+        let gone: Vec<(Arc<CronJobName>, String)> = {
+            let state = self.cache.state();
+            let gone = state.cron_jobs.iter().filter(is_gone);
+            gone.map(|(name, (entry, _))| (name.clone(), entry.cron_job.metadata.uid.clone()))
+                .collect()
+        };
+        gone.iter().for_each(|(name, uid)| self.cache.forget(name, uid));
+        let state = self.cache.state();
         state.held.keys().for_each(|job| self.cache.wake_held(&state, job));
     }
 }
@@ -288,35 +332,22 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
 impl Watcher<JobSeen> for Cache {
     fn put(&self, seen: JobSeen) {
         let mut state = self.state();
-        let is_news = state.put_job(&seen);
+        let concerned = state.put_job(&seen);
         self.wake_held(&state, &seen.view.uid);
-        if is_news && let Some(key) = state.owner_key(&seen.view.controller_uid) {
-            self.driver.add(&key);
-        }
+        concerned.iter().for_each(|key| self.driver.add(key));
     }
 
     fn remove(&self, seen: JobSeen) {
-        let mut state = self.state();
-        state.remove_job(&seen.view);
-        if let Some(key) = state.owner_key(&seen.view.controller_uid) {
-            self.driver.add(&key);
-        }
+        let concerned = self.state().remove_job(&seen.view.uid);
+        concerned.iter().for_each(|key| self.driver.add(key));
     }
 
     fn keep_only(&self, uids: &HashSet<String>) {
         let mut state = self.state();
         state.held.retain(|uid, _| uids.contains(uid));
-        let mut bereft = Vec::new();
-        state.jobs.retain(|owner, jobs| {
-            let before = jobs.len();
-            jobs.retain(|job| uids.contains(&job.uid));
-            if jobs.len() != before {
-                bereft.push(owner.clone());
-            }
-            !jobs.is_empty()
-        });
-        for owner in bereft {
-            state.owner_key(&owner).into_iter().for_each(|key| self.driver.add(&key));
-        }
+        let gone: Vec<String> =
+            state.owners.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+        let concerned = gone.iter().filter_map(|uid| state.unlink_job(uid));
+        concerned.for_each(|key| self.driver.add(&key));
     }
 }

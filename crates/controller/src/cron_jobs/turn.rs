@@ -23,6 +23,13 @@ impl Controller {
     /// Does what is due, and writes down what came of it; in a burst, the second part waits for a
     /// later turn.
     pub(super) async fn turn(&self, key: &Key, name: &Arc<CronJobName>) -> Result<(), Failure> {
+        // The next slot must not wait for what keeps failing; it may be over by then.
+        let no_later_than = || self.cache.next_slot(name, self.clock.now());
+        let result = self.act_and_conclude(key, name).await;
+        result.map_err(|failure| Failure { no_later_than: no_later_than(), ..failure })
+    }
+
+    async fn act_and_conclude(&self, key: &Key, name: &Arc<CronJobName>) -> Result<(), Failure> {
         if let Some(acted) = self.cache.take_acted(name) {
             // News that came in between has not been looked at.
             self.driver.add(key);
@@ -42,7 +49,8 @@ impl Controller {
     /// Decides, and carries out the urgent part: what makes room, and the new run. None if the
     /// CronJob is gone.
     async fn act(&self, name: &CronJobName) -> Result<Option<Acted>, Failure> {
-        let mut live = self.read_jobs(name, self.cache.doubtful(name)).await?;
+        let doubtful = self.cache.doubtful(name);
+        let mut live = self.read_jobs(name, doubtful.clone()).await?;
         let (entry, plan) = loop {
             match self.cache.decide(name, &live, self.clock.now()) {
                 None => return Ok(None),
@@ -60,7 +68,7 @@ impl Controller {
             outcomes.push(Outcome::Created(creation.attempt));
             retry_after = creation.retry_after;
         }
-        Ok(Some(Acted { entry, plan, outcomes, retry_after }))
+        Ok(Some(Acted { entry, plan, outcomes, retry_after, doubtful }))
     }
 
     async fn read_jobs(&self, name: &CronJobName, jobs: Vec<String>) -> Result<Live, Failure> {
@@ -110,22 +118,24 @@ impl Controller {
         name: &Arc<CronJobName>,
         acted: Acted,
     ) -> Result<(), Failure> {
-        let Acted { entry, plan, outcomes, retry_after } = acted;
-        let created = outcomes.iter().any(|o| matches!(o, Outcome::Created(Attempt::Done { .. })));
-        let job = plan.create.as_ref().filter(|_| created).map(|create| create.name.clone());
+        let Acted { entry, plan, outcomes, retry_after, mut doubtful } = acted;
+        let is_created = |o: &Outcome| matches!(o, Outcome::Created(Attempt::Done { .. }));
+        let created = plan.create.as_ref().filter(|_| outcomes.iter().any(is_created));
+        doubtful.extend(created.map(|create| create.name.clone()));
         let settled = settle(*plan, &outcomes, self.clock.now());
         let about = reference(name, &entry.cron_job);
         if let Err(refused) = self.write(name, &entry.cron_job, &settled).await {
             // What was done was done, and would not be told again.
             settled.notes.iter().filter(|n| is_deed(n)).for_each(|n| self.recorder.note(&about, n));
-            return self.take_refusal(key, name, &refused).await;
+            return self.take_refusal(key, name, &entry.cron_job, &refused).await;
         }
-        job.iter().for_each(|job| self.cache.doubt(name, job, false));
+        // What they were looked up for is written down.
+        doubtful.iter().for_each(|job| self.cache.doubt(name, job, false));
         settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
         let is_clean = self.clean_up(name, &about, &settled).await;
         self.driver.set_wake(key, settled.wake_at);
         match settled.retry || !is_clean {
-            true => Err(Failure { retry_after }),
+            true => Err(Failure { retry_after, ..Failure::default() }),
             false => Ok(()),
         }
     }
@@ -150,33 +160,34 @@ impl Controller {
         Ok(())
     }
 
-    /// The CronJob is not what we took it for: look at it anew.
+    /// The CronJob is not what we took it for, or nobody knows: look at it anew.
     async fn take_refusal(
         &self,
         key: &Key,
         name: &Arc<CronJobName>,
+        seen: &CronJob,
         refused: &Refused,
     ) -> Result<(), Failure> {
-        if refused.is_not_found() {
-            // The watch will tell, or already has.
-            return Ok(());
+        if !refused.is_conflict() && !refused.is_not_found() {
+            let (namespace, cron_job) = (&name.namespace, &name.name);
+            let why = refused.message();
+            tracing::warn!(namespace, cron_job, why, "the status could not be written");
         }
-        if !refused.is_conflict() {
-            tracing::warn!(
-                cron_job = name.name,
-                namespace = name.namespace,
-                why = refused.message(),
-                "the status could not be written"
-            );
-            return Err(refused.failure());
-        }
+        let (uid, version) = (&seen.metadata.uid, &seen.metadata.resource_version);
         match self.effects.read(name).await {
             Ok(current) => {
+                let is_news = current.metadata.resource_version != *version;
                 self.cache.refresh(name, current);
-                self.driver.add(key);
+                if refused.is_conflict() && is_news {
+                    self.driver.add(key);
+                    return Ok(());
+                }
+                Err(refused.failure())
+            }
+            Err(unread) if unread.is_not_found() => {
+                self.cache.forget(name, uid);
                 Ok(())
             }
-            Err(unread) if unread.is_not_found() => Ok(()),
             Err(unread) => Err(unread.failure()),
         }
     }

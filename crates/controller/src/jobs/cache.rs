@@ -138,6 +138,11 @@ impl Cache {
         if is_newer(&pod.version, &held.version) { self.link_pod(pod) } else { Vec::new() }
     }
 
+    /// A Pod was asked for because no watch had shown it. One that is gone by now stays gone.
+    pub(super) fn hear_of(&mut self, pod: KnownPod) -> Vec<Key> {
+        if self.pods.contains_key(&pod.uid) { self.put_pod(pod) } else { Vec::new() }
+    }
+
     /// The server answers with a Pod.
     pub(super) fn answer_pod(&mut self, pod: KnownPod) -> Vec<Key> {
         match self.pods.get(&pod.uid) {

@@ -23,7 +23,7 @@ impl Unmade {
     /// How the look at the Job has ended.
     pub(super) fn into_result(self) -> Result<(), Failure> {
         let Unmade { has_hope, retry_after } = self;
-        if has_hope { Err(Failure { retry_after }) } else { Ok(()) }
+        if has_hope { Err(Failure { retry_after, ..Failure::default() }) } else { Ok(()) }
     }
 
     fn add(&mut self, refused: &Refused) {
@@ -127,7 +127,7 @@ mod tests {
             unmade.add(&refused(429, "slow down", Some(Duration::from_secs(seconds))));
         }
         unmade.add(&Refused::Unknown("no answer in time".to_owned()));
-        let failure = Failure { retry_after: Some(Duration::from_secs(3)) };
+        let failure = Failure { retry_after: Some(Duration::from_secs(3)), ..Failure::default() };
         assert_eq!(unmade.into_result(), Err(failure));
     }
 }

@@ -23,11 +23,8 @@ async fn in_a_burst_jobs_come_before_everything_else() {
         assert_eq!(world.jobs(&name), [slot("08:01:00")]);
         assert_eq!(found["status"]["active"].as_array().unwrap().len(), 1);
     }
-    let mut watch = world.store.watch("/", before).unwrap();
-    let mut order = Vec::new();
-    while let Some(change) = watch.try_next().unwrap() {
-        order.push(change.key.starts_with("/jobs.batch/"));
-    }
+    let written = world.written(before);
+    let order: Vec<bool> = written.iter().map(|key| key.starts_with("/jobs.batch/")).collect();
     // While slots are due, one turn in seventeen may be about something else.
     let last_job = order.iter().rposition(|is_job| *is_job).unwrap();
     let others = order[..=last_job].iter().filter(|is_job| !**is_job).count();

@@ -9,6 +9,7 @@ use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tower::Service;
 
 use crate::world::{JOBS, World, slot, template};
@@ -116,4 +117,58 @@ async fn a_controller_that_dies_after_any_write_is_followed_by_one_that_doubles_
             );
         }
     }
+}
+
+/// A way to the server on which the answers to status writes of one CronJob wait.
+#[derive(Clone)]
+struct Slow {
+    inner: Client,
+    gate: Arc<Semaphore>,
+}
+
+impl Service<Request<Body>> for Slow {
+    type Response = Response<Body>;
+    type Error = tower::BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let is_slow = request.uri().path().ends_with("/cronjobs/a/status");
+        let (client, gate) = (self.inner.clone(), self.gate.clone());
+        async move {
+            let answer = client.send(request).await?;
+            if is_slow {
+                gate.acquire().await?.forget();
+            }
+            Ok(answer)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_cron_job_that_goes_while_its_status_is_written_does_not_come_back() {
+    let mut world = World::at("08:00:10").await;
+    world.kill().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let slow = Slow { inner: world.client.clone(), gate: gate.clone() };
+    world.start_with(Client::new(slow, "default"));
+    let spec = json!({"schedule": "* * * * *"});
+    world.cron_job("a", spec.clone()).await;
+    // It is written, and nobody has heard.
+    world.until_next("a", "08:01:00").await;
+    let path = "/apis/batch/v1/namespaces/default/cronjobs/a";
+    world.send("DELETE", path, &Value::Null).await.unwrap();
+    // Whoever has seen the next one has seen that this one is gone.
+    world.cron_job("b", spec).await;
+    world.until_next("b", "08:01:00").await;
+    gate.add_permits(100);
+    world.set("08:01:00");
+    world.until_next("b", "08:02:00").await;
+    world.set("08:02:00");
+    world.until_next("b", "08:03:00").await;
+    assert_eq!(world.jobs("a"), [""; 0]);
 }

@@ -40,7 +40,8 @@ async fn nothing_is_written_once_nothing_is_due() {
     world.start();
     world.cron_job("b", json!({"schedule": "* * * * *"})).await;
     world.until_next("b", "08:02:00").await;
-    assert_eq!(world.store.revision(), before + 2, "the new one and its status");
+    let key = "/cronjobs.batch/default/b";
+    assert_eq!(world.written(before), [key, key], "the new one and its status");
 }
 
 #[tokio::test]
@@ -200,4 +201,20 @@ async fn our_own_kind_is_served_the_same_way() {
         }
         watch.next().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_run_that_is_given_away_blocks_nobody_once_it_is_gone() {
+    let world = World::at("08:00:10").await;
+    world.cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "Forbid"})).await;
+    world.until_next("a", "08:01:00").await;
+    world.set("08:01:00");
+    world.until_next("a", "08:02:00").await;
+    let path = format!("{JOBS}/a-{}", slot("08:01:00"));
+    let orphan = json!({"metadata": {"ownerReferences": null}});
+    world.send("PATCH", &path, &orphan).await.unwrap();
+    world.send("DELETE", &path, &json!({"propagationPolicy": "Background"})).await.unwrap();
+    world.set("08:02:00");
+    world.until_next("a", "08:03:00").await;
+    assert_eq!(world.jobs("a"), [slot("08:02:00")]);
 }

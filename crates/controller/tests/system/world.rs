@@ -184,7 +184,8 @@ impl World {
     /// Ends a Job.
     pub(crate) async fn finish(&self, name: &str, condition: &str) {
         let path = format!("{JOBS}/{name}");
-        let mut job = self.send("GET", &path, &Value::Null).await.unwrap();
+        // It may have ended, been counted and be gone by now.
+        let Ok(mut job) = self.send("GET", &path, &Value::Null).await else { return };
         if job["status"]["conditions"] != Value::Null {
             return;
         }
@@ -200,7 +201,10 @@ impl World {
             _ => json!({"startTime": now, "failed": 1, "uncountedTerminatedPods": {},
                 "conditions": [end("FailureTarget"), end("Failed")]}),
         };
-        self.send("PUT", &format!("{path}/status"), &job).await.unwrap();
+        match self.send("PUT", &format!("{path}/status"), &job).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            written => drop(written.unwrap()),
+        }
     }
 
     /// Waits until a CronJob is as wanted.
@@ -248,6 +252,14 @@ impl World {
             count += usize::from(change.previous.is_none() && change.current.is_some());
         }
         count
+    }
+
+    /// The keys that were written since a revision, Events excepted: those come in their own time.
+    pub(crate) fn written(&self, since: u64) -> Vec<String> {
+        let mut watch = self.store.watch("/", since).unwrap();
+        let changes = std::iter::from_fn(|| watch.try_next().unwrap());
+        let keys = changes.map(|change| change.key.to_string());
+        keys.filter(|key| !key.starts_with("/events/")).collect()
     }
 
     /// Waits until there are so many objects whose keys begin like this.
