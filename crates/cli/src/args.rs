@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 
 /// More slots than this are not listed at once.
 pub(crate) const COUNT_MAX: u32 = 100_000;
@@ -148,9 +150,17 @@ pub(crate) struct SiteArgs {
     /// Watches at a time; more are told to come back
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_watches: usize,
+    /// How long Events are kept after their last write, such as 90m or 1h
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub(crate) event_ttl: Duration,
     /// What to log: error, warn, info, debug, or a filter such as punctual_server=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let read: SignedDuration = text.parse().map_err(|why: jiff::Error| why.to_string())?;
+    read.try_into().map_err(|_| "must not be negative".to_owned())
 }
 
 #[derive(Debug, clap::Args)]

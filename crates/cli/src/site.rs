@@ -55,6 +55,7 @@ impl<'a> Site<'a> {
             tokens: self.identity.tokens(),
             limits: limits(self.args),
             audit: audit(self.args, &self.folder)?,
+            event_ttl: self.args.event_ttl,
             ..Config::new(self.store.clone())
         })
     }
