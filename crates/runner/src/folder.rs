@@ -79,8 +79,10 @@ impl Folder {
         replace(&self.0, "pod.json", plan, Durability::Durable)
     }
 
-    pub(crate) fn has_plan(&self) -> bool {
-        self.0.join("pod.json").exists()
+    /// Whether the Pod was begun. That it cannot be told is an error: what runs must never be taken
+    /// for what was never started.
+    pub(crate) fn has_plan(&self) -> io::Result<bool> {
+        self.0.join("pod.json").try_exists()
     }
 
     /// What happened; none if no supervisor ever was here.
@@ -168,4 +170,18 @@ fn replace<T: Serialize>(
 /// Makes the names in a folder durable.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_looked_into_is_not_taken_for_one_without_a_plan() {
+        let data = tempfile::tempdir().unwrap();
+        let (missing, unusable) = (data.path().join("missing"), data.path().join("unusable"));
+        std::os::unix::fs::symlink("unusable", &unusable).unwrap();
+        assert!(!Folder::new(missing).has_plan().unwrap());
+        assert!(Folder::new(unusable).has_plan().is_err());
+    }
 }

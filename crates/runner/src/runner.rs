@@ -6,6 +6,7 @@
 
 mod cluster;
 mod events;
+mod listed;
 mod process;
 mod report;
 mod slots;
@@ -26,11 +27,13 @@ use kube::runtime::watcher::{self, Event};
 use punctual_api::Pod;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::cluster::{Cluster, read_pod};
+use self::listed::Listed;
 use self::slots::{Slot, Slots};
-use self::worker::{Desired, Worker};
+use self::worker::{Desired, Done, Left, RETRY, Worker};
 use crate::folder::{Folder, create_private};
 use crate::inotify::Hub;
 use crate::node;
@@ -104,11 +107,11 @@ struct Context {
 pub struct Runner {
     context: Arc<Context>,
     pods: HashMap<String, Entry>,
-    workers: JoinSet<worker::Done>,
+    workers: JoinSet<Done>,
     /// Places of Pods that were found running and whose worker has not started yet.
     claimed: HashMap<String, Slot>,
     /// Pods of a list that is not complete yet.
-    listed: Vec<Arc<Pod>>,
+    listed: Listed,
 }
 
 /// A Pod that is known.
@@ -142,7 +145,7 @@ impl Runner {
             pods: HashMap::new(),
             workers: JoinSet::new(),
             claimed: HashMap::new(),
-            listed: Vec::new(),
+            listed: Listed::default(),
         };
         runner.claim_places()?;
         Ok(runner)
@@ -171,10 +174,7 @@ impl Runner {
     fn claim_places(&mut self) -> io::Result<()> {
         for uid in self.folders()? {
             let Some(folder) = Folder::of(&self.context.data_dir, &uid) else { continue };
-            // One that cannot be read holds its place and must not hold up the others.
-            let state = folder.state().unwrap_or_default();
-            let is_over = state.is_some_and(|state| state.phase.is_final());
-            if folder.has_plan() && !is_over {
+            if is_begun(&folder) && !is_over(&folder) {
                 self.claimed.insert(uid, self.context.slots.claim());
             }
         }
@@ -190,27 +190,24 @@ impl Runner {
 
     fn take(&mut self, event: Event<DynamicObject>) {
         match event {
-            Event::Init => self.listed.clear(),
-            Event::InitApply(object) => self.listed.extend(read(object)),
+            Event::Init => self.listed = Listed::default(),
+            Event::InitApply(object) => self.listed.add(object),
             Event::InitDone => self.take_list(),
             Event::Apply(object) => read(object).into_iter().for_each(|pod| self.set(pod)),
-            Event::Delete(object) => read(object).into_iter().for_each(|pod| {
-                self.forget(&pod.metadata.uid);
-            }),
+            Event::Delete(object) => {
+                object.metadata.uid.iter().for_each(|uid| self.forget(uid));
+            }
         }
     }
 
     /// A complete list: what is not on it is gone.
     fn take_list(&mut self) {
-        let mut listed = std::mem::take(&mut self.listed);
-        listed.sort_by_key(|pod| (created_at(pod), pod.metadata.name.clone()));
+        let listed = std::mem::take(&mut self.listed);
         let known = self.pods.keys().cloned();
         let found = self.folders().unwrap_or_default();
-        let present: HashSet<&str> = listed.iter().map(|pod| &*pod.metadata.uid).collect();
-        let gone = known.chain(found).filter(|uid| !present.contains(uid.as_str()));
-        let gone: HashSet<String> = gone.collect();
+        let gone: HashSet<String> = known.chain(found).filter(|uid| !listed.has(uid)).collect();
         gone.iter().for_each(|uid| self.forget(uid));
-        listed.into_iter().for_each(|pod| self.set(pod));
+        listed.into_pods().into_iter().for_each(|pod| self.set(pod));
     }
 
     fn set(&mut self, pod: Arc<Pod>) {
@@ -247,43 +244,62 @@ impl Runner {
         let Some(folder) = Folder::of(&self.context.data_dir, uid) else { return };
         entry.is_worked_on = true;
         let desired = entry.desired.subscribe();
-        let slot = match self.claimed.remove(uid) {
-            Some(slot) => Some(slot),
-            None => start_turn(&folder, &desired.borrow())
-                .map(|created_at| self.context.slots.enter(created_at)),
-        };
+        let claimed = self.claimed.remove(uid);
+        let slot = claimed.or_else(|| self.context.place(&folder, &desired.borrow()));
         let worker = Worker::new(self.context.clone(), folder, desired, slot);
         let uid = uid.to_owned();
-        self.workers.spawn(async move {
-            // A Pod must not be given up because of a mistake of ours; the next event tries again.
-            let done = AssertUnwindSafe(worker.run(uid.clone())).catch_unwind().await;
-            done.unwrap_or_else(|_| {
-                tracing::error!(%uid, "the worker of a Pod panicked");
-                worker::Done { uid, version: String::new(), is_removed: false }
-            })
-        });
+        self.workers.spawn(run_worker(worker, uid));
     }
 
     /// A worker has done what there was to do, unless more came meanwhile.
-    fn settle(&mut self, done: worker::Done) {
-        let Some(entry) = self.pods.get_mut(&done.uid) else { return };
+    fn settle(&mut self, Done { uid, left }: Done) {
+        let Some(entry) = self.pods.get_mut(&uid) else { return };
         entry.is_worked_on = false;
-        if done.is_removed {
-            self.pods.remove(&done.uid);
-        } else if entry.desired.borrow().needs_work(&done.version) {
-            self.work_on(&done.uid);
+        let needs_work = match left {
+            Left::Nothing => return drop(self.pods.remove(&uid)),
+            Left::Settled { version } => entry.desired.borrow().needs_work(&version),
+            Left::Unfinished => true,
+        };
+        if needs_work {
+            self.work_on(&uid);
         }
     }
 }
 
-/// Since when a Pod waits that was never started; none for the others.
-fn start_turn(folder: &Folder, desired: &Desired) -> Option<Timestamp> {
-    match desired {
-        Desired::Pod(pod) if !folder.has_plan() && !pod.status.is_terminal() => {
-            Some(created_at(pod))
+impl Context {
+    /// The place of a Pod that runs, or the wait for one if it is yet to be started.
+    fn place(&self, folder: &Folder, desired: &Desired) -> Option<Slot> {
+        match desired {
+            _ if is_begun(folder) => (!is_over(folder)).then(|| self.slots.claim()),
+            Desired::Pod(pod) if !pod.status.is_terminal() => {
+                Some(self.slots.enter(created_at(pod)))
+            }
+            _ => None,
         }
-        _ => None,
     }
+}
+
+/// A Pod must not be given up because of a mistake of ours: whoever panics leaves the rest of the
+/// work to another one. The pause is here, where only this Pod waits for it.
+async fn run_worker(worker: Worker, uid: String) -> Done {
+    match AssertUnwindSafe(worker.run(uid.clone())).catch_unwind().await {
+        Ok(done) => done,
+        Err(_) => {
+            tracing::error!(%uid, "the worker of a Pod panicked; trying again");
+            sleep(RETRY).await;
+            Done { uid, left: Left::Unfinished }
+        }
+    }
+}
+
+/// Whether a Pod was begun. One that cannot be looked at is taken to be, as it may be running.
+fn is_begun(folder: &Folder) -> bool {
+    folder.has_plan().unwrap_or(true)
+}
+
+/// Whether a Pod is known to be over.
+fn is_over(folder: &Folder) -> bool {
+    folder.state().ok().flatten().is_some_and(|state| state.phase.is_final())
 }
 
 fn created_at(pod: &Pod) -> Timestamp {

@@ -53,10 +53,15 @@ impl Process {
         Ok(Some(Process { handle, child: None }))
     }
 
-    /// Tells it to stop the Pod, or to stop it sooner.
+    /// Tells it to stop the Pod, or to stop it sooner. One whose folder is gone can be told nothing;
+    /// it is ended, and its containers with it.
     pub(super) fn stop(&self, folder: &Folder, grace_seconds: u64) -> io::Result<()> {
-        folder.write_stop(&Stop { grace_seconds })?;
-        match pidfd_send_signal(self.handle.get_ref(), Signal::TERM) {
+        let signal = match folder.write_stop(&Stop { grace_seconds }) {
+            Ok(()) => Signal::TERM,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Signal::KILL,
+            Err(error) => return Err(error),
+        };
+        match pidfd_send_signal(self.handle.get_ref(), signal) {
             // It is gone already.
             Err(rustix::io::Errno::SRCH) => Ok(()),
             other => Ok(other?),

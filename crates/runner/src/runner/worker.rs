@@ -26,7 +26,7 @@ use crate::folder::Folder;
 use crate::state::{Fault, Phase, PodState};
 
 /// How long to wait before something that failed is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const RETRY: Duration = Duration::from_secs(1);
 /// After so many deaths of supervisors the wait for the next one grows no more.
 const DEATHS_MAX: u32 = 30;
 /// How long a supervisor may take from taking the lock to saying who it is.
@@ -44,10 +44,19 @@ pub(super) enum Desired {
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) uid: String,
-    /// The version of the Pod that was acted on.
-    pub(super) version: String,
-    /// Whether nothing is left of the Pod.
-    pub(super) is_removed: bool,
+    pub(super) left: Left,
+}
+
+/// What is left of a Pod.
+#[derive(Debug)]
+pub(super) enum Left {
+    Nothing,
+    /// All that was to do is done, for the Pod of this version.
+    Settled {
+        version: String,
+    },
+    /// More is to do: the worker did not get to its end.
+    Unfinished,
 }
 
 /// Sees to one Pod.
@@ -61,6 +70,8 @@ pub(super) struct Worker {
     /// The status as it was last written.
     reported: PodStatus,
     told: Told,
+    /// Whether the Pod was begun, as far as this worker knows: if its plan is gone, it was lost.
+    is_begun: bool,
     /// When the Pod that is to be started was first seen.
     awaited_since: Option<Timestamp>,
 }
@@ -93,8 +104,9 @@ impl Worker {
         slot: Option<Slot>,
     ) -> Worker {
         let (pod, reported, told) = (None, PodStatus::default(), Told::default());
-        let awaited_since = (!folder.has_plan()).then(crate::clock::now);
-        Worker { context, folder, desired, slot, pod, reported, told, awaited_since }
+        let awaited_since = matches!(folder.has_plan(), Ok(false)).then(crate::clock::now);
+        let is_begun = false;
+        Worker { context, folder, desired, slot, pod, reported, told, is_begun, awaited_since }
     }
 
     pub(super) async fn run(mut self, uid: String) -> Done {
@@ -106,16 +118,16 @@ impl Worker {
             tracing::warn!(%uid, %error, "a Pod's folder cannot be used; trying again");
             sleep(RETRY).await;
         }
-        let is_removed = Box::pin(self.leave()).await;
-        let version = self.pod.map(|pod| pod.metadata.resource_version.clone()).unwrap_or_default();
-        Done { uid, version, is_removed }
+        let left = Box::pin(self.leave()).await;
+        Done { uid, left }
     }
 
     async fn work(&mut self) -> io::Result<()> {
-        if !self.folder.has_plan() && !self.start().await {
+        if !self.folder.has_plan()? && !self.start().await {
             self.slot = None;
             return Ok(());
         }
+        self.is_begun = true;
         self.remember_what_was_told()?;
         if !self.is_over()? {
             self.watch_over().await?;
@@ -189,10 +201,15 @@ impl Worker {
         }
     }
 
-    /// The supervisor that is there, or another one: it knows how to go on.
+    /// The supervisor that is there, or another one: it knows how to go on. Without a plan it would
+    /// not, and there will be none again.
     async fn adopt_or_start(&mut self, stopping: &mut Option<u64>) -> io::Result<Process> {
         loop {
-            match Process::find(&self.folder) {
+            let found = Process::find(&self.folder);
+            if !matches!(found, Ok(Some(_))) && !self.folder.has_plan()? {
+                return Err(io::Error::new(io::ErrorKind::NotFound, "the plan is gone"));
+            }
+            match found {
                 Ok(Some(process)) => {
                     self.heed(&process, stopping).await?;
                     return Ok(process);
@@ -307,22 +324,21 @@ impl Worker {
 
     // How it leaves.
 
-    /// Lets the object go if it waits for that; true if nothing is left of the Pod.
-    async fn leave(&mut self) -> bool {
-        if !self.look() {
-            let removed = self.folder.remove();
-            if let Err(error) = &removed {
+    /// Lets the object go if it waits for that.
+    async fn leave(&mut self) -> Left {
+        let is_known = self.look();
+        let Some(pod) = self.pod.clone().filter(|_| is_known) else {
+            if let Err(error) = self.folder.remove() {
                 tracing::warn!(folder = %self.folder.path().display(), %error, "cannot be removed");
             }
-            return true;
-        }
-        let Some(pod) = self.pod.clone() else { return false };
+            return Left::Nothing;
+        };
         if pod.metadata.deletion_timestamp.is_some() {
             while let Err(error) = self.context.cluster.delete(&pod).await {
                 tracing::warn!(pod = %pod.metadata.name, %error, "cannot be deleted; trying again");
                 sleep(RETRY).await;
             }
         }
-        false
+        Left::Settled { version: pod.metadata.resource_version.clone() }
     }
 }

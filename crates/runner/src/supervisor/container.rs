@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -79,12 +79,13 @@ impl Run<'_> {
 
     async fn launch(self, index: usize, now: Timestamp) -> io::Result<(Started, Vec<Fault>)> {
         self.make_folders()?;
-        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let mut child = self.spawn(writer)?;
-        let output = self.follow(&mut child)?;
-        let reports = read_reports(reader).await;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("the system gave no process"))?;
+        // All that may fail comes before the start: what nobody follows would run on unseen.
+        let (line, for_line) = pipe()?;
+        let ((out, for_out), (err, for_err)) = (pipe()?, pipe()?);
+        let child = self.spawn([for_line, for_out, for_err])?;
+        let pid = Pid::from_child(&child);
+        let output = tokio::spawn(output::pump(out, err, self.log()));
+        let reports = read_reports(line).await;
         let mut notes = Vec::new();
         for report in reports {
             match report {
@@ -124,24 +125,19 @@ impl Run<'_> {
     }
 
     /// This same program, even if it was replaced on the disk meanwhile.
-    fn spawn(&self, line: OwnedFd) -> io::Result<Child> {
+    fn spawn(&self, [line, out, err]: [OwnedFd; 3]) -> io::Result<Child> {
         let mut command = Command::new("/proc/self/exe");
         command.arg("supervise").arg(self.folder.path()).arg(&self.plan.name);
         command.arg(rustix::process::getpid().as_raw_nonzero().to_string());
         command.args(self.group.as_ref().map(Group::path));
         // The mark is there from the first moment: what we leave behind must be found.
         command.env_clear().env(MARK, mark(self.uid, &self.plan.name));
-        command.stdin(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        command.stdin(line).stdout(out).stderr(err).spawn()
     }
 
-    fn follow(&self, child: &mut Child) -> io::Result<JoinHandle<()>> {
+    fn log(&self) -> Log {
         let path = self.folder.logs(&self.plan.name).join(format!("{}.log", self.number));
-        let log = Log::create(path, self.log_bytes_max);
-        let closed = || io::Error::other("a pipe is missing");
-        let out: OwnedFd = child.stdout.take().ok_or_else(closed)?.into();
-        let err: OwnedFd = child.stderr.take().ok_or_else(closed)?.into();
-        let (out, err) = (Receiver::from_owned_fd(out)?, Receiver::from_owned_fd(err)?);
-        Ok(tokio::spawn(output::pump(out, err, log)))
+        Log::create(path, self.log_bytes_max)
     }
 }
 
@@ -181,14 +177,16 @@ impl Live {
     }
 }
 
+/// A pipe that is read here and written by a child.
+fn pipe() -> io::Result<(Receiver, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((Receiver::from_owned_fd(reader)?, writer))
+}
+
 /// Everything the first process says, until it is the container's program or gone.
-async fn read_reports(line: OwnedFd) -> Vec<Report> {
+async fn read_reports(line: Receiver) -> Vec<Report> {
     let mut text = Vec::new();
-    let read = async {
-        let line = Receiver::from_owned_fd(line)?;
-        line.take(REPORT_MAX).read_to_end(&mut text).await
-    };
-    match timeout(SETUP_MAX, read).await {
+    match timeout(SETUP_MAX, line.take(REPORT_MAX).read_to_end(&mut text)).await {
         Ok(Ok(_)) => {
             let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()

@@ -11,6 +11,7 @@ mod adoption;
 mod environment;
 mod exits;
 mod logs;
+mod mishaps;
 mod node;
 mod places;
 mod restarts;

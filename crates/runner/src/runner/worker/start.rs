@@ -52,7 +52,7 @@ impl Worker {
         if pod.status.is_terminal() {
             return false;
         }
-        if pod.status.start_time.is_none() {
+        if pod.status.start_time.is_none() && !self.is_begun {
             return true;
         }
         let message = "The Pod was started before, and what became of it is not known";
