@@ -14,6 +14,9 @@ use crate::resource::{CRON_JOBS, EVENT_LOG, JOBS, NAMESPACES, PODS, SERVICE_ACCO
 use crate::selector::Selector;
 use crate::stored::{Stored, encode};
 
+/// Namespaces that every cluster keeps.
+const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
 /// What a delete left behind.
 #[derive(Clone, Debug)]
 pub(crate) enum Deleted {
@@ -30,6 +33,11 @@ impl Registry {
         object: &ObjectRef,
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
+        let view = object.place.view;
+        if view.resource == &NAMESPACES && IMMORTAL.contains(&object.name.as_str()) {
+            let why = "this namespace may not be deleted";
+            return Err(Status::forbidden(view.name(), &object.name, why));
+        }
         for _ in 0..TRIES_MAX {
             let entry = self.store.get(&object.key()).ok_or_else(|| object.not_found())?;
             if let Some(deleted) = self.try_delete(object, options, &entry).await? {

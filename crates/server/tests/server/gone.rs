@@ -102,3 +102,16 @@ async fn options_of_a_delete_may_be_in_its_body() {
     let broken = client.write(Method::DELETE, &path, "application/json", &json!([1])).await;
     assert_eq!(broken.code, 400, "{}", broken.text);
 }
+
+#[tokio::test]
+async fn namespaces_that_every_cluster_has_stay() {
+    let site = Site::new().await;
+    let client = site.admin();
+    for name in ["default", "kube-system", "kube-public"] {
+        let refused = client.delete(&format!("/api/v1/namespaces/{name}")).await;
+        let message =
+            format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
+        assert_eq!(refused.code, 403);
+        assert_eq!(refused.body["message"], message);
+    }
+}
