@@ -21,6 +21,7 @@ mod tree;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -46,12 +47,32 @@ pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn supervise_pod(folder: &Path) -> io::Result<ExitCode> {
+    close_inherited()?;
     let folder = Folder::new(folder.canonicalize()?);
     let Some(lock) = folder.lock()? else { return Ok(ExitCode::SUCCESS) };
     detach()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(run(folder, &lock));
     result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Closes what whoever started the daemon had left open: a Pod must neither use it nor keep it.
+#[expect(
+    unsafe_code,
+    reason = "only the first lines of a process can know that nobody owns a file"
+)]
+fn close_inherited() -> io::Result<()> {
+    let names = std::fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<OsString>>>()?;
+    let numbers = names.iter().filter_map(|name| name.to_str()?.parse::<RawFd>().ok());
+    for number in numbers.filter(|number| *number > 2) {
+        // The list itself was open while it was read, and is not any more.
+        if Path::new("/proc/self/fd").join(number.to_string()).symlink_metadata().is_ok() {
+            // SAFETY: this process has one thread and has opened nothing, so nobody else owns it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+    Ok(())
 }
 
 /// Leaves the daemon's session, so that neither its end nor its terminal's reaches the Pod.

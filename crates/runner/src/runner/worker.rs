@@ -27,6 +27,8 @@ use crate::state::{Fault, Phase, PodState};
 
 /// How long to wait before something that failed is tried again.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
+/// The grace of a Pod whose object is gone.
+const FORCED_SECONDS: u64 = 2;
 /// After so many deaths of supervisors the wait for the next one grows no more.
 const DEATHS_MAX: u32 = 30;
 /// How long a supervisor may take from taking the lock to saying who it is.
@@ -157,7 +159,8 @@ impl Worker {
         let is_known = self.look();
         let own = self.folder.plan().map_or(30, |plan| plan.grace_seconds);
         match self.pod.as_ref().filter(|_| is_known) {
-            None => Some(own),
+            // Whoever deletes an object by force does not want to wait for its grace.
+            None => Some(own.min(FORCED_SECONDS)),
             Some(pod) => pod.metadata.deletion_timestamp.map(|_| {
                 let granted = pod.metadata.deletion_grace_period_seconds;
                 granted.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(own)

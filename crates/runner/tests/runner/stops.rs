@@ -132,3 +132,15 @@ async fn folder_gone(world: &World, uid: &str) {
     found(|| (!path.exists()).then_some(())).await;
     assert_eq!(world.get("p").await, Value::Null);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_is_deleted_by_force_is_not_waited_for() {
+    let world = World::new().await;
+    let mut spec = script("trap '' TERM; echo $$; while :; do sleep 0.05; done");
+    spec["terminationGracePeriodSeconds"] = 3600.into();
+    let uid = world.pod("p", spec).await;
+    world.running("p").await;
+    let pid = lines(&world, &uid, |text| text.ends_with('\n')).await.trim().parse().unwrap();
+    world.delete("p", &DeleteParams::default().grace_period(0)).await;
+    vanished(pid).await;
+}
