@@ -32,13 +32,18 @@ pub(crate) fn assess(seen: &Observed<'_>, plan: &mut Plan) {
     } else if seen.cron_job.spec.starting_deadline_seconds == Some(0) {
         let message = "startingDeadlineSeconds is 0, so every slot is too late when it comes";
         plan.standing.unsettled = Some((conditions::NEVER_RUNS.into(), message.into()));
+    } else if is_past_from_the_start(seen, plan) {
+        let message = "the only slot lies before the CronJob was made or its schedule was changed";
+        plan.standing.unsettled = Some((conditions::NEVER_RUNS.into(), message.into()));
     } else if !matches!(plan.verdict, Verdict::Due { .. } | Verdict::Adopted { .. }) {
         plan.standing.unsettled = still_taken(&plan.status_seen);
     }
     if matches!(plan.verdict, Verdict::Deleted | Verdict::Suspended | Verdict::Trouble(_)) {
         plan.status.next_schedule_time = None;
     }
-    plan.standing.complete = fulfilled(seen, &plan.status);
+    if !is_past_from_the_start(seen, plan) {
+        plan.standing.complete = fulfilled(seen, &plan.status);
+    }
 }
 
 /// That a name was taken stays true until another slot is started.
@@ -48,6 +53,14 @@ fn still_taken(seen: &CronJobStatus) -> Option<(String, String)> {
     };
     let condition = seen.conditions.iter().find(taken)?;
     Some((condition.reason.clone(), condition.message.clone()))
+}
+
+/// Whether the one slot there is was over before it could count.
+fn is_past_from_the_start(seen: &Observed<'_>, plan: &Plan) -> bool {
+    let Ok(timetable) = seen.timetable else { return false };
+    let Kind::At(at) = timetable.schedule().kind() else { return false };
+    let created_at = seen.cron_job.metadata.creation_timestamp.map(Time::at);
+    plan.schedule_since.max(created_at).is_some_and(|since| at <= since)
 }
 
 /// Whether the one slot there is was started or missed.

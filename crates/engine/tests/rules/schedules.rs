@@ -113,3 +113,22 @@ fn a_clock_set_back_starts_nothing_twice() {
     let noon: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
     assert_eq!(done.settled.wake_at, Some(noon));
 }
+
+#[test]
+fn an_instant_before_the_creation_never_runs_and_says_so() {
+    let spec = json!({"schedule": "@at 2025-12-31T08:00:00Z"});
+    let done = scene(spec).at("2026-03-01T11:00:00Z");
+    assert_eq!(done.created, None);
+    assert_eq!(done.condition("Settled").as_deref(), Some("False NeverRuns"));
+    assert_eq!(done.condition("Complete"), None);
+}
+
+#[test]
+fn an_instant_that_was_past_when_it_was_written_was_not_fulfilled_by_an_earlier_run() {
+    let spec = json!({"schedule": "@at 2026-03-01T09:30:00Z"});
+    let since = "2026-03-01T10:30:00Z @at 2026-03-01T09:30:00Z";
+    let metadata = json!({"annotations": {(ScheduleSince::ANNOTATION): since}});
+    let done = scene(spec).metadata(metadata).last(TEN).at("2026-03-01T11:00:00Z");
+    assert_eq!(done.condition("Settled").as_deref(), Some("False NeverRuns"));
+    assert_eq!(done.condition("Complete"), None);
+}
