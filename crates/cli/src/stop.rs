@@ -18,11 +18,14 @@ pub(crate) fn on_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // A terminal that was closed, or a connection that was lost.
+    let mut hangup = signal(SignalKind::hangup())?;
     let stopping = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
         stopping.cancel();
         tokio::time::sleep(ONE_REQUEST).await;

@@ -181,11 +181,12 @@ impl Calls {
         let verb = method.clone();
         let answer = self.exchange(method, path, content).await;
         if let Err(refused) = &answer {
-            let code = match refused {
-                Refused::Said { code, .. } => *code,
-                Refused::Unknown(_) => 0,
-            };
-            self.metrics.call_failed(verb.as_str(), code);
+            match refused {
+                // That something is gone is an answer like any other.
+                Refused::Said { code: 404, .. } => {}
+                Refused::Said { code, .. } => self.metrics.call_failed(verb.as_str(), *code),
+                Refused::Unknown(_) => self.metrics.call_failed(verb.as_str(), 0),
+            }
         }
         answer
     }
