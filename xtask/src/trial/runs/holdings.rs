@@ -13,6 +13,10 @@ use crate::bench::{
     exposition::Exposition,
 };
 
+/// The store's file with nothing much in it, after a burst of writes; and what an object may add to it.
+const STORE_KIB: u64 = 40 << 10;
+const OBJECT_KIB: u64 = 6;
+
 /// One look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holdings {
@@ -22,6 +26,9 @@ pub(super) struct Holdings {
     pub(super) memory_kib: u64,
     pub(super) open_files: u64,
     pub(super) supervisors: u64,
+    /// The file of the store, which grows in steps and does not shrink.
+    pub(super) store_kib: u64,
+    /// The rest of the data folder.
     pub(super) data_kib: u64,
     pub(super) data_files: u64,
     /// Stored objects without Events, which go after an hour whatever is run.
@@ -89,13 +96,15 @@ impl<'a> Inspector<'a> {
         let stored = exposition.total("apiserver_storage_objects", &[]);
         let stored = stored.context("no metric apiserver_storage_objects")? as u64;
         let (data_bytes, data_files) = size(&self.site.data());
+        let store_bytes = fs::metadata(self.site.data().join("store"))?.len();
         Ok(Holdings {
             runs: succeeded + failed,
             failed,
             memory_kib: usage::resident_bytes(self.pid)? / 1024,
             open_files: fs::read_dir(format!("/proc/{}/fd", self.pid))?.count() as u64,
             supervisors: self.site.supervisors().len() as u64,
-            data_kib: data_bytes / 1024,
+            store_kib: store_bytes / 1024,
+            data_kib: data_bytes.saturating_sub(store_bytes) / 1024,
             data_files,
             objects: stored.saturating_sub(events),
             events,
@@ -106,8 +115,8 @@ impl<'a> Inspector<'a> {
 impl Holdings {
     /// The names of the columns.
     pub(super) fn head() -> String {
-        let names = ["runs", "failed", "KiB", "files", "procs", "data KiB", "data files"];
-        let names = names.into_iter().chain(["objects", "events"]);
+        let names = ["runs", "failed", "KiB", "files", "procs", "store KiB", "data KiB"];
+        let names = names.into_iter().chain(["data files", "objects", "events"]);
         names.map(|name| format!("{name:>11}")).collect()
     }
 
@@ -119,6 +128,11 @@ impl Holdings {
         }
         if self.failed > 0 {
             faults.push(format!("{} runs failed", self.failed));
+        }
+        let store_kib_max = STORE_KIB + OBJECT_KIB * (self.objects + self.events);
+        if self.store_kib > store_kib_max {
+            let Holdings { store_kib, .. } = self;
+            faults.push(format!("the store has {store_kib} KiB, more than {store_kib_max}"));
         }
         // Each has itself, a Job and a Pod; some more are always there.
         let objects_max = 3 * cron_jobs as u64 + 50;
@@ -133,7 +147,7 @@ impl fmt::Display for Holdings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers = [self.runs, self.failed, self.memory_kib, self.open_files, self.supervisors]
             .into_iter()
-            .chain([self.data_kib, self.data_files, self.objects, self.events]);
+            .chain([self.store_kib, self.data_kib, self.data_files, self.objects, self.events]);
         for number in numbers {
             write!(f, "{number:>11}")?;
         }
