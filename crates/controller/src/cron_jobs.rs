@@ -13,10 +13,10 @@ mod turn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use punctual_api::Flavor;
 use punctual_queue::{Backoff, Failure};
 use punctual_schedule::Zone;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::cache::Cache;
@@ -26,7 +26,6 @@ use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
-use crate::tasks::first_panic;
 use crate::tools::Tools;
 use crate::watching::{follow, resource};
 
@@ -60,15 +59,13 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
         clock: tools.clock.clone(),
         metrics: tools.metrics.clone(),
     });
-    let mut tasks = JoinSet::new();
-    tasks.spawn(recording);
-    controller.watch(&tools, &config.flavors, &mut tasks, &stop);
-    tokio::select! {
-        () = controller.clone().work(config.flavors.len() + 1, config.workers, stop.clone()) => {}
-        () = first_panic(&mut tasks) => return,
-    }
-    silence.cancel();
-    while tasks.join_next().await.is_some() {}
+    let working = async {
+        controller.clone().work(config.flavors.len() + 1, config.workers, stop.clone()).await;
+        silence.cancel();
+    };
+    // All in one task: what is heard must not take the other core from what is to be started.
+    let watching = controller.watch(&tools, &config.flavors, &stop);
+    tokio::join!(recording, working, watching);
 }
 
 struct Controller {
@@ -82,25 +79,21 @@ struct Controller {
 
 impl Controller {
     /// Watches into the cache.
-    fn watch(
-        self: &Arc<Self>,
-        tools: &Tools,
-        flavors: &[Flavor],
-        tasks: &mut JoinSet<()>,
-        stop: &CancellationToken,
-    ) {
-        for flavor in flavors.iter().copied() {
+    async fn watch(&self, tools: &Tools, flavors: &[Flavor], stop: &CancellationToken) {
+        let cron_jobs = flavors.iter().map(|flavor| {
             let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
-            let (us, client, stop) = (self.clone(), tools.client.clone(), stop.clone());
-            tasks.spawn(async move {
-                follow(client, kind, &us.cache.of_flavor(flavor), us.cache.listed(), stop).await;
-            });
-        }
-        let kind = resource("batch/v1", "Job", "jobs");
-        let (us, client, stop) = (self.clone(), tools.client.clone(), stop.clone());
-        tasks.spawn(async move {
-            follow::<JobSeen>(client, kind, &us.cache, us.cache.listed(), stop).await;
+            let kept = self.cache.of_flavor(*flavor);
+            let (client, stop) = (tools.client.clone(), stop.clone());
+            async move { follow(client, kind, &kept, self.cache.listed(), stop).await }
         });
+        let jobs = follow::<JobSeen>(
+            tools.client.clone(),
+            resource("batch/v1", "Job", "jobs"),
+            &self.cache,
+            self.cache.listed(),
+            stop.clone(),
+        );
+        tokio::join!(join_all(cron_jobs), jobs);
     }
 
     async fn work(self: Arc<Self>, kinds: usize, workers: usize, stop: CancellationToken) {
