@@ -42,6 +42,11 @@ impl Refused {
         matches!(self, Refused::Said { code: 409, .. })
     }
 
+    /// What was meant is gone, or is another by now: there is nothing left to do about it.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.is_not_found() || self.is_conflict()
+    }
+
     /// Whether it may have happened all the same: the answer was lost, or the server speaks of
     /// trouble of its own, which may have come after the deed.
     pub(crate) fn is_doubtful(&self) -> bool {
@@ -97,6 +102,16 @@ impl From<Refused> for Failure {
     }
 }
 
+/// Whoever wanted something gone, or changed, has nothing to want of what is gone.
+pub(crate) fn gone_is_fine(refused: Refused) -> Result<(), Refused> {
+    if refused.is_outdated() { Ok(()) } else { Err(refused) }
+}
+
+/// A patch that takes a finalizer from the object with this UID.
+pub(crate) fn without_finalizer(uid: &str, finalizer: &str) -> Value {
+    json!({"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [finalizer]}})
+}
+
 /// The API, as controllers call it: each call has an end, and the failed ones are counted.
 #[derive(Clone)]
 pub(crate) struct Calls {
@@ -111,6 +126,15 @@ impl Calls {
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refused> {
         self.send(Method::GET, path, None).await
+    }
+
+    /// The object at a path, if there is one.
+    pub(crate) async fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Refused> {
+        match self.get(path).await {
+            Ok(found) => Ok(Some(found)),
+            Err(refused) if refused.is_not_found() => Ok(None),
+            Err(refused) => Err(refused),
+        }
     }
 
     /// Creates an object of this text in a collection.
@@ -149,26 +173,20 @@ impl Calls {
         self.send(Method::PATCH, path, Some((MERGE, patch.to_string()))).await
     }
 
-    /// Deletes the object with this identity.
-    pub(crate) async fn delete(
+    /// Deletes an object under conditions: its UID, perhaps its version.
+    pub(crate) async fn delete<T: DeserializeOwned>(
         &self,
         path: &str,
-        uid: &str,
         propagation: &str,
-    ) -> Result<(), Refused> {
+        preconditions: &Value,
+    ) -> Result<T, Refused> {
         let options = json!({
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "propagationPolicy": propagation,
-            "preconditions": {"uid": uid},
+            "preconditions": preconditions,
         });
-        self.delete_with(path, &options).await
-    }
-
-    /// Deletes under any conditions.
-    pub(crate) async fn delete_with(&self, path: &str, options: &Value) -> Result<(), Refused> {
-        let content = Some((JSON, options.to_string()));
-        self.send::<serde::de::IgnoredAny>(Method::DELETE, path, content).await.map(drop)
+        self.send(Method::DELETE, path, Some((JSON, options.to_string()))).await
     }
 
     /// Sends a request and reads its answer.

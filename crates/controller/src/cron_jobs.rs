@@ -84,13 +84,13 @@ impl Controller {
             let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
             let kept = self.cache.of_flavor(*flavor);
             let (client, stop) = (tools.client.clone(), stop.clone());
-            async move { follow(client, kind, &kept, self.cache.listed(), stop).await }
+            async move { follow(client, kind, &kept, self.cache.listed().clone(), stop).await }
         });
-        let jobs = follow::<JobSeen>(
+        let jobs = follow::<JobSeen, _>(
             tools.client.clone(),
             resource("batch/v1", "Job", "jobs"),
             &self.cache,
-            self.cache.listed(),
+            self.cache.listed().clone(),
             stop.clone(),
         );
         tokio::join!(join_all(cron_jobs), jobs);

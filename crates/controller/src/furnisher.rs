@@ -9,8 +9,6 @@ mod seen;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kube::Client;
-use kube::api::ApiResource;
 use punctual_queue::{Backoff, Failure};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -22,7 +20,7 @@ use crate::calls::{Calls, Refused};
 use crate::driver::{Driver, Rank};
 use crate::tasks::first_panic;
 use crate::tools::Tools;
-use crate::watching::{Listed, Summary, Watcher, follow, resource};
+use crate::watching::{Listed, Watcher, follow, resource};
 
 const ACCOUNT: &str = "default";
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -47,9 +45,9 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
         resource("v1", "ServiceAccount", "serviceaccounts"),
         resource("v1", "ConfigMap", "configmaps"),
     );
-    watches.spawn(us().follow::<Namespace>(client(), namespaces, listed.clone(), stop.clone()));
-    watches.spawn(us().follow::<Account>(client(), accounts, listed.clone(), stop.clone()));
-    watches.spawn(us().follow::<ConfigMap>(client(), maps, listed.clone(), stop.clone()));
+    watches.spawn(follow::<Namespace, _>(client(), namespaces, us(), listed.clone(), stop.clone()));
+    watches.spawn(follow::<Account, _>(client(), accounts, us(), listed.clone(), stop.clone()));
+    watches.spawn(follow::<ConfigMap, _>(client(), maps, us(), listed.clone(), stop.clone()));
     tokio::select! {
         () = stop.cancelled() => return,
         () = listed.wait_for(3) => {}
@@ -89,18 +87,6 @@ impl Room {
 }
 
 impl Furnisher {
-    async fn follow<T: Summary>(
-        self: Arc<Self>,
-        client: Client,
-        kind: ApiResource,
-        listed: Listed,
-        stop: CancellationToken,
-    ) where
-        Furnisher: Watcher<T>,
-    {
-        follow::<T>(client, kind, &*self, &listed, stop).await;
-    }
-
     fn rooms(&self) -> MutexGuard<'_, HashMap<Arc<str>, Room>> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,8 +170,7 @@ fn path(namespace: &str, plural: &str) -> String {
 
 /// It is there already, or is another by now and will be shown, or its namespace goes.
 fn nothing_to_do(refused: Refused) -> Result<(), Failure> {
-    let is_fine =
-        refused.is_conflict() || refused.is_not_found() || refused.is_namespace_terminating();
+    let is_fine = refused.is_outdated() || refused.is_namespace_terminating();
     if is_fine { Ok(()) } else { Err(refused.into()) }
 }
 

@@ -26,9 +26,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::cache::{Cache, Key};
 use self::known::{Answer, KnownJob, KnownPod, Uid};
-use crate::calls::{Calls, Refused};
+use crate::calls::Calls;
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
+use crate::paths::{job_path, pod_path};
 use crate::recorder::Recorder;
 use crate::tasks::first_panic;
 use crate::tools::Tools;
@@ -171,11 +172,10 @@ impl Controller {
     async fn ask_for(&self, pods: &[KnownPod]) -> Result<(), Failure> {
         for pod in pods {
             let path = pod_path(&pod.namespace, &pod.view.name);
-            match self.calls.get::<Answer<KnownPod>>(&path).await {
-                Ok(Answer(Some(found))) if found.uid == pod.uid => {
+            match self.calls.find::<Answer<KnownPod>>(&path).await? {
+                Some(Answer(Some(found))) if found.uid == pod.uid => {
                     self.change(|cache| cache.hear_of(found));
                 }
-                Err(refused) if !refused.is_not_found() => return Err(refused.into()),
                 _ => self.change(|cache| cache.remove_pod(&pod.uid)),
             }
         }
@@ -199,21 +199,4 @@ impl Controller {
         };
         self.recorder.note(&about, note);
     }
-}
-
-fn job_path(namespace: &str, name: &str) -> String {
-    format!("/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
-}
-
-fn pods_path(namespace: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/pods")
-}
-
-fn pod_path(namespace: &str, name: &str) -> String {
-    format!("{}/{name}", pods_path(namespace))
-}
-
-/// What is gone, or has changed, will be shown by a watch, and is looked at then.
-fn will_be_shown(refused: &Refused) -> bool {
-    refused.is_not_found() || refused.is_conflict()
 }

@@ -13,6 +13,7 @@ mod furnisher;
 mod haste;
 mod jobs;
 mod metrics;
+mod paths;
 mod recorder;
 mod tasks;
 mod tools;

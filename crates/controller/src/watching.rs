@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Deref;
 
 use futures::StreamExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ApiResource};
-use kube::core::DynamicResourceScope;
+use kube::core::{DynamicResourceScope, GroupVersionKind};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
@@ -56,11 +57,11 @@ impl Listed {
 }
 
 /// Watches a kind until told to stop.
-pub(crate) async fn follow<T: Summary>(
+pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
     client: Client,
     resource: ApiResource,
-    who: &dyn Watcher<T>,
-    listed: &Listed,
+    who: impl Deref<Target = W>,
+    listed: Listed,
     stop: CancellationToken,
 ) {
     let api: Api<Seen<T>> = Api::all_with(client, &resource);
@@ -90,13 +91,7 @@ pub(crate) async fn follow<T: Summary>(
 /// How a kind is addressed.
 pub(crate) fn resource(api_version: &str, kind: &str, plural: &str) -> ApiResource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
 /// An object in a watch.

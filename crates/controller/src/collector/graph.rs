@@ -1,6 +1,6 @@
 //! Who owns whom, and what has to happen to those whose owners go.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::kinds::{Kind, NAMESPACE};
@@ -104,8 +104,8 @@ impl Graph {
     }
 
     /// Everything of a kind is forgotten but these, as after a list.
-    pub(crate) fn keep_only(&mut self, kind: &'static Kind, there: &BTreeSet<Uid>) -> Vec<Uid> {
-        let is_gone = |uid: &&Uid| !there.contains(*uid);
+    pub(crate) fn keep_only(&mut self, kind: &'static Kind, there: &HashSet<String>) -> Vec<Uid> {
+        let is_gone = |uid: &&Uid| !there.contains(&***uid);
         let of_kind = self.nodes.iter().filter(|(_, node)| node.kind == kind);
         let gone: Vec<Uid> = of_kind.map(|(uid, _)| uid).filter(is_gone).cloned().collect();
         let mut affected: Vec<Uid> = gone.iter().flat_map(|uid| self.unlink(uid)).collect();
@@ -257,7 +257,7 @@ mod tests {
         let mut graph = graph(&[("a", node(&[])), ("b", node(&["a"]))]);
         assert_eq!(graph.count_in("n"), 2);
         let kind = Kind::of("batch/v1", "Job").unwrap();
-        let affected = graph.keep_only(kind, &BTreeSet::from(["b".into()]));
+        let affected = graph.keep_only(kind, &HashSet::from(["b".into()]));
         assert_eq!(affected, ["b".into()]);
         assert_eq!(graph.count_in("n"), 1);
     }

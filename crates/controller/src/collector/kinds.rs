@@ -47,12 +47,20 @@ impl Kind {
         WATCHED.into_iter().find(|known| known.group == group && known.kind == kind)
     }
 
+    /// Group and version.
+    pub(crate) fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
     /// The path of all objects, or of those in a namespace.
     pub(crate) fn collection(&self, namespace: &str) -> String {
-        let (version, plural) = (self.version, self.plural);
+        let (api_version, plural) = (self.api_version(), self.plural);
         let root = match self.group {
-            "" => format!("/api/{version}"),
-            group => format!("/apis/{group}/{version}"),
+            "" => format!("/api/{api_version}"),
+            _ => format!("/apis/{api_version}"),
         };
         match namespace {
             "" => format!("{root}/{plural}"),

@@ -14,7 +14,7 @@ use punctual_schedule::Zone;
 use super::seen::{CronJobName, JobSeen, Key};
 use crate::driver::Driver;
 use crate::metrics::Metrics;
-use crate::version::is_older;
+use crate::version::{is_newer, is_older};
 use crate::watching::{Listed, Watcher};
 
 /// Names of Jobs, and what a live read found.
@@ -183,8 +183,7 @@ impl State {
         let meta = &cron_job.metadata;
         if let Some((entry, _)) = self.cron_jobs.get_mut(&name) {
             let known = &entry.cron_job.metadata;
-            let version = &meta.resource_version;
-            if *version == known.resource_version || is_older(version, &known.resource_version) {
+            if !is_newer(&meta.resource_version, &known.resource_version) {
                 return false;
             }
             if known.uid == meta.uid {

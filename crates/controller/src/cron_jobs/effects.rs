@@ -12,7 +12,8 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::seen::{CronJobName, SlimJob, slim};
-use crate::calls::{Calls, Refused};
+use crate::calls::{Calls, Refused, gone_is_fine, without_finalizer};
+use crate::paths::{job_path, jobs_path};
 
 /// The calls.
 pub(super) struct Effects {
@@ -37,9 +38,9 @@ impl Effects {
         Effects { calls }
     }
 
-    /// The CronJob as it is.
-    pub(super) async fn read(&self, name: &CronJobName) -> Result<Arc<CronJob>, Refused> {
-        self.calls.get(&name.path()).await.map(slim)
+    /// The CronJob as it is; none if there is none.
+    pub(super) async fn read(&self, name: &CronJobName) -> Result<Option<Arc<CronJob>>, Refused> {
+        Ok(self.calls.find(&name.path()).await?.map(slim))
     }
 
     /// A Job as it is; none if there is none.
@@ -48,11 +49,8 @@ impl Effects {
         namespace: &str,
         name: &str,
     ) -> Result<Option<JobView>, Refused> {
-        match self.calls.get::<SlimJob>(&job_path(namespace, name)).await {
-            Ok(job) => Ok(Some(job.seen().view)),
-            Err(refused) if refused.is_not_found() => Ok(None),
-            Err(refused) => Err(refused),
-        }
+        let job = self.calls.find::<SlimJob>(&job_path(namespace, name)).await?;
+        Ok(job.map(|job| job.seen().view))
     }
 
     /// Creates a Job.
@@ -74,7 +72,9 @@ impl Effects {
     /// Deletes a Job in the background. One that is gone, or is another by now, needs no deleting.
     pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), Refused> {
         let path = job_path(namespace, &job.name);
-        self.calls.delete(&path, &job.uid, "Background").await.or_else(gone_is_fine)
+        let only = json!({"uid": job.uid});
+        let deleted = self.calls.delete::<IgnoredAny>(&path, "Background", &only).await;
+        deleted.map(drop).or_else(gone_is_fine)
     }
 
     /// Takes our finalizer from a Job.
@@ -84,10 +84,7 @@ impl Effects {
         name: &str,
         uid: &str,
     ) -> Result<(), Refused> {
-        let patch = json!({"metadata": {
-            "uid": uid,
-            "$deleteFromPrimitiveList/finalizers": [finalizers::SLOT_RECORDED],
-        }});
+        let patch = without_finalizer(uid, finalizers::SLOT_RECORDED);
         let path = job_path(namespace, name);
         self.calls.patch::<IgnoredAny>(&path, &patch).await.map(drop).or_else(gone_is_fine)
     }
@@ -151,20 +148,5 @@ impl Creation {
     pub(super) fn impossible(why: String) -> Creation {
         let refusal = Refusal { message: why, namespace_terminating: false };
         Creation::known(Attempt::Failed(refusal))
-    }
-}
-
-fn jobs_path(namespace: &str) -> String {
-    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
-}
-
-fn job_path(namespace: &str, name: &str) -> String {
-    format!("{}/{name}", jobs_path(namespace))
-}
-
-fn gone_is_fine(refused: Refused) -> Result<(), Refused> {
-    match refused.is_not_found() || refused.is_conflict() {
-        true => Ok(()),
-        false => Err(refused),
     }
 }

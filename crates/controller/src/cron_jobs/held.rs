@@ -24,10 +24,7 @@ impl Controller {
         if self.cache.is_owner_known(uid) {
             return Ok(false);
         }
-        match self.effects.read(owner).await {
-            Ok(cron_job) => Ok(cron_job.metadata.uid != uid),
-            Err(refused) if refused.is_not_found() => Ok(true),
-            Err(refused) => Err(refused.into()),
-        }
+        let found = self.effects.read(owner).await?;
+        Ok(found.is_none_or(|cron_job| cron_job.metadata.uid != uid))
     }
 }

@@ -168,28 +168,24 @@ impl Controller {
         seen: &CronJob,
         refused: &Refused,
     ) -> Result<(), Failure> {
-        if !refused.is_conflict() && !refused.is_not_found() {
+        if !refused.is_outdated() {
             let (namespace, cron_job) = (&name.namespace, &name.name);
             let why = refused.message();
             tracing::warn!(namespace, cron_job, why, "the status could not be written");
         }
         let (uid, version) = (&seen.metadata.uid, &seen.metadata.resource_version);
-        match self.effects.read(name).await {
-            Ok(current) => {
-                let is_news = current.metadata.resource_version != *version;
-                self.cache.refresh(name, current);
-                if refused.is_conflict() && is_news {
-                    self.driver.add(key);
-                    return Ok(());
-                }
-                Err(refused.failure())
-            }
-            Err(unread) if unread.is_not_found() => {
-                self.cache.forget(name, uid);
-                Ok(())
-            }
-            Err(unread) => Err(unread.failure()),
+        let current = self.effects.read(name).await.map_err(|unread| unread.failure())?;
+        let Some(current) = current else {
+            self.cache.forget(name, uid);
+            return Ok(());
+        };
+        let is_news = current.metadata.resource_version != *version;
+        self.cache.refresh(name, current);
+        if refused.is_conflict() && is_news {
+            self.driver.add(key);
+            return Ok(());
         }
+        Err(refused.failure())
     }
 
     /// What may go once everything is written down. Whether all of it went.

@@ -24,7 +24,7 @@ use punctual_api::meta::LabelSelector;
 use punctual_engine::job::{Backoff, PodView};
 
 use super::known::{Controller, KnownJob, KnownPod, Uid};
-use crate::version::is_older;
+use crate::version::is_newer;
 
 /// A watch that has not shown a new Pod by then is slow indeed, or the Pod is gone.
 const HEAR_WITHIN: SignedDuration = SignedDuration::from_secs(30);
@@ -292,11 +292,6 @@ fn leave<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Uid>>, key: K, uid: &Uid) 
             set.remove();
         }
     }
-}
-
-/// Whether a version says something that is not known yet.
-fn is_newer(version: &str, held: &str) -> bool {
-    version != held && !is_older(version, held)
 }
 
 #[cfg(test)]

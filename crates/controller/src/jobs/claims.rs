@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::cache::Gathered;
 use super::known::KnownPod;
-use super::{Controller, MANAGER, job_path, pod_path, will_be_shown};
+use super::{Controller, MANAGER};
+use crate::paths::{job_path, pod_path};
 
 impl Controller {
     /// Adopts and releases; whether there was anything to do.
@@ -32,12 +33,11 @@ impl Controller {
     /// Whether a Job, asked for now, may adopt: a Pod that is given to one that goes would go too.
     async fn is_still_there(&self, job: &Job) -> Result<bool, Failure> {
         let path = job_path(&job.metadata.namespace, &job.metadata.name);
-        match self.calls.get::<Value>(&path).await {
-            Ok(found) => Ok(found.pointer("/metadata/uid") == Some(&json!(job.metadata.uid))
-                && found.pointer("/metadata/deletionTimestamp").is_none()),
-            Err(refused) if refused.is_not_found() => Ok(false),
-            Err(refused) => Err(refused.into()),
-        }
+        let found = self.calls.find::<Value>(&path).await?;
+        Ok(found.is_some_and(|found| {
+            found.pointer("/metadata/uid") == Some(&json!(job.metadata.uid))
+                && found.pointer("/metadata/deletionTimestamp").is_none()
+        }))
     }
 
     /// Changes the metadata of a Pod, if it is still as we know it.
@@ -48,7 +48,7 @@ impl Controller {
                 self.keep_pod(answer);
                 Ok(())
             }
-            Err(refused) if will_be_shown(&refused) => Ok(()),
+            Err(refused) if refused.is_outdated() => Ok(()),
             Err(refused) => Err(refused.into()),
         }
     }

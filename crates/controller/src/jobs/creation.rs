@@ -8,8 +8,9 @@ use punctual_engine::job::CreatePod;
 use punctual_queue::Failure;
 
 use super::known::KnownPod;
-use super::{CALLS_MAX, Case, Controller, pods_path};
+use super::{CALLS_MAX, Case, Controller};
 use crate::calls::Refused;
+use crate::paths::pods_path;
 
 /// Not all Pods could be created.
 #[derive(Debug, Default)]

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
-use http::Method;
 use punctual_api::job::JobStatus;
 use punctual_api::well_known::finalizers;
 use punctual_engine::job::{DeleteJob, DeletePod, Plan, PodKey};
@@ -13,8 +12,8 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::known::{Answer, KnownJob, KnownPod};
-use super::{CALLS_MAX, Case, Controller, will_be_shown};
-use crate::calls::Refused;
+use super::{CALLS_MAX, Case, Controller};
+use crate::calls::{Refused, without_finalizer};
 
 impl Controller {
     /// Everything but the Pods to create, which are there by now.
@@ -50,31 +49,21 @@ impl Controller {
                 Ok(())
             }
             // What follows in the plan may only follow a status that is written.
-            Err(refused) if will_be_shown(&refused) => self.read_again(&path).await,
+            Err(refused) if refused.is_outdated() => self.read_again(&path).await,
             Err(refused) => Err(refused.into()),
         }
     }
 
     async fn release(&self, case: &Case, pod: &PodKey) -> Result<(), Failure> {
-        let patch = json!({"metadata": {
-            "uid": pod.uid,
-            "$deleteFromPrimitiveList/finalizers": [finalizers::JOB_TRACKING],
-        }});
+        let patch = without_finalizer(&pod.uid, finalizers::JOB_TRACKING);
         let answer = self.calls.patch(&case.pod_path(&pod.name), &patch).await;
         self.keep_if_there(answer).map(drop).map_err(Failure::from)
     }
 
     async fn delete_pod(&self, case: &Case, delete: &DeletePod) -> Result<(), Failure> {
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
-            "preconditions": {"uid": delete.key.uid},
-        });
-        let (path, content) = (case.pod_path(&delete.key.name), options.to_string());
-        let answer =
-            self.calls.send(Method::DELETE, &path, Some(("application/json", content))).await;
-        match self.keep_if_there(answer) {
+        let only = json!({"uid": delete.key.uid});
+        let path = case.pod_path(&delete.key.name);
+        match self.keep_if_there(self.calls.delete(&path, "Background", &only).await) {
             Ok(true) => self.tell(&case.job, &delete.done()),
             Ok(false) => {}
             Err(refused) => {
@@ -86,30 +75,21 @@ impl Controller {
     }
 
     async fn delete_job(&self, case: &Case, delete: &DeleteJob) -> Result<(), Failure> {
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": "Foreground",
-            "preconditions": {"uid": delete.uid, "resourceVersion": delete.resource_version},
-        });
-        let (path, content) = (case.path(), options.to_string());
-        match self.calls.send(Method::DELETE, &path, Some(("application/json", content))).await {
+        let only = json!({"uid": delete.uid, "resourceVersion": delete.resource_version});
+        let path = case.path();
+        match self.calls.delete(&path, "Foreground", &only).await {
             Ok(answer) => {
                 self.keep_job(answer);
                 Ok(())
             }
-            Err(refused) if will_be_shown(&refused) => self.read_again(&path).await,
+            Err(refused) if refused.is_outdated() => self.read_again(&path).await,
             Err(refused) => Err(refused.into()),
         }
     }
 
     /// Reads a Job of which we have had an old version. The look at it has failed, and is repeated.
     async fn read_again(&self, path: &str) -> Result<(), Failure> {
-        match self.calls.get(path).await {
-            Ok(answer) => self.keep_job(answer),
-            Err(refused) if refused.is_not_found() => {}
-            Err(refused) => return Err(refused.into()),
-        }
+        self.calls.find(path).await?.into_iter().for_each(|answer| self.keep_job(answer));
         Err(Failure::default())
     }
 
@@ -128,7 +108,7 @@ impl Controller {
                 self.keep_pod(answer);
                 Ok(true)
             }
-            Err(refused) if will_be_shown(&refused) => Ok(false),
+            Err(refused) if refused.is_outdated() => Ok(false),
             Err(refused) => Err(refused),
         }
     }

@@ -6,8 +6,9 @@ use punctual_api::well_known::finalizers;
 use punctual_queue::Failure;
 use serde_json::{Value, json};
 
+use super::Controller;
 use super::known::{Controller as Owner, KnownPod, Uid};
-use super::{Controller, job_path};
+use crate::paths::job_path;
 
 impl Controller {
     /// Takes the finalizer from the Pods of a Job that is not held, if it is really not there: the
@@ -54,10 +55,7 @@ impl Controller {
     }
 
     async fn is_gone(&self, path: &str, uid: &str) -> Result<bool, Failure> {
-        match self.calls.get::<Value>(path).await {
-            Ok(found) => Ok(found.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid)),
-            Err(refused) if refused.is_not_found() => Ok(true),
-            Err(refused) => Err(refused.into()),
-        }
+        let found = self.calls.find::<Value>(path).await?;
+        Ok(found.is_none_or(|found| found.pointer("/metadata/uid") != Some(&json!(uid))))
     }
 }

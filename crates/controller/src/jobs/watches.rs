@@ -3,15 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kube::Client;
-use kube::api::ApiResource;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
 use super::known::{KnownJob, KnownPod};
 use crate::tools::Tools;
-use crate::watching::{Listed, Summary, Watcher, follow, resource};
+use crate::watching::{Listed, Watcher, follow, resource};
 
 impl Controller {
     /// Begins to watch, and returns once everything was listed.
@@ -28,22 +26,10 @@ impl Controller {
         let jobs = resource("batch/v1", "Job", "jobs");
         let pods = resource("v1", "Pod", "pods");
         let (us, client) = (|| self.clone(), || tools.client.clone());
-        tasks.spawn(us().follow::<KnownJob>(client(), jobs, listed.clone(), stop.clone()));
+        tasks.spawn(follow::<KnownJob, _>(client(), jobs, us(), listed.clone(), stop.clone()));
         listed.wait_for(1).await;
-        tasks.spawn(us().follow::<KnownPod>(client(), pods, listed.clone(), stop.clone()));
+        tasks.spawn(follow::<KnownPod, _>(client(), pods, us(), listed.clone(), stop.clone()));
         listed.wait_for(2).await;
-    }
-
-    async fn follow<T: Summary>(
-        self: Arc<Self>,
-        client: Client,
-        kind: ApiResource,
-        listed: Listed,
-        stop: CancellationToken,
-    ) where
-        Controller: Watcher<T>,
-    {
-        follow::<T>(client, kind, &*self, &listed, stop).await;
     }
 }
 

@@ -157,11 +157,3 @@ fn of_a_job_that_has_ended_only_what_decides_its_time_is_kept() {
     assert_eq!(job.metadata.resource_version, "7");
     assert_eq!(job.spec.ttl_seconds_after_finished, Some(5));
 }
-
-#[test]
-fn versions_that_are_no_numbers_are_never_old() {
-    assert!(is_older("9", "10"));
-    assert!(!is_older("10", "9"));
-    assert!(!is_older("10", "10"));
-    assert!(!is_older("a", "b") && !is_older("b", "a"));
-}
