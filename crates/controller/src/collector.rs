@@ -54,6 +54,7 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
     }
     // Nothing is decided on half a world.
     tokio::select! {
+        biased;
         () = stop.cancelled() => return,
         () = listed.wait_for(WATCHED.len()) => {}
     }
@@ -62,6 +63,7 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
         async move { collector.look_at(&uid).await }
     };
     tokio::select! {
+        biased;
         () = collector.driver.run(WORKERS, work, stop) => {}
         () = first_panic(&mut watches) => {}
     }
@@ -83,8 +85,8 @@ impl Collector {
         self.graph().get(uid).cloned()
     }
 
-    fn look_at_all(&self, affected: &[Uid]) {
-        affected.iter().for_each(|uid| self.driver.add(uid));
+    fn look_at_all<'a>(&self, affected: impl IntoIterator<Item = &'a Uid>) {
+        affected.into_iter().for_each(|uid| self.driver.add(uid));
     }
 
     async fn look_at(&self, uid: &Uid) -> Result<(), Failure> {

@@ -99,6 +99,7 @@ impl Controller {
     async fn work(self: Arc<Self>, kinds: usize, workers: usize, stop: CancellationToken) {
         // Nothing is decided on half a world.
         tokio::select! {
+            biased;
             () = stop.cancelled() => return,
             () = self.cache.listed().wait_for(kinds) => {}
         }

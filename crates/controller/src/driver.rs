@@ -114,11 +114,12 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
             }
             let has_room = running.len() < workers;
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
+                Some(Ok((key, result))) = running.join_next() => self.done(&key, result),
                 () = self.haste.give_way(), if stands_back => {}
                 () = self.news.notified(), if has_room => {}
                 () = tokio::time::sleep(self.rest()), if has_room => {}
-                Some(Ok((key, result))) = running.join_next() => self.done(&key, result),
             }
         }
         while let Some(joined) = running.join_next().await {

@@ -6,7 +6,7 @@
 
 mod seen;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use punctual_queue::{Backoff, Failure};
@@ -49,6 +49,7 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
     watches.spawn(follow::<Account, _>(client(), accounts, us(), listed.clone(), stop.clone()));
     watches.spawn(follow::<ConfigMap, _>(client(), maps, us(), listed.clone(), stop.clone()));
     tokio::select! {
+        biased;
         () = stop.cancelled() => return,
         () = listed.wait_for(3) => {}
     }
@@ -57,6 +58,7 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
         async move { furnisher.look_at(&name).await }
     };
     tokio::select! {
+        biased;
         () = furnisher.driver.run(WORKERS, work, stop) => {}
         () = first_panic(&mut watches) => {}
     }
@@ -105,7 +107,7 @@ impl Furnisher {
 
     /// Changes all for which that is something new.
     fn change_all(&self, is_concerned: impl Fn(&Room) -> bool, how: impl Fn(&mut Room)) {
-        let concerned: Vec<Arc<str>> = {
+        let concerned: BTreeSet<Arc<str>> = {
             let rooms = self.rooms();
             let concerned = rooms.iter().filter(|(_, room)| is_concerned(room));
             concerned.map(|(name, _)| name.clone()).collect()

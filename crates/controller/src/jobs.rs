@@ -58,6 +58,7 @@ pub async fn run_jobs(tools: Tools, workers: usize, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     tasks.spawn(recording);
     tokio::select! {
+        biased;
         () = stop.cancelled() => {}
         () = controller.watch(&tools, &mut tasks, &stop) => {
             let work = |key| {
@@ -65,6 +66,7 @@ pub async fn run_jobs(tools: Tools, workers: usize, stop: CancellationToken) {
                 async move { controller.look_at(&key).await }
             };
             tokio::select! {
+                biased;
                 () = controller.driver.run(workers, work, stop.clone()) => {}
                 () = first_panic(&mut tasks) => {}
             }

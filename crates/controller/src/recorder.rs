@@ -68,6 +68,7 @@ impl Recorder {
                 tokio::time::sleep(FLUSH_MAX).await;
             };
             tokio::select! {
+                biased;
                 _ = work => {}
                 () = late => tracing::debug!(component, "some events were not written"),
             }

@@ -8,12 +8,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ApiResource};
 use kube::core::{DynamicResourceScope, GroupVersionKind};
 use kube::runtime::WatchStreamExt as _;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
 use serde::{Deserialize, Deserializer};
@@ -56,6 +58,39 @@ impl Listed {
     }
 }
 
+/// How long to wait before a watch that was cut is tried again: longer each time, until something comes.
+/// A server that is back is to be heard soon, and one that is not is asked a few times a minute.
+struct Patience {
+    next: Duration,
+}
+
+impl Patience {
+    const MIN: Duration = Duration::from_millis(200);
+    const MAX: Duration = Duration::from_secs(10);
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { next: Patience::MIN }
+    }
+}
+
+impl Iterator for Patience {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let next = self.next;
+        self.next = Patience::MAX.min(next * 2);
+        Some(next)
+    }
+}
+
+impl Backoff for Patience {
+    fn reset(&mut self) {
+        *self = Patience::default();
+    }
+}
+
 /// Watches a kind until told to stop.
 pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
     client: Client,
@@ -65,7 +100,7 @@ pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
     stop: CancellationToken,
 ) {
     let api: Api<Seen<T>> = Api::all_with(client, &resource);
-    let events = watcher(api, watcher::Config::default()).default_backoff();
+    let events = watcher(api, watcher::Config::default()).backoff(Patience::default());
     let mut events = events.take_until(stop.cancelled_owned()).boxed();
     let (mut there, mut is_first) = (HashSet::new(), true);
     while let Some(event) = events.next().await {

@@ -48,6 +48,7 @@ pub(crate) async fn expire(server: Weak<Shared>, ttl: Duration, ends: Cancellati
         }
     };
     tokio::select! {
+        biased;
         () = ends.cancelled() => {}
         () = expiry => {}
     }
@@ -84,6 +85,7 @@ impl Expiry {
     async fn run(&mut self) -> Result<(), Error> {
         loop {
             let change = tokio::select! {
+                biased;
                 change = self.watch.next() => match change? {
                     Some(change) => Some(change),
                     None => return Ok(()),

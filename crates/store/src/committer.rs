@@ -1,7 +1,7 @@
-//! The one thread that writes: it takes what is waiting, tries it on a draft, makes the draft
+//! The one that writes: it takes what is waiting, tries it on a draft, makes the draft
 //! durable with one commit, publishes it, and only then answers.
 //!
-//! After a commit has failed the thread goes on answering, but only with refusals. The log is not
+//! After a commit has failed it goes on answering, but only with refusals. The log is not
 //! asked again: what a failed fsync left on the disk is known only to a fresh start.
 
 use std::{
@@ -63,7 +63,7 @@ pub(crate) struct Committer {
     pub(crate) log: Box<dyn Log>,
     pub(crate) published: Arc<Published>,
     pub(crate) requests: mpsc::Receiver<Request>,
-    /// Wakes the watches. Dropped when the thread ends, which ends them.
+    /// Wakes the watches. Dropped when the committer ends, which ends them.
     pub(crate) news: watch::Sender<u64>,
     /// How many writes the last batch had.
     pub(crate) usual: usize,
@@ -88,9 +88,10 @@ impl Waiting {
 }
 
 impl Committer {
-    pub(crate) fn run(mut self) {
+    /// Serves until everybody has let go of the store, or one has closed it.
+    pub(crate) async fn run(mut self) {
         let mut closers = Vec::new();
-        let mut next = self.requests.blocking_recv();
+        let mut next = self.requests.recv().await;
         while let Some(request) = next.take() {
             match request {
                 Request::Write { transaction, answer } => next = self.serve(transaction, answer),
@@ -103,7 +104,9 @@ impl Committer {
                     closers.push(answer);
                 }
             }
-            next = next.or_else(|| self.requests.blocking_recv());
+            if next.is_none() {
+                next = self.requests.recv().await;
+            }
         }
         self.finish(closers);
     }

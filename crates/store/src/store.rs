@@ -71,8 +71,25 @@ impl Store {
         Self::start(Box::new(RedbLog::open(path.as_ref())?), options)
     }
 
-    /// Starts the store on a log of your own.
-    pub fn start(mut log: Box<dyn Log>, options: Options) -> Result<Self, Error> {
+    /// Starts the store on a log of your own, with a thread that writes to it.
+    pub fn start(log: Box<dyn Log>, options: Options) -> Result<Self, Error> {
+        let (store, committer) = Self::prepare(log, options)?;
+        let thread = spawn(committer)?;
+        *store.shared.committer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(store)
+    }
+
+    /// As [`Store::start`], but nothing is written unless somebody polls the future, which ends when
+    /// the store does. For those who must say when things happen, and whose log never waits.
+    pub fn start_inline(
+        log: Box<dyn Log>,
+        options: Options,
+    ) -> Result<(Self, impl Future<Output = ()> + Send), Error> {
+        let (store, committer) = Self::prepare(log, options)?;
+        Ok((store, committer.run()))
+    }
+
+    fn prepare(mut log: Box<dyn Log>, options: Options) -> Result<(Self, Committer), Error> {
         // A damaged file may make the database under us panic; that too is only a damaged file.
         let loaded = catch_unwind(AssertUnwindSafe(|| log.load()))
             .unwrap_or_else(|_| Err(damaged(&*log, "it cannot be read".into())))?;
@@ -88,15 +105,14 @@ impl Store {
             failure: OnceLock::new(),
         });
         let committer = Committer { log, published: published.clone(), requests, news, usual: 1 };
-        let thread = spawn(committer)?;
         let shared = Shared {
             published,
             requests: Some(sender),
             news: listener,
             limits: options.limits,
-            committer: Mutex::new(Some(thread)),
+            committer: Mutex::new(None),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok((Self { shared: Arc::new(shared) }, committer))
     }
 
     /// The current value of a key.
@@ -212,7 +228,7 @@ fn spawn(committer: Committer) -> Result<JoinHandle<()>, Error> {
     let name = "store-committer";
     thread::Builder::new()
         .name(name.into())
-        .spawn(move || committer.run())
+        .spawn(move || blocking::wait(committer.run()))
         .map_err(|source| Error::Io { doing: "start the thread", path: name.into(), source })
 }
 

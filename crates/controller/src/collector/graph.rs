@@ -104,11 +104,15 @@ impl Graph {
     }
 
     /// Everything of a kind is forgotten but these, as after a list.
-    pub(crate) fn keep_only(&mut self, kind: &'static Kind, there: &HashSet<String>) -> Vec<Uid> {
+    pub(crate) fn keep_only(
+        &mut self,
+        kind: &'static Kind,
+        there: &HashSet<String>,
+    ) -> BTreeSet<Uid> {
         let is_gone = |uid: &&Uid| !there.contains(&***uid);
         let of_kind = self.nodes.iter().filter(|(_, node)| node.kind == kind);
         let gone: Vec<Uid> = of_kind.map(|(uid, _)| uid).filter(is_gone).cloned().collect();
-        let mut affected: Vec<Uid> = gone.iter().flat_map(|uid| self.unlink(uid)).collect();
+        let mut affected: BTreeSet<Uid> = gone.iter().flat_map(|uid| self.unlink(uid)).collect();
         // Those of the gone, and of owners that have come and gone while nobody watched.
         let unseen = self.dependents.iter().filter(|(owner, _)| !self.nodes.contains_key(*owner));
         affected.extend(unseen.flat_map(|(_, dependents)| dependents.iter().cloned()));
@@ -258,7 +262,7 @@ mod tests {
         assert_eq!(graph.count_in("n"), 2);
         let kind = Kind::of("batch/v1", "Job").unwrap();
         let affected = graph.keep_only(kind, &HashSet::from(["b".into()]));
-        assert_eq!(affected, ["b".into()]);
+        assert_eq!(affected, BTreeSet::from(["b".into()]));
         assert_eq!(graph.count_in("n"), 1);
     }
 }

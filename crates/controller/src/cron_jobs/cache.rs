@@ -1,6 +1,6 @@
 //! What is known of CronJobs and their Jobs, indexed by who belongs to whom.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -316,15 +316,16 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
         let is_gone = |(name, (entry, _)): &(&Arc<CronJobName>, &(Entry, Memory))| {
             name.flavor == self.flavor && !uids.contains(&entry.cron_job.metadata.uid)
         };
-        let gone: Vec<(Arc<CronJobName>, String)> = {
+        let gone: BTreeMap<String, Arc<CronJobName>> = {
             let state = self.cache.state();
             let gone = state.cron_jobs.iter().filter(is_gone);
-            gone.map(|(name, (entry, _))| (name.clone(), entry.cron_job.metadata.uid.clone()))
+            gone.map(|(name, (entry, _))| (entry.cron_job.metadata.uid.clone(), name.clone()))
                 .collect()
         };
-        gone.iter().for_each(|(name, uid)| self.cache.forget(name, uid));
+        gone.iter().for_each(|(uid, name)| self.cache.forget(name, uid));
         let state = self.cache.state();
-        state.held.keys().for_each(|job| self.cache.wake_held(&state, job));
+        let held: BTreeSet<&String> = state.held.keys().collect();
+        held.into_iter().for_each(|job| self.cache.wake_held(&state, job));
     }
 }
 
@@ -344,7 +345,7 @@ impl Watcher<JobSeen> for Cache {
     fn keep_only(&self, uids: &HashSet<String>) {
         let mut state = self.state();
         state.held.retain(|uid, _| uids.contains(uid));
-        let gone: Vec<String> =
+        let gone: BTreeSet<String> =
             state.owners.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
         let concerned = gone.iter().filter_map(|uid| state.unlink_job(uid));
         concerned.for_each(|key| self.driver.add(&key));

@@ -125,7 +125,7 @@ impl Cache {
     /// All Jobs but these are gone.
     pub(super) fn keep_jobs(&mut self, uids: &HashSet<String>) -> Vec<Key> {
         let gone = self.jobs.keys().filter(|uid| !uids.contains(&***uid));
-        let gone: Vec<Uid> = gone.cloned().collect();
+        let gone: BTreeSet<Uid> = gone.cloned().collect();
         gone.iter().flat_map(|uid| self.remove_job(uid)).collect()
     }
 
@@ -171,7 +171,7 @@ impl Cache {
     pub(super) fn keep_pods(&mut self, uids: &HashSet<String>) -> Vec<Key> {
         let is_gone = |pod: &&KnownPod| pod.unheard_since.is_none() && !uids.contains(&*pod.uid);
         let gone = self.pods.values().filter(is_gone).map(|pod| pod.uid.clone());
-        let gone: Vec<Uid> = gone.collect();
+        let gone: BTreeSet<Uid> = gone.collect();
         gone.iter().flat_map(|uid| self.remove_pod(uid)).collect()
     }
 

@@ -57,6 +57,7 @@ impl Writer {
 
     async fn rest(&self, delay: Duration) {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(delay) => {}
             () = self.stop.cancelled() => {}
         }
