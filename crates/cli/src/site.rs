@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use punctual_controller::{Haste, Metrics, RealClock, Tools};
+use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools};
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Audit, Config, Identity, Limits, RealWorld, Server, User};
 use punctual_store::{Options, Store};
@@ -95,7 +95,14 @@ pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
 /// What a controller in this process works with.
 pub(crate) fn tools(server: &Server, part: &str, shared: &Shared) -> Tools {
     let Shared { metrics, haste } = shared.clone();
-    Tools { client: client(server, part), clock: Arc::new(RealClock), metrics, haste }
+    Tools {
+        client: client(server, part),
+        clock: Arc::new(RealClock),
+        metrics,
+        haste,
+        // Whoever has the data folder is alone.
+        fence: Fence::open(),
+    }
 }
 
 /// What the controllers of this process have in common.

@@ -5,9 +5,11 @@ use std::time::Duration;
 use http::{Method, Request};
 use kube::Client;
 use punctual_queue::Failure;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::fence::Fence;
 use crate::metrics::Metrics;
 
 /// A call that takes longer is given up; nobody knows then what came of it.
@@ -30,6 +32,8 @@ pub(crate) enum Refused {
     },
     /// Nobody knows.
     Unknown(String),
+    /// It was not sent: another may lead.
+    NotLeading,
 }
 
 impl Refused {
@@ -53,6 +57,7 @@ impl Refused {
         match self {
             Refused::Said { code, .. } => *code >= 500,
             Refused::Unknown(_) => true,
+            Refused::NotLeading => false,
         }
     }
 
@@ -66,16 +71,19 @@ impl Refused {
     pub(crate) fn message(&self) -> &str {
         match self {
             Refused::Said { message, .. } | Refused::Unknown(message) => message,
+            Refused::NotLeading => "another may lead",
         }
     }
 
     /// The failure of whoever has nothing better to do than to try again.
     pub(crate) fn failure(&self) -> Failure {
         match self {
-            Refused::Said { retry_after, .. } => {
-                Failure { retry_after: *retry_after, ..Failure::default() }
+            Refused::Said { retry_after, code, .. } => {
+                let is_outage = *code >= 500;
+                Failure { retry_after: *retry_after, is_outage, ..Failure::default() }
             }
-            Refused::Unknown(_) => Failure::default(),
+            Refused::Unknown(_) => Failure { is_outage: true, ..Failure::default() },
+            Refused::NotLeading => Failure::default(),
         }
     }
 }
@@ -102,14 +110,20 @@ impl From<Refused> for Failure {
     }
 }
 
-/// Whoever wanted something gone, or changed, has nothing to want of what is gone.
-pub(crate) fn gone_is_fine(refused: Refused) -> Result<(), Refused> {
-    if refused.is_outdated() { Ok(()) } else { Err(refused) }
-}
-
 /// A patch that takes a finalizer from the object with this UID.
 pub(crate) fn without_finalizer(uid: &str, finalizer: &str) -> Value {
     json!({"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [finalizer]}})
+}
+
+/// What is read of an object to know which one it is.
+#[derive(Deserialize)]
+struct Identified {
+    metadata: Identity,
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    uid: String,
 }
 
 /// The API, as controllers call it: each call has an end, and the failed ones are counted.
@@ -117,11 +131,23 @@ pub(crate) fn without_finalizer(uid: &str, finalizer: &str) -> Value {
 pub(crate) struct Calls {
     client: Client,
     metrics: Metrics,
+    fence: Fence,
+    call_max: Duration,
 }
 
 impl Calls {
     pub(crate) fn new(client: Client, metrics: Metrics) -> Calls {
-        Calls { client, metrics }
+        Calls { client, metrics, fence: Fence::open(), call_max: CALL_MAX }
+    }
+
+    /// Calls that change something only while a fence lets them.
+    pub(crate) fn behind(self, fence: Fence) -> Calls {
+        Calls { fence, ..self }
+    }
+
+    /// Calls that take no longer than this.
+    pub(crate) fn within(self, call_max: Duration) -> Calls {
+        Calls { call_max, ..self }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Refused> {
@@ -134,6 +160,26 @@ impl Calls {
             Ok(found) => Ok(Some(found)),
             Err(refused) if refused.is_not_found() => Ok(None),
             Err(refused) => Err(refused),
+        }
+    }
+
+    /// What a refusal means to whoever wanted the object with this UID gone, or changed: nothing, if there
+    /// is none any more. A conflict is not taken for that, since it can be about anything.
+    pub(crate) async fn unless_gone(
+        &self,
+        refused: Refused,
+        path: &str,
+        uid: &str,
+    ) -> Result<(), Refused> {
+        if refused.is_not_found() {
+            return Ok(());
+        }
+        if !refused.is_conflict() {
+            return Err(refused);
+        }
+        match self.find::<Identified>(path).await? {
+            Some(Identified { metadata }) if metadata.uid == uid => Err(refused),
+            _ => Ok(()),
         }
     }
 
@@ -201,7 +247,7 @@ impl Calls {
         if let Err(refused) = &answer {
             match refused {
                 // That something is gone is an answer like any other.
-                Refused::Said { code: 404, .. } => {}
+                Refused::Said { code: 404, .. } | Refused::NotLeading => {}
                 Refused::Said { code, .. } => self.metrics.call_failed(verb.as_str(), *code),
                 Refused::Unknown(_) => self.metrics.call_failed(verb.as_str(), 0),
             }
@@ -215,6 +261,7 @@ impl Calls {
         path: &str,
         content: Option<(&str, String)>,
     ) -> Result<T, Refused> {
+        let is_harmless = method == Method::GET;
         let mut request = Request::builder().method(method).uri(path);
         let mut body = Vec::new();
         if let Some((content_type, text)) = content {
@@ -222,9 +269,17 @@ impl Calls {
             body = text.into_bytes();
         }
         let request = request.body(body).map_err(|why| Refused::Unknown(why.to_string()))?;
-        match tokio::time::timeout(CALL_MAX, self.client.request(request)).await {
+        // The last look before it is on its way.
+        let call_max = match is_harmless {
+            true => self.call_max,
+            false => self.fence.patience(self.call_max).ok_or(Refused::NotLeading)?,
+        };
+        match tokio::time::timeout(call_max, self.client.request(request)).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Refused::Unknown("no answer in time".to_owned())),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

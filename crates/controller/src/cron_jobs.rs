@@ -49,8 +49,9 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
     let (recorder, recording) = Recorder::new(&tools, COMPONENT, silence.clone());
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(60));
     let driver = Driver::new(Rank::First, "cronjob", backoff, &tools);
-    let asked = driver.clone();
-    tools.metrics.next_due(move || asked.next_wake());
+    // The counters outlive this run where there are several, one after the other.
+    let asked = Arc::downgrade(&driver);
+    tools.metrics.next_due(move || asked.upgrade()?.next_wake());
     let controller = Arc::new(Controller {
         cache: Cache::new(config.zone, driver.clone(), tools.metrics.clone()),
         driver,

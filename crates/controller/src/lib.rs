@@ -2,13 +2,16 @@
 //!
 //! A controller is a cache that watches keep up to date, a [queue](punctual_queue) of what to look
 //! at, and a decision that knows neither. `driver` brings them together: workers take keys, one at a
-//! time each, and a failure brings a key back after a while.
+//! time each, and a failure brings a key back after a while. Where several processes do the same work,
+//! `election` says which of them does it, and `fence` holds the others back.
 
 mod calls;
 mod clock;
 mod collector;
 mod cron_jobs;
 mod driver;
+mod election;
+mod fence;
 mod furnisher;
 mod haste;
 mod jobs;
@@ -23,6 +26,8 @@ mod watching;
 pub use self::clock::{Clock, RealClock};
 pub use self::collector::collect;
 pub use self::cron_jobs::{CronJobs, run_cron_jobs};
+pub use self::election::{Election, run_elected};
+pub use self::fence::Fence;
 pub use self::furnisher::furnish;
 pub use self::haste::Haste;
 pub use self::jobs::run_jobs;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use punctual_controller::{Haste, Metrics, RealClock, Tools, collect};
+use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -42,6 +42,7 @@ impl World {
             clock: Arc::new(RealClock),
             metrics: Metrics::default(),
             haste: Haste::default(),
+            fence: Fence::open(),
         };
         tokio::spawn(collect(tools, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use punctual_controller::{Haste, Metrics, RealClock, Tools, collect, furnish};
+use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect, furnish};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -39,8 +39,13 @@ impl World {
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
-        let (clock, metrics) = (Arc::new(RealClock), Metrics::default());
-        let tools = Tools { client: client.clone(), clock, metrics, haste: Haste::default() };
+        let tools = Tools {
+            client: client.clone(),
+            clock: Arc::new(RealClock),
+            metrics: Metrics::default(),
+            haste: Haste::default(),
+            fence: Fence::open(),
+        };
         let stop = CancellationToken::new();
         tokio::spawn(furnish(tools.clone(), CA.to_owned(), stop.clone()));
         tokio::spawn(collect(tools, stop.clone()));

@@ -14,6 +14,7 @@ use tower::service_fn;
 
 use super::inbox::WAITING_MAX;
 use super::*;
+use crate::fence::Fence;
 use crate::haste::Haste;
 
 /// A clock that moves on by a second whenever somebody looks.
@@ -25,6 +26,10 @@ impl Clock for Ticks {
         let second = self.0.fetch_add(1, Ordering::Relaxed) as i64;
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_700_000_000 + second)
     }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed) as u64)
+    }
 }
 
 fn tools(client: Client) -> Tools {
@@ -33,6 +38,7 @@ fn tools(client: Client) -> Tools {
         clock: Arc::new(Ticks::default()),
         metrics: Metrics::default(),
         haste: Haste::default(),
+        fence: Fence::open(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_controller::{Clock, Haste, Metrics, RealClock, Tools, run_jobs};
+use punctual_controller::{Clock, Fence, Haste, Metrics, RealClock, Tools, run_jobs};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{ChangeKind, Options, Store};
 use serde_json::{Value, json};
@@ -31,6 +31,10 @@ struct Ahead(AtomicI64);
 impl Clock for Ahead {
     fn now(&self) -> Timestamp {
         RealClock.now() + SignedDuration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+
+    fn monotonic(&self) -> Duration {
+        RealClock.monotonic()
     }
 }
 
@@ -78,6 +82,7 @@ impl World {
             clock: self.clock.clone(),
             metrics: Metrics::default(),
             haste: Haste::default(),
+            fence: Fence::open(),
         };
         let task = tokio::spawn(run_jobs(tools, 4, stop.clone()));
         self.running = Some((stop, task));

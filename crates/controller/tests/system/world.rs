@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{Dialect, Flavor, Time};
 use punctual_controller::{
-    Clock, CronJobs, Haste, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
+    Clock, CronJobs, Fence, Haste, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
 };
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Config, RealWorld, Server, User};
@@ -35,6 +35,11 @@ struct SetClock {
 impl Clock for SetClock {
     fn now(&self) -> Timestamp {
         *self.now.lock().unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        let since = Clock::now(self).duration_since(Timestamp::UNIX_EPOCH);
+        since.try_into().unwrap()
     }
 
     fn rest_until(&self, at: Option<Timestamp>) -> Duration {
@@ -114,8 +119,13 @@ impl World {
     pub(crate) fn start_with(&mut self, client: Client) {
         // Nobody stops them: they are killed.
         let stop = CancellationToken::new();
-        let clock = Arc::new(self.clock.clone());
-        let tools = Tools { client, clock, metrics: Metrics::default(), haste: Haste::default() };
+        let tools = Tools {
+            client,
+            clock: Arc::new(self.clock.clone()),
+            metrics: Metrics::default(),
+            haste: Haste::default(),
+            fence: Fence::open(),
+        };
         let config = CronJobs {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
             zone: Zones::bundled().utc(),
