@@ -178,6 +178,24 @@ impl World {
         active.into_iter().filter(|name| answer.deleted.contains(name) && !finished(name)).collect()
     }
 
+    /// Runs that were deleted to make room although they had ended, which the cache did not know.
+    fn ended_unseen(&self, answer: &Answer) -> Vec<String> {
+        let jobs = self.0["jobsOnlyOnServer"].as_array().into_iter().flatten();
+        let ended = jobs.filter(|job| !job["status"]["conditions"].is_null());
+        let names = ended.map(|job| job["metadata"]["name"].as_str().unwrap().to_owned());
+        names.filter(|name| answer.deleted.contains(name)).collect()
+    }
+
+    /// Takes deletes back.
+    fn keep(&self, answer: &mut Answer, names: Vec<String>) {
+        for name in names {
+            answer.deleted.retain(|deleted| *deleted != name);
+            let at = answer.events.iter().position(|event| event.ends_with("SuccessfulDelete"));
+            answer.events.remove(at.unwrap());
+            answer.active.insert(0, name);
+        }
+    }
+
     /// What we are to answer, and the exceptions that were needed for it.
     fn expected(&self) -> (Answer, Vec<&'static str>) {
         let recorded = Answer::read(&self.0["upstream"], 100);
@@ -202,6 +220,11 @@ impl World {
             answer.active.extend(forgotten);
         }
         answer.remove_event("UnexpectedJob");
+        let ended = self.ended_unseen(&answer);
+        if !ended.is_empty() {
+            exceptions.push("7 a run that has ended is counted before it is deleted");
+            self.keep(&mut answer, ended);
+        }
         self.expect_warnings(&mut answer, latest.is_some(), &mut exceptions);
         (answer.sorted(), exceptions)
     }

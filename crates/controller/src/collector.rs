@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::graph::{Deed, Graph, Node, Owner, Uid};
 use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
 use self::noticed::Noticed;
-use crate::calls::{Calls, gone_is_fine, without_finalizer};
+use crate::calls::{Calls, without_finalizer};
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::tasks::first_panic;
@@ -163,25 +163,29 @@ impl Collector {
             "uid": &**uid,
             "ownerReferences": [{"$patch": "delete", "uid": &**owner}],
         }});
-        self.patch(node, &patch).await
+        self.patch(uid, node, &patch).await
     }
 
     async fn let_go(&self, uid: &Uid, node: &Node, finalizer: &str) -> Result<(), Failure> {
         let patch = without_finalizer(uid, finalizer);
-        self.patch(node, &patch).await
+        self.patch(uid, node, &patch).await
     }
 
-    async fn patch(&self, node: &Node, patch: &Value) -> Result<(), Failure> {
+    async fn patch(&self, uid: &Uid, node: &Node, patch: &Value) -> Result<(), Failure> {
         let path = node.kind.path(&node.namespace, &node.name);
-        let patched = self.calls.patch::<IgnoredAny>(&path, patch).await;
-        Ok(patched.map(drop).or_else(gone_is_fine)?)
+        match self.calls.patch::<IgnoredAny>(&path, patch).await {
+            Ok(_) => Ok(()),
+            Err(refused) => Ok(self.calls.unless_gone(refused, &path, uid).await?),
+        }
     }
 
     async fn delete(&self, uid: &Uid, node: &Node, foreground: bool) -> Result<(), Failure> {
         let policy = if foreground { "Foreground" } else { "Background" };
         let path = node.kind.path(&node.namespace, &node.name);
-        let deleted = self.calls.delete::<IgnoredAny>(&path, policy, &json!({"uid": &**uid})).await;
-        Ok(deleted.map(drop).or_else(gone_is_fine)?)
+        match self.calls.delete::<IgnoredAny>(&path, policy, &json!({"uid": &**uid})).await {
+            Ok(_) => Ok(()),
+            Err(refused) => Ok(self.calls.unless_gone(refused, &path, uid).await?),
+        }
     }
 
     /// Empties a namespace, and ends it when it is empty. It is looked at again when something in it
@@ -204,8 +208,10 @@ impl Collector {
             spec.insert("finalizers".to_owned(), json!([]));
         }
         let path = format!("{}/finalize", NAMESPACE.path("", name));
-        let answer = self.calls.replace::<IgnoredAny>(&path, namespace.to_string()).await;
-        Ok(answer.map(drop).or_else(gone_is_fine)?)
+        match self.calls.replace::<IgnoredAny>(&path, namespace.to_string()).await {
+            Err(refused) if !refused.is_not_found() => Err(refused.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The namespace, if it is this one and is to go.

@@ -46,6 +46,26 @@ struct Memory {
     acted: Option<Acted>,
     /// Jobs that may have been created: nobody has heard.
     doubtful: BTreeSet<String>,
+    /// Jobs by name that a live read has shown to have ended, until the watch has too. Without it, a Job that
+    /// was counted would look as if it went on, and be counted again.
+    ended: BTreeMap<String, JobView>,
+}
+
+/// So many Jobs of a CronJob end unseen by a watch at most; the oldest are forgotten first.
+const ENDED_MAX: usize = 16;
+
+impl Memory {
+    /// Takes note of what was read, and forgets what the watch knows by now.
+    fn learn(&mut self, live: &Live, jobs: &[JobView]) {
+        let found = live.iter().filter_map(|(name, job)| Some((name, job.as_ref()?)));
+        let ended = found.filter(|(_, job)| job.ending.is_some());
+        self.ended.extend(ended.map(|(name, job)| (name.clone(), job.clone())));
+        let is_heard = |uid: &str| jobs.iter().any(|job| job.uid == uid && job.ending.is_some());
+        self.ended.retain(|_, job| !is_heard(&job.uid));
+        while self.ended.len() > ENDED_MAX {
+            self.ended.pop_first();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -95,10 +115,15 @@ impl Cache {
         live: &Live,
         now: Timestamp,
     ) -> Option<(Entry, Decision)> {
-        let state = self.state();
-        let (entry, _) = state.cron_jobs.get(name)?;
-        let jobs = state.jobs.get(&entry.cron_job.metadata.uid).map_or(&[][..], Vec::as_slice);
-        let seen = Observed { cron_job: &entry.cron_job, timetable: &entry.timetable, jobs, live };
+        let mut state = self.state();
+        let State { cron_jobs, jobs, .. } = &mut *state;
+        let (entry, memory) = cron_jobs.get_mut(name)?;
+        let jobs = jobs.get(&entry.cron_job.metadata.uid).map_or(&[][..], Vec::as_slice);
+        memory.learn(live, jobs);
+        let known = memory.ended.iter().map(|(name, job)| (name.clone(), Some(job.clone())));
+        let live: Live = live.iter().cloned().chain(known).collect();
+        let Entry { cron_job, timetable } = &*entry;
+        let seen = Observed { cron_job, timetable, jobs, live: &live };
         Some((entry.clone(), cronjob::decide(&seen, now)))
     }
 

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::seen::{CronJobName, SlimJob, slim};
-use crate::calls::{Calls, Refused, gone_is_fine, without_finalizer};
+use crate::calls::{Calls, Refused, without_finalizer};
 use crate::paths::{job_path, jobs_path};
 
 /// The calls.
@@ -72,9 +72,14 @@ impl Effects {
     /// Deletes a Job in the background. One that is gone, or is another by now, needs no deleting.
     pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), Refused> {
         let path = job_path(namespace, &job.name);
-        let only = json!({"uid": job.uid});
-        let deleted = self.calls.delete::<IgnoredAny>(&path, "Background", &only).await;
-        deleted.map(drop).or_else(gone_is_fine)
+        let mut only = json!({"uid": job.uid});
+        if let (Some(version), Some(only)) = (&job.version, only.as_object_mut()) {
+            only.insert("resourceVersion".to_owned(), json!(version));
+        }
+        match self.calls.delete::<IgnoredAny>(&path, "Background", &only).await {
+            Ok(_) => Ok(()),
+            Err(refused) => self.calls.unless_gone(refused, &path, &job.uid).await,
+        }
     }
 
     /// Takes our finalizer from a Job.
@@ -86,7 +91,10 @@ impl Effects {
     ) -> Result<(), Refused> {
         let patch = without_finalizer(uid, finalizers::SLOT_RECORDED);
         let path = job_path(namespace, name);
-        self.calls.patch::<IgnoredAny>(&path, &patch).await.map(drop).or_else(gone_is_fine)
+        match self.calls.patch::<IgnoredAny>(&path, &patch).await {
+            Ok(_) => Ok(()),
+            Err(refused) => self.calls.unless_gone(refused, &path, uid).await,
+        }
     }
 
     /// Writes since when the schedule holds into the CronJob, if it is still the one that was seen.

@@ -61,7 +61,8 @@ impl Controller {
             }
         };
         let mut outcomes = self.make_room(name, &plan).await;
-        let is_free = outcomes.iter().all(|o| matches!(o, Outcome::Deleted(_, Ok(()))));
+        let is_gone = |outcome: &&Outcome| matches!(outcome, Outcome::Deleted(_, Ok(())));
+        let is_free = outcomes.iter().filter(is_gone).count() == plan.deletes.len();
         let mut retry_after = None;
         if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
             let creation = self.start(name, &entry, create).await;
@@ -84,6 +85,11 @@ impl Controller {
         let mut outcomes = Vec::new();
         for job in &plan.deletes {
             let deleted = self.effects.delete_job(&name.namespace, job).await;
+            // It is not what it was; perhaps it has ended. It is read before the next decision.
+            if deleted.as_ref().is_err_and(Refused::is_conflict) {
+                self.cache.doubt(name, &job.name, true);
+                continue;
+            }
             let deleted = deleted.map_err(|refused| refused.message().to_owned());
             outcomes.push(Outcome::Deleted(job.name.clone(), deleted));
         }

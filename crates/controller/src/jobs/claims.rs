@@ -48,7 +48,7 @@ impl Controller {
                 self.keep_pod(answer);
                 Ok(())
             }
-            Err(refused) if refused.is_outdated() => Ok(()),
+            Err(refused) if refused.is_not_found() => Ok(()),
             Err(refused) => Err(refused.into()),
         }
     }

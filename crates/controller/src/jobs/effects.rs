@@ -56,14 +56,16 @@ impl Controller {
 
     async fn release(&self, case: &Case, pod: &PodKey) -> Result<(), Failure> {
         let patch = without_finalizer(&pod.uid, finalizers::JOB_TRACKING);
-        let answer = self.calls.patch(&case.pod_path(&pod.name), &patch).await;
-        self.keep_if_there(answer).map(drop).map_err(Failure::from)
+        let path = case.pod_path(&pod.name);
+        let answer = self.calls.patch(&path, &patch).await;
+        self.keep_if_there(answer, &path, &pod.uid).await.map(drop).map_err(Failure::from)
     }
 
     async fn delete_pod(&self, case: &Case, delete: &DeletePod) -> Result<(), Failure> {
         let only = json!({"uid": delete.key.uid});
         let path = case.pod_path(&delete.key.name);
-        match self.keep_if_there(self.calls.delete(&path, "Background", &only).await) {
+        let answer = self.calls.delete(&path, "Background", &only).await;
+        match self.keep_if_there(answer, &path, &delete.key.uid).await {
             Ok(true) => self.tell(&case.job, &delete.done()),
             Ok(false) => {}
             Err(refused) => {
@@ -102,14 +104,18 @@ impl Controller {
     }
 
     /// Keeps the Pod of an answer; whether there still was such a Pod.
-    fn keep_if_there(&self, answer: Result<Answer<KnownPod>, Refused>) -> Result<bool, Refused> {
+    async fn keep_if_there(
+        &self,
+        answer: Result<Answer<KnownPod>, Refused>,
+        path: &str,
+        uid: &str,
+    ) -> Result<bool, Refused> {
         match answer {
             Ok(answer) => {
                 self.keep_pod(answer);
                 Ok(true)
             }
-            Err(refused) if refused.is_outdated() => Ok(false),
-            Err(refused) => Err(refused),
+            Err(refused) => self.calls.unless_gone(refused, path, uid).await.map(|()| false),
         }
     }
 }

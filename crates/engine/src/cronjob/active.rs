@@ -39,7 +39,7 @@ pub(crate) fn reconcile(seen: &Observed<'_>, plan: &mut Plan) {
 fn adopt_forgotten(seen: &Observed<'_>, plan: &mut Plan) {
     let cron_job = &seen.cron_job.metadata;
     let recorded = plan.status_seen.last_schedule_time;
-    for job in seen.jobs.iter().chain(found_unlisted(seen)) {
+    for job in known(seen) {
         let slot = job.slot_of(&cron_job.name);
         let is_recorded = slot.map(Time::new) <= recorded;
         // What was taken off the list to make room, or has ended and was counted, stays off it.
@@ -60,21 +60,30 @@ fn adopt_forgotten(seen: &Observed<'_>, plan: &mut Plan) {
     }
 }
 
-/// Jobs of ours that only a live read found and that the status does not list. (Of those that it
-/// lists, a read tells only that they exist; like Kubernetes we wait for the cache to tell the rest.)
-fn found_unlisted<'a>(seen: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
+/// The Jobs of the cache, which may be behind what a live read has shown to have ended; and those that
+/// only a live read found and that the status does not list. (Of those that it lists, a read tells only that
+/// they exist; like Kubernetes we wait for the cache to tell the rest.)
+fn known<'a>(seen: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
+    let Observed { cron_job, jobs, .. } = *seen;
+    let ended = |uid: &str| found(seen).find(|job| job.uid == uid && job.ending.is_some());
+    let cached = jobs.iter().map(move |job| ended(&job.uid).unwrap_or(job));
+    let is_cached = |uid: &str| jobs.iter().any(|job| job.uid == uid);
+    let is_new =
+        move |job: &&JobView| !is_cached(&job.uid) && !is_listed(&cron_job.status, &job.uid);
+    cached.chain(found(seen).filter(is_new))
+}
+
+/// Jobs of ours that a live read found.
+pub(crate) fn found<'a>(seen: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
     let Observed { cron_job, live, .. } = *seen;
     let found = live.iter().filter_map(|(_, job)| job.as_ref());
-    found.filter(|job| {
-        job.controller_uid == cron_job.metadata.uid && !is_listed(&cron_job.status, &job.uid)
-    })
+    found.filter(|job| job.controller_uid == cron_job.metadata.uid)
 }
 
 /// Takes the Jobs that have ended off the list, in the order in which they ended.
 fn count_ended(seen: &Observed<'_>, plan: &mut Plan) {
     let ended = |job: &&JobView| job.ending.is_some() && is_listed(&plan.status, &job.uid);
-    let known = seen.jobs.iter().chain(found_unlisted(seen));
-    let mut jobs: Vec<&JobView> = known.filter(ended).collect();
+    let mut jobs: Vec<&JobView> = known(seen).filter(ended).collect();
     jobs.sort_by_key(|job| (job.ended_at, job.slot));
     for job in jobs {
         let Some(ending) = job.ending.filter(|_| is_listed(&plan.status, &job.uid)) else {
@@ -145,7 +154,7 @@ fn release_recorded(seen: &Observed<'_>, plan: &mut Plan) {
 
 impl JobKey {
     pub(crate) fn of(job: &JobView) -> JobKey {
-        JobKey { name: job.name.clone(), uid: job.uid.clone() }
+        JobKey { name: job.name.clone(), uid: job.uid.clone(), version: None }
     }
 }
 

@@ -130,6 +130,9 @@ pub struct JobKey {
     pub name: String,
     /// Its identity.
     pub uid: String,
+    /// Where there is one, only if it is still as it was seen: a run that has ended since then is to be
+    /// counted, not deleted.
+    pub version: Option<String>,
 }
 
 impl JobKey {

@@ -1,7 +1,7 @@
 //! What the runs that go on mean for the slots that wait.
 
 use jiff::Timestamp;
-use punctual_api::{ConcurrencyPolicy, names};
+use punctual_api::{ConcurrencyPolicy, meta::ObjectReference, names};
 
 use super::{
     Observed, active,
@@ -41,7 +41,7 @@ pub(crate) fn choose(seen: &Observed<'_>, waiting: &Unmet, plan: &mut Plan) -> V
         // Until its slot is in the status, a Job's name is all that keeps the slot from running twice.
         ConcurrencyPolicy::Replace if has_unrecorded_run(plan) => Verdict::Postponed { slot },
         ConcurrencyPolicy::Replace => {
-            plan.deletes = running(plan);
+            plan.deletes = running(seen, plan);
             start(seen, slot, plan)
         }
         _ => start(seen, slot, plan),
@@ -61,9 +61,17 @@ fn has_unrecorded_run(plan: &Plan) -> bool {
         && plan.status.active.iter().any(|e| !active::is_listed(&plan.status_seen, &e.uid))
 }
 
-fn running(plan: &Plan) -> Vec<JobKey> {
-    let entries = plan.status.active.iter();
-    entries.map(|entry| JobKey { name: entry.name.clone(), uid: entry.uid.clone() }).collect()
+/// What is to make room. What has ended, by what was read, needs not; it waits to be counted.
+fn running(seen: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
+    let key = |entry: &ObjectReference| {
+        // What was read is newer than what is cached.
+        let mut views = active::found(seen).chain(seen.jobs);
+        let view = views.find(|job| job.uid == entry.uid);
+        let version = view.map(|job| job.resource_version.clone());
+        let goes_on = view.is_none_or(|job| job.ending.is_none());
+        goes_on.then(|| JobKey { name: entry.name.clone(), uid: entry.uid.clone(), version })
+    };
+    plan.status.active.iter().filter_map(key).collect()
 }
 
 /// Starts a slot, or records its Job if the cache has one of ours already.

@@ -99,7 +99,7 @@ impl Pair {
     fn done(&mut self, key: u8, seconds: Option<u64>) {
         let failure = |seconds| {
             let retry_after = Some(Duration::from_secs(seconds)).filter(|_| seconds % 2 == 0);
-            Failure { retry_after, no_later_than: None }
+            Failure { retry_after, ..Failure::default() }
         };
         let result = seconds.map_or(Ok(()), |seconds| Err(failure(seconds)));
         let done = self.queue.done(&key, result, self.now);
