@@ -5,7 +5,13 @@ use std::{
     time::Duration,
 };
 
-use crate::{kubeconfig, process::Process};
+use anyhow::Context;
+
+use crate::{
+    kubeconfig::{self, Access},
+    probe,
+    process::Process,
+};
 
 /// A running server and what a client needs to reach it. Dropping it ends its processes.
 #[derive(Debug)]
@@ -52,6 +58,34 @@ impl Cluster {
             process.stop(within)?;
         }
         Ok(())
+    }
+
+    /// Kills a program of the cluster, `kube-apiserver`, `etcd` or `kube-controller-manager`, and waits
+    /// until it has ended.
+    pub fn kill(&mut self, program: &str) -> anyhow::Result<()> {
+        self.process(program)?.kill().with_context(|| format!("killing {program}"))
+    }
+
+    /// Starts a program again that was killed, at its old address, and waits until the server is ready.
+    pub fn start_again(&mut self, program: &str) -> anyhow::Result<()> {
+        let (address, authority) = (self.address().to_owned(), self.authority.clone());
+        let process = self.process(program)?;
+        process.start_again().with_context(|| format!("starting {program} again"))?;
+        let alive = || process.must_run();
+        probe::wait_until_ready(&address, &authority, alive).with_context(|| program.to_owned())
+    }
+
+    /// Writes a kubeconfig for whoever has another token, beside the administrator's.
+    pub fn kubeconfig_for(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
+        let path = self.kubeconfig.with_file_name(format!("{name}.kubeconfig"));
+        let (url, authority) = (self.url.clone(), self.authority.clone());
+        kubeconfig::write(&path, &Access { url, token: token.to_owned(), authority })?;
+        Ok(path)
+    }
+
+    fn process(&mut self, program: &str) -> anyhow::Result<&mut Process> {
+        let process = self.processes.iter_mut().find(|process| process.is(program));
+        process.with_context(|| format!("{program} is no part of this cluster"))
     }
 
     /// `127.0.0.1:PORT`.

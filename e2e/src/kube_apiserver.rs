@@ -27,23 +27,43 @@ pub enum Controllers {
     Deletion,
     /// The one that starts Jobs for CronJobs, with no limit of its own on what it asks of the server.
     CronJobs,
+    /// All that a controller of CronJobs finds on a real cluster, but the one whose place it takes:
+    /// Jobs become Pods, what nobody owns any more is deleted, and so is what is past its time.
+    Jobs,
+    /// Those of these names, as `--controllers` takes them.
+    Named(&'static [&'static str]),
 }
+
+/// What lifts the limits that are meant to spare a server that others need, too.
+const UNLIMITED: [&str; 4] = [
+    "--kube-api-qps=5000",
+    "--kube-api-burst=5000",
+    "--concurrent-cron-job-syncs=64",
+    "--concurrent-job-syncs=64",
+];
+const JOBS: [&str; 5] = [
+    "job-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "ttl-after-finished-controller",
+    "serviceaccount-controller",
+];
 
 impl Controllers {
     /// What to tell kube-controller-manager; none if it is not needed.
-    fn flags(self) -> Option<&'static [&'static str]> {
-        match self {
-            Controllers::None => None,
-            Controllers::Deletion => {
-                Some(&["--controllers=namespace-controller,garbage-collector-controller"])
-            }
-            Controllers::CronJobs => Some(&[
-                "--controllers=cronjob-controller",
-                "--concurrent-cron-job-syncs=64",
-                "--kube-api-qps=5000",
-                "--kube-api-burst=5000",
-            ]),
+    fn flags(self) -> Option<Vec<String>> {
+        let names: &[&str] = match self {
+            Controllers::None => return None,
+            Controllers::Deletion => &["namespace-controller", "garbage-collector-controller"],
+            Controllers::CronJobs => &["cronjob-controller"],
+            Controllers::Jobs => &JOBS,
+            Controllers::Named(names) => names,
+        };
+        let mut flags = vec![format!("--controllers={}", names.join(","))];
+        if self != Controllers::Deletion {
+            flags.extend(UNLIMITED.map(str::to_owned));
         }
+        Some(flags)
     }
 }
 
@@ -76,14 +96,14 @@ impl KubeApiServer<'_> {
         fs::write(self.folder.join("tokens.csv"), format!("{TOKEN},admin,admin,system:masters\n"))?;
         let (etcd, store) = self.etcd()?;
         let port = free_port()?;
-        let mut server = Process::start(&mut self.server(&store, port)?, self.folder)?;
+        let mut server = Process::start(self.server(&store, port)?, self.folder)?;
         let kubeconfig = self.kubeconfig(port)?;
         let authority = fs::read_to_string(self.folder.join("ca.crt"))?;
         probe::wait_until_ready(&format!("127.0.0.1:{port}"), &authority, || server.must_run())
             .context("kube-apiserver")?;
         let mut processes = vec![etcd, server];
         if let Some(flags) = self.controllers.flags() {
-            processes.push(self.manager(&kubeconfig, flags)?);
+            processes.push(self.manager(&kubeconfig, &flags)?);
         }
         Cluster::new("kube-apiserver", &kubeconfig, processes)
     }
@@ -98,7 +118,7 @@ impl KubeApiServer<'_> {
         command.args(["--initial-cluster", &format!("default={peer}")]);
         // Room for a benchmark; its default of 2 GiB is full after some hundred thousand writes.
         command.args(["--quota-backend-bytes", "8589934592"]);
-        Ok((Process::start(&mut command, self.folder)?, client))
+        Ok((Process::start(command, self.folder)?, client))
     }
 
     fn server(&self, store: &str, port: u16) -> anyhow::Result<Command> {
@@ -115,7 +135,7 @@ impl KubeApiServer<'_> {
         command.arg("--service-account-issuer=https://kubernetes.default.svc");
         command.arg(file("--token-auth-file", "tokens.csv"));
         command.args(["--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"]);
-        // Pods need no account here: no controller makes one. The address is nobody's endpoint.
+        // Pods need no account here: nothing in them runs. The address is nobody's endpoint.
         command.arg("--disable-admission-plugins=ServiceAccount");
         command.arg("--endpoint-reconciler-type=none");
         Ok(command)
@@ -132,14 +152,14 @@ impl KubeApiServer<'_> {
         Ok(path)
     }
 
-    fn manager(&self, kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Process> {
+    fn manager(&self, kubeconfig: &Path, flags: &[String]) -> anyhow::Result<Process> {
         let mut command = Command::new(self.programs.path("kube-controller-manager")?);
         command.arg(format!("--kubeconfig={}", kubeconfig.display()));
         command.args(flags);
         command.args(["--leader-elect=false", "--bind-address=127.0.0.1"]);
         command.arg(format!("--secure-port={}", free_port()?));
         command.arg(format!("--cert-dir={}", self.folder.join("generated").display()));
-        Process::start(&mut command, self.folder)
+        Process::start(command, self.folder)
     }
 }
 

@@ -48,6 +48,20 @@ pub fn wait_until_ready(
     bail!("{address} was not ready within {:?}", PAUSE * TRIES_MAX as u32)
 }
 
+/// Asks again and again until there is something; what is waited for is named in the error.
+pub fn until<T>(
+    what: &str,
+    mut ask: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    for _ in 0..TRIES_MAX {
+        if let Some(found) = ask()? {
+            return Ok(found);
+        }
+        pause();
+    }
+    bail!("{what}: not within {:?}", PAUSE * TRIES_MAX as u32)
+}
+
 /// Whether `/readyz` is answered with 200.
 fn is_ready(address: &str, tls: &Arc<ClientConfig>) -> anyhow::Result<bool> {
     let mut socket = TcpStream::connect(address)?;

@@ -23,19 +23,40 @@ const TAIL_LINES: usize = 15;
 pub(crate) struct Process {
     child: Child,
     log: PathBuf,
+    /// How it was started, where it can be started again.
+    command: Option<Command>,
 }
 
 impl Process {
     /// Starts a program that writes into `NAME.log` of a folder.
-    pub(crate) fn start(command: &mut Command, folder: &Path) -> anyhow::Result<Self> {
-        let (log, file) = open_log(command, folder)?;
-        let spawned = command
+    pub(crate) fn start(mut command: Command, folder: &Path) -> anyhow::Result<Self> {
+        let (log, file) = open_log(&command, folder)?;
+        command
             .stdin(Stdio::null())
             .stdout(file.try_clone().context("a second handle of the log")?)
-            .stderr(file)
-            .spawn();
-        let child = spawned.with_context(|| format!("starting {:?}", command.get_program()))?;
-        Ok(Process { child, log })
+            .stderr(file);
+        let child = spawn(&mut command)?;
+        Ok(Process { child, log, command: Some(command) })
+    }
+
+    /// Kills the program and waits until it has ended.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Starts the program again as it was started; the one before must have been killed.
+    pub(crate) fn start_again(&mut self) -> anyhow::Result<()> {
+        let has_ended = self.child.try_wait()?.is_some();
+        ensure!(has_ended, "it still runs");
+        self.child = spawn(self.command.as_mut().context("it cannot be started again")?)?;
+        Ok(())
+    }
+
+    /// Whether it is the program of that name.
+    pub(crate) fn is(&self, program: &str) -> bool {
+        self.log.file_stem().is_some_and(|stem| stem == program)
     }
 
     /// Starts a program and waits until it prints a line that starts with `word`; gives the rest of it.
@@ -47,10 +68,9 @@ impl Process {
     ) -> anyhow::Result<(Self, String)> {
         let (log, file) = open_log(command, folder)?;
         let errors = file.try_clone().context("a second handle of the log")?;
-        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn();
-        let mut child = spawned.with_context(|| format!("starting {:?}", command.get_program()))?;
+        let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors))?;
         let said = child.stdout.take().map(|stdout| listen(stdout, file, word));
-        let process = Process { child, log };
+        let process = Process { child, log, command: None };
         let rest = said.and_then(|said| said.recv_timeout(within).ok());
         match rest {
             Some(rest) => Ok((process, rest)),
@@ -102,6 +122,10 @@ impl Drop for Process {
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }
+}
+
+fn spawn(command: &mut Command) -> anyhow::Result<Child> {
+    command.spawn().with_context(|| format!("starting {:?}", command.get_program()))
 }
 
 fn open_log(command: &Command, folder: &Path) -> anyhow::Result<(PathBuf, File)> {

@@ -56,7 +56,7 @@ impl Punctual {
 
     /// Starts everything and does not wait.
     pub fn up_unready(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Unready> {
-        Process::start(&mut self.up_command(folder, flags), folder).map(Unready)
+        Process::start(self.up_command(folder, flags), folder).map(Unready)
     }
 
     /// Where the data are of a server that was started with a folder.

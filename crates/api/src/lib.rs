@@ -11,6 +11,7 @@
 
 pub mod cluster;
 pub mod convert;
+pub mod crd;
 pub mod cronjob;
 pub mod decode;
 pub mod defaults;

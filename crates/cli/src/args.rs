@@ -58,6 +58,9 @@ pub(crate) enum Command {
     Validate(Validate),
     /// Say what the controller would do about a dumped CronJob, and why
     Decide(Decide),
+    /// Print the CustomResourceDefinition by which a cluster serves ScheduledJob
+    #[command(after_help = "Example: punctual crd | kubectl apply --server-side -f -")]
+    Crd,
     /// Show the version of the program and of its time zone data
     Version(Version),
     /// Print a completion script for a shell

@@ -5,6 +5,7 @@
 mod args;
 mod clock;
 mod completions;
+mod crd;
 mod data;
 mod decide;
 mod explain;
@@ -64,6 +65,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Explain(explain) => explain::run(explain, &zone()?),
         Command::Validate(validate) => validate::run(validate, &zone()?),
         Command::Decide(decide) => decide::run(decide, &zone()?),
+        Command::Crd => crd::run(),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),
     }

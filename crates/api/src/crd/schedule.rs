@@ -1,0 +1,183 @@
+//! The grammar of schedules, as rules of the Common Expression Language.
+//!
+//! All that a field can say is a regular language, bounds and the order of a range included, so
+//! that the expressions are exact. They are made from the bounds, since nobody could read or check
+//! them by hand. What is inexact: numbers of more than 18 digits in a step are refused, and `@at`
+//! takes the extended form of ISO 8601 alone.
+
+use serde_json::{Value, json};
+
+/// A field of a schedule.
+struct Field {
+    name: &'static str,
+    low: u32,
+    high: u32,
+    /// Names of the values from the lowest on.
+    names: &'static [&'static str],
+}
+
+const FIELDS: [Field; 5] = [
+    Field { name: "minute", low: 0, high: 59, names: &[] },
+    Field { name: "hour", low: 0, high: 23, names: &[] },
+    Field { name: "day of the month", low: 1, high: 31, names: &[] },
+    Field {
+        name: "month",
+        low: 1,
+        high: 12,
+        names: &[
+            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        ],
+    },
+    Field {
+        name: "day of the week",
+        low: 0,
+        high: 6,
+        names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+    },
+];
+
+/// What separates fields is all that Unicode calls white space.
+const WORD: &str = r"[^\s\v\x{85}\p{Z}]+";
+const DESCRIPTORS: &str =
+    "['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']";
+const DURATION: &str =
+    r"^@every [+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\x{b5}s|\x{3bc}s|ms|s|m|h))+)$";
+/// Dates that exist, by the length of the month, and the 29th of February of leap years.
+const DATE: &str = concat!(
+    r"([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])",
+    r"|[0-9]{4}-(0[13-9]|1[0-2])-(29|30)",
+    r"|[0-9]{4}-(0[13578]|1[02])-31",
+    r"|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)",
+);
+/// A time of day, which may be left out, and an offset, which a date alone cannot have.
+const TIME: &str = concat!(
+    r"([Tt ]([01][0-9]|2[0-3])(:[0-5][0-9](:([0-5][0-9]|60)([.,]0{1,9})?)?)?",
+    r"([Zz]|[+-]([01][0-9]|2[0-5])(:[0-5][0-9](:[0-5][0-9])?|[0-5][0-9]([0-5][0-9])?)?)?)?",
+);
+/// Far more than a schedule can say; a bound makes the cost of the rules one.
+const LEN_MAX: usize = 4096;
+
+/// The part of a schema for the struct that has a schedule.
+pub(super) fn rules() -> Value {
+    let mut rules = vec![
+        json!({
+            "rule": "!self.contains('TZ')",
+            "message": "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+        }),
+        json!({
+            "rule": format!("self.startsWith('@') || self.findAll({}).size() == 5", raw(WORD)),
+            "message": "expected exactly 5 fields",
+        }),
+    ];
+    rules.extend(FIELDS.iter().enumerate().map(|(place, field)| field.rule(place)));
+    rules.extend(descriptors());
+    json!({ "properties": { "schedule": {
+        "minLength": 1,
+        "maxLength": LEN_MAX,
+        "x-kubernetes-validations": rules,
+    } } })
+}
+
+fn descriptors() -> [Value; 4] {
+    [
+        json!({
+            "rule": format!(
+                "!self.startsWith('@') || self.startsWith('@every ') || self.startsWith('@at ') \
+                 || self in {DESCRIPTORS}"
+            ),
+            "messageExpression": "'unrecognized descriptor: ' + self",
+        }),
+        json!({
+            "rule": format!("!self.startsWith('@every ') || self.matches({})", raw(DURATION)),
+            "message": "failed to parse duration: expected one like @every 1h30m",
+        }),
+        json!({
+            "rule": format!(
+                "!self.matches({}) || duration(self.substring(7)) <= duration('9223372036.854775807s')",
+                raw(DURATION)
+            ),
+            "message": "failed to parse duration: out of range",
+        }),
+        json!({
+            "rule": format!(
+                "!self.startsWith('@at ') || self.matches({})", raw(&format!("^@at {DATE}{TIME}$"))
+            ),
+            "message": "failed to parse time: expected one like @at 2026-12-31T23:59:00Z, \
+                        @at 2026-12-31T23:59:00+01:00 or, in the zone, @at 2026-12-31T23:59",
+        }),
+    ]
+}
+
+impl Field {
+    /// The rule for the field at a place. A comma is put behind it, so that every item has one.
+    fn rule(&self, place: usize) -> Value {
+        let words = format!("self.findAll({})", raw(WORD));
+        let list = raw(&format!("^(({})?,)+$", self.item()));
+        json!({
+            "rule": format!(
+                "self.startsWith('@') || {words}.size() != 5 || ({words}[{place}] + ',').matches({list})"
+            ),
+            "message": format!(
+                "the {} must be a list of values from {} to {}, ranges and steps",
+                self.name, self.low, self.high
+            ),
+        })
+    }
+
+    /// One item of the list: `first-last/step`. Behind a star and a hyphen anything goes.
+    fn item(&self) -> String {
+        let ranges: Vec<_> = (self.low..=self.high)
+            .map(|first| {
+                format!("{}(-{})?", self.values(first, first), self.values(first, self.high))
+            })
+            .collect();
+        format!(r"([*?](-[^,/]*)?|{})(/\+?0*[1-9][0-9]{{0,17}})?", ranges.join("|"))
+    }
+
+    /// Any of the values between two, as a number or as a name in any case.
+    fn values(&self, low: u32, high: u32) -> String {
+        let names = self.names.iter().zip(self.low..);
+        let names = names.filter(|(_, value)| (low..=high).contains(value));
+        let names: String = names.map(|(name, _)| format!("|{}", in_any_case(name))).collect();
+        format!(r"(\+?0*({}){names})", numbers(low, high))
+    }
+}
+
+/// The numbers from one to another, both below a hundred: `3[7-9]|[4-5][0-9]`. A leading zero is the
+/// caller's, who allows any number of them.
+fn numbers(low: u32, high: u32) -> String {
+    let tens = |ten: u32| {
+        let (first, last) = (low.max(ten * 10) % 10, high.min(ten * 10 + 9) % 10);
+        let ten = if ten == 0 { String::new() } else { ten.to_string() };
+        if first == last { format!("{ten}{first}") } else { format!("{ten}[{first}-{last}]") }
+    };
+    let tens: Vec<_> = (low / 10..=high / 10).map(tens).collect();
+    tens.join("|")
+}
+
+fn in_any_case(name: &str) -> String {
+    name.chars().map(|letter| format!("[{letter}{}]", letter.to_ascii_uppercase())).collect()
+}
+
+/// A text of the expression language in which a backslash is one.
+fn raw(text: &str) -> String {
+    format!("r'{text}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers;
+
+    #[test]
+    fn numbers_are_written_by_their_tens() {
+        for (low, high, want) in [
+            (0, 9, "[0-9]"),
+            (7, 7, "7"),
+            (7, 12, "[7-9]|1[0-2]"),
+            (37, 59, "3[7-9]|4[0-9]|5[0-9]"),
+            (30, 31, "3[0-1]"),
+        ] {
+            assert_eq!(numbers(low, high), want);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Structural schemas from the tables of types.
+
+use serde_json::{Map, Value, json};
+
+use super::rules::{Rules, merge};
+use crate::schema::{Field, Items, Struct, Type};
+
+/// What a quantity looks like as text.
+const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
+
+/// What no template may have is not described: only the key of the list that must be empty.
+const ABSENT: (&str, &str) = ("EphemeralContainer", "name");
+
+/// The schema of a struct, with the rules that hold in it. The tables have no circles.
+pub(super) fn of_struct(shape: &Struct, rules: &Rules) -> Map<String, Value> {
+    let property = |field: &Field| (field.json.to_owned(), Value::Object(of_field(field, rules)));
+    let fields = shape.fields.iter();
+    let fields = fields.filter(|field| shape.name != ABSENT.0 || field.json == ABSENT.1);
+    let properties: Map<_, _> = fields.map(property).collect();
+    let mut schema = typed("object");
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if shape.is_atomic {
+        mark(&mut schema, "map-type", json!("atomic"));
+    }
+    merge(&mut schema, rules.of(shape.name));
+    schema
+}
+
+fn of_field(field: &Field, rules: &Rules) -> Map<String, Value> {
+    let mut schema = of_type(&field.ty, rules);
+    if let Some(default) = field.merging.default {
+        schema.insert("default".to_owned(), json!(default));
+    }
+    if field.merging.is_atomic {
+        mark(&mut schema, "map-type", json!("atomic"));
+    }
+    match &field.merging.items {
+        // What a list is if nothing is said.
+        Items::Atomic => {}
+        Items::Set => mark(&mut schema, "list-type", json!("set")),
+        Items::Keyed(keys) => {
+            mark(&mut schema, "list-type", json!("map"));
+            mark(&mut schema, "list-map-keys", json!(keys));
+            require_keys(&mut schema, keys);
+        }
+    }
+    schema
+}
+
+/// An item without its keys is none, but where they have a default.
+fn require_keys(list: &mut Map<String, Value>, keys: &[&str]) {
+    let Some(items) = list.get_mut("items").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let has_default = |key: &&str| {
+        let property = items.get("properties").and_then(|properties| properties.get(*key));
+        property.is_some_and(|property| property.get("default").is_some())
+    };
+    let required: Vec<&str> = keys.iter().copied().filter(|key| !has_default(key)).collect();
+    if !required.is_empty() {
+        merge(items, &json!({ "required": required }));
+    }
+}
+
+fn of_type(ty: &Type, rules: &Rules) -> Map<String, Value> {
+    match ty {
+        Type::Bool => typed("boolean"),
+        Type::Int32 => formatted("integer", "int32"),
+        Type::Int64 => formatted("integer", "int64"),
+        Type::Text(_) => typed("string"),
+        Type::Bytes => formatted("string", "byte"),
+        Type::Quantity => quantity(),
+        Type::IntOrString => {
+            let mut schema = Map::new();
+            mark(&mut schema, "int-or-string", json!(true));
+            schema
+        }
+        Type::Time | Type::MicroTime => formatted("string", "date-time"),
+        Type::Any => {
+            let mut schema = typed("object");
+            mark(&mut schema, "preserve-unknown-fields", json!(true));
+            schema
+        }
+        Type::Struct(id) => of_struct(id.get(), rules),
+        Type::List(item) => container("array", "items", of_type(item, rules)),
+        Type::Map(item) => container("object", "additionalProperties", of_type(item, rules)),
+    }
+}
+
+/// An amount: a text, or any number. `x-kubernetes-int-or-string` would refuse `cpu: 0.5`, which
+/// people write; so this is a value of no type, of which everything else is refused.
+fn quantity() -> Map<String, Value> {
+    let mut schema = Map::new();
+    mark(&mut schema, "preserve-unknown-fields", json!(true));
+    schema.insert("pattern".to_owned(), json!(QUANTITY));
+    schema.insert("maxItems".to_owned(), json!(0));
+    schema.insert("maxProperties".to_owned(), json!(0));
+    schema.insert("not".to_owned(), json!({ "enum": [true, false, [], {}] }));
+    schema
+}
+
+fn typed(ty: &str) -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), json!(ty))])
+}
+
+fn formatted(ty: &str, format: &str) -> Map<String, Value> {
+    let mut schema = typed(ty);
+    schema.insert("format".to_owned(), json!(format));
+    schema
+}
+
+fn container(ty: &str, key: &str, item: Map<String, Value>) -> Map<String, Value> {
+    let mut schema = typed(ty);
+    schema.insert(key.to_owned(), Value::Object(item));
+    schema
+}
+
+fn mark(schema: &mut Map<String, Value>, name: &str, value: Value) {
+    schema.insert(format!("x-kubernetes-{name}"), value);
+}

@@ -1,0 +1,140 @@
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+
+use super::*;
+use crate::cronjob::JITTER_PERCENT_MAX;
+
+/// kubectl copies what it applies into an annotation, which cannot be larger.
+const ANNOTATION_LEN_MAX: usize = 256 * 1024;
+
+fn property<'a>(schema: &'a Value, path: &str) -> &'a Value {
+    path.split('/').fold(schema, |schema, name| match name {
+        "[]" => &schema["items"],
+        name => &schema["properties"][name],
+    })
+}
+
+fn spec() -> Value {
+    property(&root(), "spec").clone()
+}
+
+/// Every schema inside one, itself included, each with the name of its property.
+fn all<'a>(name: &'a str, schema: &'a Value, found: &mut Vec<(&'a str, &'a Map<String, Value>)>) {
+    let Value::Object(keys) = schema else { return };
+    found.push((name, keys));
+    for (name, below) in keys.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        all(name, below, found);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(below) = keys.get(key) {
+            all(key, below, found);
+        }
+    }
+}
+
+#[test]
+fn the_manifest_in_deploy_is_the_one_that_is_printed() {
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds/scheduledjobs.punctual.dev.yaml");
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        found == manifest(),
+        "the file is out of date; write it anew with\n  \
+         cargo run -p punctual-cli -- crd > deploy/crds/scheduledjobs.punctual.dev.yaml"
+    );
+}
+
+#[test]
+fn the_manifest_is_the_definition_in_yaml() {
+    let (read, _) = crate::yaml::read(&manifest(), 0, &mut Default::default()).unwrap();
+    assert_eq!(read, definition());
+}
+
+#[test]
+fn the_definition_fits_into_the_annotation_of_kubectl() {
+    let len = definition().to_string().len();
+    assert!(len < ANNOTATION_LEN_MAX * 3 / 4, "{len} bytes");
+}
+
+#[test]
+fn every_rule_belongs_to_a_struct_and_names_its_fields() {
+    let rules = Rules::read();
+    assert!(rules.names().count() > 30, "the file was not read");
+    for name in rules.names() {
+        let shape = schema::named(name).unwrap_or_else(|| panic!("{name}"));
+        let part = rules.of(name);
+        let properties = part["properties"].as_object().cloned().unwrap_or_default();
+        let required = part["required"].as_array().cloned().unwrap_or_default();
+        let required = required.iter().filter_map(Value::as_str);
+        for field in properties.keys().map(String::as_str).chain(required) {
+            assert!(shape.field(field).is_some(), "{name}.{field}");
+        }
+    }
+}
+
+/// What kube-apiserver asks of a structural schema, as far as a mistake in the rules could break it.
+#[test]
+fn every_field_has_one_type_and_no_rule_adds_one() {
+    let schema = root();
+    let mut schemas = Vec::new();
+    all("", &schema, &mut schemas);
+    assert!(schemas.len() > 1000, "{}", schemas.len());
+    for (name, keys) in schemas {
+        let has = |key: &str| keys.contains_key(key);
+        let is_open = has("x-kubernetes-preserve-unknown-fields");
+        assert!(has("type") || has("x-kubernetes-int-or-string") || is_open, "{name}: {keys:?}");
+        let required = keys.get("required").and_then(Value::as_array).into_iter().flatten();
+        for key in required {
+            assert!(keys["properties"].get(key.as_str().unwrap()).is_some(), "{name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn keys_of_lists_are_required_or_have_a_default() {
+    let schema = root();
+    let mut schemas = Vec::new();
+    all("", &schema, &mut schemas);
+    let keyed = schemas.iter().filter(|(_, keys)| keys.contains_key("x-kubernetes-list-map-keys"));
+    let mut names = BTreeSet::new();
+    for (name, list) in keyed {
+        names.insert(*name);
+        let items = &list["items"];
+        for key in list["x-kubernetes-list-map-keys"].as_array().unwrap() {
+            let is_required = items["required"].as_array().is_some_and(|all| all.contains(key));
+            let default = &items["properties"][key.as_str().unwrap()]["default"];
+            assert!(is_required || !default.is_null(), "{name}: {key}");
+        }
+    }
+    assert!(names.contains("containers") && names.contains("env") && names.contains("ports"));
+}
+
+#[test]
+fn defaults_and_bounds_are_those_of_our_own_server() {
+    let spec = spec();
+    assert_eq!(property(&spec, "concurrencyPolicy")["default"], "Allow");
+    assert_eq!(property(&spec, "suspend")["default"], false);
+    assert_eq!(property(&spec, "successfulJobsHistoryLimit")["default"], 3);
+    assert_eq!(property(&spec, "failedJobsHistoryLimit")["default"], 1);
+    assert_eq!(property(&spec, "jitter")["maximum"], JITTER_PERCENT_MAX);
+}
+
+#[test]
+fn the_fields_of_our_own_are_described() {
+    let (spec, root) = (spec(), root());
+    for part in [&spec, property(&root, "status"), property(&spec, "jobTemplate/spec")] {
+        for (name, schema) in part["properties"].as_object().unwrap() {
+            assert!(schema["description"].is_string(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_zone_of_the_bundled_database_may_be_named() {
+    let rule = time_zone().to_string();
+    for zone in ["Europe/Berlin", "UTC", "America/Argentina/ComodRivadavia"] {
+        assert!(rule.contains(&format!("\\\"{zone}\\\"")), "{zone}");
+    }
+    assert!(!rule.contains("posixrules") && !rule.contains("Local"));
+}

@@ -1,0 +1,9 @@
+//! `punctual crd`.
+
+use punctual_api::crd;
+
+use crate::output;
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    output::print(&crd::manifest())
+}
