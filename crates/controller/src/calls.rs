@@ -79,7 +79,8 @@ impl Refused {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             Refused::Said { retry_after, code, .. } => {
-                let is_outage = *code >= 500;
+                // The next try may well succeed; what is forbidden stays so.
+                let is_outage = *code >= 500 || matches!(code, 409 | 429);
                 Failure { retry_after: *retry_after, is_outage, ..Failure::default() }
             }
             Refused::Unknown(_) => Failure { is_outage: true, ..Failure::default() },

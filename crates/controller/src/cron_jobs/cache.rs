@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, Flavor};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
 };
+use punctual_queue::Failure;
 use punctual_schedule::Zone;
 
 use super::seen::{CronJobName, JobSeen, Key};
@@ -33,8 +33,8 @@ pub(super) struct Acted {
     pub(super) entry: Entry,
     pub(super) plan: Box<Plan>,
     pub(super) outcomes: Vec<Outcome>,
-    /// How long the server wants to be left alone.
-    pub(super) retry_after: Option<Duration>,
+    /// What keeps it from being done, if something does.
+    pub(super) failure: Failure,
     /// Jobs that were in doubt, and were looked up for this.
     pub(super) doubtful: Vec<String>,
 }
@@ -55,6 +55,13 @@ struct Memory {
 const ENDED_MAX: usize = 16;
 
 impl Memory {
+    /// Jobs that have ended although the watch shows them running. What it does not show at all may be gone.
+    fn ahead_of(&self, jobs: &[JobView]) -> impl Iterator<Item = (String, Option<JobView>)> {
+        let is_shown = |uid: &str| jobs.iter().any(|job| job.uid == uid);
+        let ended = self.ended.iter().filter(move |(_, job)| is_shown(&job.uid));
+        ended.map(|(name, job)| (name.clone(), Some(job.clone())))
+    }
+
     /// Takes note of what was read, and forgets what the watch knows by now.
     fn learn(&mut self, live: &Live, jobs: &[JobView]) {
         let found = live.iter().filter_map(|(name, job)| Some((name, job.as_ref()?)));
@@ -79,6 +86,8 @@ struct State {
     owners: HashMap<String, String>,
     /// Jobs with our finalizer, by UID.
     held: HashMap<String, JobSeen>,
+    /// CronJobs that a read has shown to be gone, until the watch has too: what it tells of them is old.
+    buried: HashMap<String, Flavor>,
 }
 
 /// What is known.
@@ -120,11 +129,15 @@ impl Cache {
         let (entry, memory) = cron_jobs.get_mut(name)?;
         let jobs = jobs.get(&entry.cron_job.metadata.uid).map_or(&[][..], Vec::as_slice);
         memory.learn(live, jobs);
-        let known = memory.ended.iter().map(|(name, job)| (name.clone(), Some(job.clone())));
-        let live: Live = live.iter().cloned().chain(known).collect();
+        let live: Live = live.iter().cloned().chain(memory.ahead_of(jobs)).collect();
         let Entry { cron_job, timetable } = &*entry;
         let seen = Observed { cron_job, timetable, jobs, live: &live };
         Some((entry.clone(), cronjob::decide(&seen, now)))
+    }
+
+    /// The UID of a CronJob.
+    pub(super) fn uid(&self, name: &CronJobName) -> Option<String> {
+        self.state().cron_jobs.get(name).map(|(entry, _)| entry.cron_job.metadata.uid.clone())
     }
 
     /// Takes up a CronJob that was read or written by us, if it is known: a watch that is ahead of us may
@@ -134,6 +147,14 @@ impl Cache {
         if state.cron_jobs.contains_key(name) {
             state.put(name.clone(), cron_job, &self.zone);
         }
+    }
+
+    /// A read has shown that a CronJob is gone; the watch may be far behind.
+    pub(super) fn bury(&self, name: &Arc<CronJobName>, uid: &str) {
+        if self.uid(name).is_some_and(|known| known == uid) {
+            self.state().buried.insert(uid.to_owned(), name.flavor);
+        }
+        self.forget(name, uid);
     }
 
     /// A CronJob is gone.
@@ -318,6 +339,9 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
         let name = CronJobName::of(self.flavor, &cron_job.metadata);
         let key = Key::CronJob(name.clone());
         let mut state = self.cache.state();
+        if state.buried.contains_key(&cron_job.metadata.uid) {
+            return;
+        }
         let generation = |state: &State| {
             state.cron_jobs.get(&name).map(|(entry, _)| entry.cron_job.metadata.generation)
         };
@@ -334,6 +358,7 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
 
     fn remove(&self, cron_job: Arc<CronJob>) {
         let name = CronJobName::of(self.flavor, &cron_job.metadata);
+        self.cache.state().buried.remove(&cron_job.metadata.uid);
         self.cache.forget(&name, &cron_job.metadata.uid);
     }
 
@@ -342,7 +367,9 @@ impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
             name.flavor == self.flavor && !uids.contains(&entry.cron_job.metadata.uid)
         };
         let gone: BTreeMap<String, Arc<CronJobName>> = {
-            let state = self.cache.state();
+            let mut state = self.cache.state();
+            // A list without it is newer than its end.
+            state.buried.retain(|uid, flavor| *flavor != self.flavor || uids.contains(uid));
             let gone = state.cron_jobs.iter().filter(is_gone);
             gone.map(|(name, (entry, _))| (entry.cron_job.metadata.uid.clone(), name.clone()))
                 .collect()

@@ -1,12 +1,12 @@
 //! What can be done about CronJobs and their Jobs: one call each.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::finalizers;
 use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal, ScheduleSince};
+use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -131,13 +131,13 @@ pub(super) struct Creation {
     pub(super) attempt: Attempt,
     /// Nobody knows whether the Job is there.
     pub(super) is_doubtful: bool,
-    /// How long the server wants to be left alone.
-    pub(super) retry_after: Option<Duration>,
+    /// What kept it from being done, if something did.
+    pub(super) failure: Failure,
 }
 
 impl Creation {
     fn known(attempt: Attempt) -> Creation {
-        Creation { attempt, is_doubtful: false, retry_after: None }
+        Creation { attempt, is_doubtful: false, failure: Failure::default() }
     }
 
     fn refused(refused: &Refused) -> Creation {
@@ -148,7 +148,7 @@ impl Creation {
         Creation {
             attempt: Attempt::Failed(refusal),
             is_doubtful: refused.is_doubtful(),
-            retry_after: refused.failure().retry_after,
+            failure: refused.failure(),
         }
     }
 

@@ -48,9 +48,12 @@ impl Controller {
 
     /// Decides, and carries out the urgent part: what makes room, and the new run. None if the
     /// CronJob is gone.
-    async fn act(&self, name: &CronJobName) -> Result<Option<Acted>, Failure> {
+    async fn act(&self, name: &Arc<CronJobName>) -> Result<Option<Acted>, Failure> {
         let doubtful = self.cache.doubtful(name);
         let mut live = self.read_jobs(name, doubtful.clone()).await?;
+        if live.iter().any(|(_, job)| job.is_none()) && !self.is_still_there(name).await? {
+            return Ok(None);
+        }
         let (entry, plan) = loop {
             match self.cache.decide(name, &live, self.clock.now()) {
                 None => return Ok(None),
@@ -60,16 +63,31 @@ impl Controller {
                 }
             }
         };
-        let mut outcomes = self.make_room(name, &plan).await;
+        let (mut outcomes, mut failure) = self.make_room(name, &plan).await;
         let is_gone = |outcome: &&Outcome| matches!(outcome, Outcome::Deleted(_, Ok(())));
         let is_free = outcomes.iter().filter(is_gone).count() == plan.deletes.len();
-        let mut retry_after = None;
         if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
             let creation = self.start(name, &entry, create).await;
             outcomes.push(Outcome::Created(creation.attempt));
-            retry_after = creation.retry_after;
+            failure = creation.failure;
         }
-        Ok(Some(Acted { entry, plan, outcomes, retry_after, doubtful }))
+        Ok(Some(Acted { entry, plan, outcomes, failure, doubtful }))
+    }
+
+    /// Whether there still is the CronJob that we know. A Job that may have been created and is not there
+    /// may also have gone with its CronJob, unseen by us, and must not be created again then.
+    async fn is_still_there(&self, name: &Arc<CronJobName>) -> Result<bool, Failure> {
+        let Some(uid) = self.cache.uid(name) else { return Ok(false) };
+        match self.effects.read(name).await? {
+            Some(current) if current.metadata.uid == uid => {
+                self.cache.refresh(name, current);
+                Ok(true)
+            }
+            _ => {
+                self.cache.bury(name, &uid);
+                Ok(false)
+            }
+        }
     }
 
     async fn read_jobs(&self, name: &CronJobName, jobs: Vec<String>) -> Result<Live, Failure> {
@@ -81,10 +99,12 @@ impl Controller {
         Ok(live)
     }
 
-    async fn make_room(&self, name: &CronJobName, plan: &Plan) -> Vec<Outcome> {
-        let mut outcomes = Vec::new();
+    /// Deletes what is in the way; what came of it, and what kept it from being done.
+    async fn make_room(&self, name: &CronJobName, plan: &Plan) -> (Vec<Outcome>, Failure) {
+        let (mut outcomes, mut failure) = (Vec::new(), Failure::default());
         for job in &plan.deletes {
             let deleted = self.effects.delete_job(&name.namespace, job).await;
+            failure = deleted.as_ref().err().map_or(failure, Refused::failure);
             // It is not what it was; perhaps it has ended. It is read before the next decision.
             if deleted.as_ref().is_err_and(Refused::is_conflict) {
                 self.cache.doubt(name, &job.name, true);
@@ -93,7 +113,7 @@ impl Controller {
             let deleted = deleted.map_err(|refused| refused.message().to_owned());
             outcomes.push(Outcome::Deleted(job.name.clone(), deleted));
         }
-        outcomes
+        (outcomes, failure)
     }
 
     /// Creates the Job of a slot. What nobody has heard of is remembered, and looked for next time.
@@ -124,7 +144,7 @@ impl Controller {
         name: &Arc<CronJobName>,
         acted: Acted,
     ) -> Result<(), Failure> {
-        let Acted { entry, plan, outcomes, retry_after, mut doubtful } = acted;
+        let Acted { entry, plan, outcomes, failure, mut doubtful } = acted;
         let is_created = |o: &Outcome| matches!(o, Outcome::Created(Attempt::Done { .. }));
         let created = plan.create.as_ref().filter(|_| outcomes.iter().any(is_created));
         doubtful.extend(created.map(|create| create.name.clone()));
@@ -141,7 +161,7 @@ impl Controller {
         let is_clean = self.clean_up(name, &about, &settled).await;
         self.driver.set_wake(key, settled.wake_at);
         match settled.retry || !is_clean {
-            true => Err(Failure { retry_after, ..Failure::default() }),
+            true => Err(failure),
             false => Ok(()),
         }
     }
@@ -182,7 +202,7 @@ impl Controller {
         let (uid, version) = (&seen.metadata.uid, &seen.metadata.resource_version);
         let current = self.effects.read(name).await.map_err(|unread| unread.failure())?;
         let Some(current) = current else {
-            self.cache.forget(name, uid);
+            self.cache.bury(name, uid);
             return Ok(());
         };
         let is_news = current.metadata.resource_version != *version;
