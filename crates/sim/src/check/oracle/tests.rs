@@ -1,0 +1,71 @@
+use punctual_schedule::{Schedule, Zones};
+
+use super::*;
+
+fn second(text: &str) -> Seconds {
+    text.parse::<Timestamp>().unwrap().as_second()
+}
+
+#[test]
+fn the_oracle_and_the_library_agree_over_two_years_of_every_kind_of_zone() {
+    let range = (second("2026-01-01T00:00:00Z"), second("2028-01-01T00:00:00Z"));
+    let zones = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"];
+    let schedules = [
+        "*/15 * * * *",
+        "30 2 * * *",
+        "0 0 * * *",
+        "15,45 1-3 * * 0",
+        "0 9-17/4 * * 1-5",
+        "30 1 13 * 5",
+        "59 23 28-31 * *",
+        "0 12 29 2 *",
+        "*/1 3 1 */3 *",
+        "5/20 0 */10 * 1",
+    ];
+    for zone in zones {
+        for text in schedules {
+            let oracle = Oracle::read(text, Some(zone), range).unwrap();
+            let schedule = Schedule::parse(text, &Zones::bundled().get(zone).unwrap()).unwrap();
+            let start = Timestamp::from_second(range.0).unwrap();
+            let wanted = schedule.after(start).map(Timestamp::as_second);
+            let wanted: Vec<Seconds> = wanted.take_while(|at| *at <= range.1).collect();
+            assert!(oracle.slots(range.0, range.1) == wanted, "{text} in {zone}");
+        }
+    }
+}
+
+#[test]
+fn a_slot_that_is_skipped_or_repeated_is_so_for_the_oracle_too() {
+    let range = (second("2026-01-01T00:00:00Z"), second("2027-01-01T00:00:00Z"));
+    let oracle = Oracle::read("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
+    let slots = |day: &str| {
+        let from = second(&format!("{day}T00:00:00Z"));
+        oracle.slots(from - 3600, from + 20 * 3600).len()
+    };
+    assert_eq!((slots("2026-03-28"), slots("2026-03-29"), slots("2026-10-25")), (1, 0, 2));
+}
+
+#[test]
+fn intervals_and_instants_are_read() {
+    let read = |text| Oracle::read(text, Some("Europe/Berlin"), (0, 0));
+    assert!(matches!(read("@every 90s"), Some(Oracle::Every(90))));
+    assert!(matches!(read("@every 1h1m1s"), Some(Oracle::Every(3661))));
+    assert!(
+        matches!(read("@at 2026-03-01T10:00:00Z"), Some(Oracle::At(at)) if at == second("2026-03-01T10:00:00Z"))
+    );
+    assert!(
+        matches!(read("@at 2026-03-01T10:00:00"), Some(Oracle::At(at)) if at == second("2026-03-01T09:00:00Z"))
+    );
+    for text in [
+        "",
+        "* * * *",
+        "* * * * * *",
+        "60 * * * *",
+        "5-1 * * * *",
+        "*/0 * * * *",
+        "@every x",
+        "@at noon",
+    ] {
+        assert!(read(text).is_none(), "{text}");
+    }
+}

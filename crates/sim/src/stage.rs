@@ -1,0 +1,53 @@
+//! What all simulated parts share: the scenario, the true time, what was seen so far.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::dice::Dice;
+use crate::history::{Happened, History, Record};
+use crate::scenario::{Millis, Scenario, Trouble};
+
+/// What all simulated parts share.
+pub(crate) struct Stage {
+    pub(crate) scenario: Arc<Scenario>,
+    pub(crate) dice: Dice,
+    started: Instant,
+    history: Mutex<History>,
+}
+
+impl Stage {
+    /// To be called within the runtime of the world, whose clock stands still until somebody waits.
+    pub(crate) fn new(scenario: Arc<Scenario>) -> Arc<Stage> {
+        let dice = Dice::new(scenario.seed);
+        Arc::new(Stage { scenario, dice, started: Instant::now(), history: Mutex::default() })
+    }
+
+    /// The true time.
+    pub(crate) fn now(&self) -> Millis {
+        Millis::try_from(self.started.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    /// Waits until it is that time.
+    pub(crate) async fn until(&self, at: Millis) {
+        let at = u64::try_from(at).unwrap_or_default();
+        tokio::time::sleep_until(self.started + Duration::from_millis(at)).await;
+    }
+
+    /// Writes down what happened.
+    pub(crate) fn record(&self, what: Happened) {
+        let at = self.now();
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).push(Record { at, what });
+    }
+
+    /// What happened.
+    pub(crate) fn take_history(&self) -> History {
+        std::mem::take(&mut self.history.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The troubles at a time.
+    pub(crate) fn troubles_at(&self, at: Millis) -> impl Iterator<Item = &Trouble> {
+        self.scenario.troubles.iter().filter(move |trouble| trouble.is_on(at))
+    }
+}

@@ -1,0 +1,312 @@
+//! The network between a process and the server: what goes wrong with calls and watches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tower::BoxError;
+
+use crate::clock::stopped_until;
+use crate::scenario::{Fault, Millis, Moment, Process, Trouble, Wrong};
+use crate::site::{Away, Site};
+use crate::stage::Stage;
+
+/// A hundred calls, of which so many take a moment.
+const BUSY_PERCENT: u64 = 30;
+const BUSY_MAX: Millis = 4;
+
+/// The way of one life of a process to the server.
+pub(crate) struct Wire {
+    stage: Arc<Stage>,
+    site: Arc<Site>,
+    process: Process,
+    /// The end of this life.
+    death: CancellationToken,
+    /// How many calls were made in each trouble of the scenario.
+    calls: Vec<AtomicU32>,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        stage: Arc<Stage>,
+        site: Arc<Site>,
+        process: Process,
+        death: CancellationToken,
+    ) -> Arc<Wire> {
+        let calls = stage.scenario.troubles.iter().map(|_| AtomicU32::new(0)).collect();
+        Arc::new(Wire { stage, site, process, death, calls })
+    }
+
+    /// A client at this end.
+    pub(crate) fn client(self: Arc<Wire>) -> Client {
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let wire = self.clone();
+            async move { wire.call(request.map(Body::new)).await }
+        });
+        Client::new(service, "default")
+    }
+
+    async fn call(self: Arc<Wire>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let last = self.dies_now();
+        if self.death.is_cancelled() || last == Some(Moment::Before) {
+            self.die().await;
+        }
+        self.wait_while_stopped().await;
+        let answer = self.clone().travel(request).await;
+        if last == Some(Moment::After) {
+            self.die().await;
+        }
+        self.wait_while_stopped().await;
+        answer
+    }
+
+    /// Whether this is the call at which the process is killed.
+    fn dies_now(&self) -> Option<Moment> {
+        let now = self.stage.now();
+        let troubles = self.stage.scenario.troubles.iter().zip(&self.calls);
+        let mut fate = None;
+        for (trouble, calls) in troubles.filter(|(trouble, _)| trouble.is_on(now)) {
+            if let Fault::Kill(process, count, moment) = trouble.what
+                && process == self.process
+                && calls.fetch_add(1, Ordering::Relaxed) == count
+            {
+                fate = Some(moment);
+            }
+        }
+        fate
+    }
+
+    /// Whoever calls is dead, and hears nothing any more.
+    async fn die(&self) {
+        self.death.cancel();
+        std::future::pending().await
+    }
+
+    async fn wait_while_stopped(&self) {
+        while let Some(until) = stopped_until(&self.stage, self.process, self.stage.now()) {
+            self.stage.until(until).await;
+        }
+    }
+
+    /// To the server and back.
+    async fn travel(self: Arc<Wire>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        self.delay().await;
+        if let Some(until) = self.cut_until(self.stage.now()) {
+            return self.vanish(until).await;
+        }
+        let answer = match self.wrong(is_watch) {
+            None => self.deliver(request).await?,
+            Some((wrong, until)) => self.deliver_wrong(request, wrong, until).await?,
+        };
+        self.delay().await;
+        if let Some(until) = self.cut_until(self.stage.now()) {
+            return self.vanish(until).await;
+        }
+        Ok(if is_watch { self.watched(answer) } else { answer })
+    }
+
+    async fn deliver(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        self.site.ask(request).await.map_err(|Away| "connection refused".into())
+    }
+
+    async fn deliver_wrong(
+        &self,
+        request: Request<Body>,
+        wrong: Wrong,
+        until: Millis,
+    ) -> Result<Response<Body>, BoxError> {
+        match wrong {
+            Wrong::Lost => Err("connection reset".into()),
+            Wrong::Unheard => {
+                self.deliver(request).await?;
+                Err("connection reset".into())
+            }
+            Wrong::Hangs => {
+                self.deliver(request).await?;
+                self.vanish(until).await
+            }
+            Wrong::Twice => {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await?.to_bytes();
+                let copy = || Request::from_parts(parts.clone(), Body::from(body.clone()));
+                let first = self.deliver(copy()).await?;
+                let second = self.deliver(copy()).await?;
+                Ok(if self.stage.dice.percent(50) { first } else { second })
+            }
+            Wrong::Refused(code) => refusal(code),
+            Wrong::DoneAnd500 => {
+                self.deliver(request).await?;
+                refusal(500)
+            }
+        }
+    }
+
+    /// What goes wrong with this call, if anything does, and until when that may last.
+    fn wrong(&self, is_watch: bool) -> Option<(Wrong, Millis)> {
+        let mut fate = None;
+        for trouble in self.stage.troubles_at(self.stage.now()) {
+            if let Fault::Lossy(process, wrong, thousandths) = trouble.what
+                && process == self.process
+                && self.stage.dice.below(1000) < thousandths.into()
+                && !(is_watch && wrong == Wrong::Twice)
+            {
+                fate = Some((wrong, trouble.to));
+            }
+        }
+        fate
+    }
+
+    /// The way takes a moment, or longer.
+    async fn delay(&self) {
+        let slow = self.stage.troubles_at(self.stage.now()).filter_map(|trouble| {
+            let Fault::Slow(process, most) = trouble.what else { return None };
+            (process == self.process).then_some(most)
+        });
+        let most = match slow.max() {
+            Some(most) => most,
+            None if self.stage.dice.percent(BUSY_PERCENT) => BUSY_MAX,
+            None => return,
+        };
+        let millis = self.stage.dice.between(0, most).unsigned_abs();
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+
+    fn of_mine(&self, trouble: &Trouble) -> bool {
+        match trouble.what {
+            Fault::Pause(process)
+            | Fault::Cut(process)
+            | Fault::Stale(process, _)
+            | Fault::CutWatches(process, _) => process == self.process,
+            _ => false,
+        }
+    }
+
+    fn cut_until(&self, at: Millis) -> Option<Millis> {
+        let cuts = self.stage.troubles_at(at);
+        let cuts = cuts.filter(|trouble| trouble.what == Fault::Cut(self.process));
+        cuts.map(|trouble| trouble.to).max()
+    }
+
+    /// No answer comes until the connection is found to be dead.
+    async fn vanish(&self, until: Millis) -> Result<Response<Body>, BoxError> {
+        if self.stage.dice.percent(50) {
+            self.stage.until(until).await;
+        }
+        Err("connection reset".into())
+    }
+
+    /// The stream of a watch, as late and as short as it comes.
+    fn watched(self: Arc<Wire>, answer: Response<Body>) -> Response<Body> {
+        if !self.stage.scenario.troubles.iter().any(|trouble| self.of_mine(trouble)) {
+            return answer;
+        }
+        answer.map(|body| {
+            let opened = self.stage.now();
+            let watch = Watch { pieces: body.into_data_stream(), wire: self, opened };
+            Body::from_stream(stream::unfold(Some(watch), |watch| async move {
+                let mut watch = watch?;
+                let piece = watch.next().await?;
+                let rest = piece.is_ok().then_some(watch);
+                Some((piece, rest))
+            }))
+        })
+    }
+
+    /// When the connections of watches that were opened then are cut.
+    fn next_cut(&self, opened: Millis) -> Option<Millis> {
+        let mine = self.stage.scenario.troubles.iter().filter(|trouble| self.of_mine(trouble));
+        let cuts =
+            mine.filter(|trouble| trouble.to > opened).filter_map(|trouble| match trouble.what {
+                Fault::Cut(_) => Some(trouble.to),
+                Fault::CutWatches(_, every) => {
+                    let passed = opened.max(trouble.from) - trouble.from;
+                    let next = trouble.from + (passed / every + 1) * every;
+                    (next <= trouble.to).then_some(next)
+                }
+                _ => None,
+            });
+        cuts.min()
+    }
+
+    /// When something that comes now is let through.
+    fn open_at(&self, now: Millis) -> Millis {
+        let mine = self.stage.troubles_at(now).filter(|trouble| self.of_mine(trouble));
+        let gates = mine.map(|trouble| match trouble.what {
+            Fault::Pause(_) | Fault::Cut(_) => trouble.to,
+            // In heaps: the oldest of a heap is that late.
+            Fault::Stale(_, lag) => {
+                let passed = now - trouble.from;
+                let next = trouble.from + (passed + lag - 1) / lag * lag;
+                next.clamp(now, trouble.to)
+            }
+            _ => now,
+        });
+        gates.max().unwrap_or(now)
+    }
+}
+
+/// A watch on its way.
+struct Watch {
+    pieces: axum::body::BodyDataStream,
+    wire: Arc<Wire>,
+    opened: Millis,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        let (wire, opened) = (self.wire.clone(), self.opened);
+        let cut = async move {
+            match wire.next_cut(opened) {
+                Some(at) => wire.stage.until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let wire = self.wire.clone();
+        let pieces = &mut self.pieces;
+        let piece = async move {
+            let piece = pieces.next().await;
+            loop {
+                let now = wire.stage.now();
+                let at = wire.open_at(now);
+                if at <= now {
+                    return piece;
+                }
+                wire.stage.until(at).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cut => Some(Err("connection reset".into())),
+            piece = piece => piece.map(|piece| piece.map_err(BoxError::from)),
+        }
+    }
+}
+
+/// A server that does not do what was asked.
+fn refusal(code: u16) -> Result<Response<Body>, BoxError> {
+    let reason = match code {
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        _ => "InternalError",
+    };
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "the simulation wants it so", "reason": reason, "code": code});
+    if code == 429
+        && let Some(status) = status.as_object_mut()
+    {
+        status.insert("details".to_owned(), json!({"retryAfterSeconds": 1}));
+    }
+    let answer = Response::builder().status(code).header("Content-Type", "application/json");
+    Ok(answer.body(Body::from(status.to_string()))?)
+}
