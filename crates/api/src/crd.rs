@@ -122,13 +122,13 @@ impl Column {
 
     fn definition(&self) -> Value {
         let Column { name, ty, path, description, is_wide } = self;
-        json!({
-            "name": name,
-            "type": ty,
-            "jsonPath": path,
-            "description": description,
-            "priority": i32::from(*is_wide),
-        })
+        let mut column =
+            json!({"name": name, "type": ty, "jsonPath": path, "description": description});
+        // The server leaves a zero out, and who applies one again would be said to change it.
+        if let Some(column) = column.as_object_mut().filter(|_| *is_wide) {
+            column.insert("priority".to_owned(), json!(1));
+        }
+        column
     }
 }
 

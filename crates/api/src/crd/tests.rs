@@ -35,13 +35,15 @@ fn all<'a>(name: &'a str, schema: &'a Value, found: &mut Vec<(&'a str, &'a Map<S
 
 #[test]
 fn the_manifest_in_deploy_is_the_one_that_is_printed() {
-    let path =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds/scheduledjobs.punctual.dev.yaml");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
+    );
     let found = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         found == manifest(),
         "the file is out of date; write it anew with\n  \
-         cargo run -p punctual-cli -- crd > deploy/crds/scheduledjobs.punctual.dev.yaml"
+         cargo run -p punctual-cli -- crd > deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
     );
 }
 

@@ -1,0 +1,74 @@
+{{- define "punctual.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* 40 characters, so that what is put behind it stays a name. */}}
+{{- define "punctual.fullname" -}}
+{{- $name := include "punctual.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- $name = .Values.fullnameOverride }}
+{{- else if not (contains $name .Release.Name) }}
+{{- $name = printf "%s-%s" .Release.Name $name }}
+{{- else }}
+{{- $name = .Release.Name }}
+{{- end }}
+{{- $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "punctual.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "punctual.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "punctual.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "punctual.selectorLabels" . }}
+app.kubernetes.io/component: controller
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "punctual.serviceAccountName" -}}
+{{- $own := .Values.serviceAccount.create | ternary (include "punctual.fullname" .) "default" }}
+{{- default $own .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "punctual.leaseName" -}}
+{{- default (include "punctual.fullname" .) .Values.leaderElection.leaseName }}
+{{- end }}
+
+{{- define "punctual.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* What it may do where it looks after things, and no more. A test asks the API server about every other right. */}}
+{{- define "punctual.rules" -}}
+{{- range $kind := .Values.kinds }}
+{{- $group := eq $kind "cronjobs" | ternary "batch" "punctual.dev" }}
+# Patched for one annotation, which remembers since when a schedule holds.
+- apiGroups: [{{ $group }}]
+  resources: [{{ $kind }}]
+  verbs: [get, list, watch, patch]
+# The finalizers are what may be blocked by Jobs that name their owner.
+- apiGroups: [{{ $group }}]
+  resources: [{{ $kind }}/status, {{ $kind }}/finalizers]
+  verbs: [update]
+{{- end }}
+# Patched to take a finalizer away.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{- define "punctual.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "punctual.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
