@@ -11,6 +11,8 @@ mod dice;
 mod disk;
 mod draw;
 pub mod history;
+#[cfg(feature = "bugs")]
+mod hunt;
 mod node;
 mod plays;
 mod process;
@@ -26,6 +28,8 @@ mod world;
 
 pub use self::campaign::{Campaign, campaign};
 pub use self::draw::draw;
+#[cfg(feature = "bugs")]
+pub use self::hunt::{Hunted, hunt};
 pub use self::plays::Play;
 pub use self::shrink::shrink;
 pub use self::timeline::timeline;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::print_stdout, reason = "this program talks to whoever runs it")]
 
+#[cfg(feature = "bugs")]
+mod bugs;
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -35,11 +38,24 @@ struct Arguments {
     /// Faulty worlds are told as they are, not cut down first.
     #[arg(long)]
     whole: bool,
+    /// Hunts for deliberate bugs instead, each in as many worlds as there are seeds.
+    #[cfg(feature = "bugs")]
+    what: Option<bugs::What>,
+    /// Only this deliberate bug; also in the world of a seed.
+    #[cfg(feature = "bugs")]
+    #[arg(long, value_parser = bugs::named)]
+    bug: Option<punctual_bugs::Bug>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     catch_panics();
+    #[cfg(feature = "bugs")]
+    if let Some(bugs::What::Bugs) = arguments.what {
+        return bugs::find_all(arguments.bug, arguments.seeds, arguments.threads);
+    }
+    #[cfg(feature = "bugs")]
+    punctual_bugs::arm(arguments.bug);
     match (arguments.play, arguments.seed) {
         (Some(play), seed) => perform(play, seed.unwrap_or_default()),
         (None, Some(seed)) => replay(seed, arguments.whole),

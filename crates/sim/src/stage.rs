@@ -9,24 +9,51 @@ use crate::dice::Dice;
 use crate::history::{Happened, History, Record};
 use crate::scenario::{Millis, Scenario, Trouble};
 
+/// Nobody has that many calls to make within a second of the world.
+const CALLS_MAX: u32 = 60_000;
+
 /// What all simulated parts share.
 pub(crate) struct Stage {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) dice: Dice,
     started: Instant,
     history: Mutex<History>,
+    /// How many calls there were in which second of the world.
+    calls: Mutex<(Millis, u32)>,
 }
 
 impl Stage {
     /// To be called within the runtime of the world, whose clock stands still until somebody waits.
     pub(crate) fn new(scenario: Arc<Scenario>) -> Arc<Stage> {
         let dice = Dice::new(scenario.seed);
-        Arc::new(Stage { scenario, dice, started: Instant::now(), history: Mutex::default() })
+        Arc::new(Stage {
+            scenario,
+            dice,
+            started: Instant::now(),
+            history: Mutex::default(),
+            calls: Mutex::default(),
+        })
     }
 
     /// The true time.
     pub(crate) fn now(&self) -> Millis {
         Millis::try_from(self.started.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    /// Counts a call. Whether there were so many at once that somebody must be going round in circles,
+    /// which is told once: as a panic, for that is what ends it.
+    pub(crate) fn is_overrun(&self) -> bool {
+        let second = self.now() / 1000;
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match *calls {
+            (_, CALLS_MAX) => return true,
+            (at, count) if at == second => *calls = (at, count + 1),
+            _ => *calls = (second, 1),
+        }
+        if calls.1 == CALLS_MAX {
+            tokio::spawn(async move { panic!("hot loop: {CALLS_MAX} calls in second {second}") });
+        }
+        calls.1 == CALLS_MAX
     }
 
     /// Waits until it is that time.

@@ -57,6 +57,9 @@ impl Wire {
 
     async fn call(self: Arc<Wire>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let last = self.dies_now();
+        if self.stage.is_overrun() {
+            return std::future::pending().await;
+        }
         if self.death.is_cancelled() || last == Some(Moment::Before) {
             self.die().await;
         }

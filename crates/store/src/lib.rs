@@ -49,6 +49,7 @@ mod draft;
 mod error;
 mod lock;
 mod log;
+mod news;
 mod recovery;
 mod redb_log;
 mod ring;

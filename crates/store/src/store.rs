@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwap;
 use tokio::sync::{
     mpsc::{self, error::TrySendError},
-    oneshot, watch,
+    oneshot,
 };
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     change::Entry,
     committer::{Answer, Committer, Published, Request},
     log::Log,
+    news::{News, Teller},
     recovery,
     ring::RingBounds,
     transaction::{Committed, Limits, Transaction},
@@ -59,7 +60,7 @@ struct Shared {
     published: Arc<Published>,
     /// None only while the last handle is dropped.
     requests: Option<mpsc::Sender<Request>>,
-    news: watch::Receiver<u64>,
+    news: Arc<News>,
     limits: Limits,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -97,18 +98,24 @@ impl Store {
             RingBounds { changes_max: options.ring_changes_max, bytes_max: options.ring_bytes_max };
         let (state, ring) =
             recovery::recover(loaded, bounds).map_err(|detail| damaged(&*log, detail))?;
-        let (news, listener) = watch::channel(state.revision);
+        let news = Arc::new(News::default());
         let (sender, requests) = mpsc::channel(options.waiting_max.max(1));
         let published = Arc::new(Published {
             state: ArcSwap::from_pointee(state),
             ring: RwLock::new(ring),
             failure: OnceLock::new(),
         });
-        let committer = Committer { log, published: published.clone(), requests, news, usual: 1 };
+        let committer = Committer {
+            log,
+            published: published.clone(),
+            requests,
+            news: Teller(news.clone()),
+            usual: 1,
+        };
         let shared = Shared {
             published,
             requests: Some(sender),
-            news: listener,
+            news,
             limits: options.limits,
             committer: Mutex::new(None),
         };

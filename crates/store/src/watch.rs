@@ -3,12 +3,13 @@
 
 use std::{
     collections::VecDeque,
+    pin::pin,
     sync::{Arc, PoisonError},
 };
 
-use tokio::sync::watch::Receiver;
+use punctual_bugs::{Bug, has};
 
-use crate::{Error, blocking, change::Change, committer::Published};
+use crate::{Error, blocking, change::Change, committer::Published, news::News};
 
 /// How many changes are taken out of the ring at a time.
 const TAKEN_MAX: usize = 64;
@@ -21,7 +22,7 @@ pub struct Watch {
     /// Looked at, under the prefix, and not yet given away. At most [`TAKEN_MAX`].
     taken: VecDeque<Arc<Change>>,
     published: Arc<Published>,
-    news: Receiver<u64>,
+    news: Arc<News>,
 }
 
 impl Watch {
@@ -29,13 +30,14 @@ impl Watch {
         prefix: Arc<str>,
         from: u64,
         published: Arc<Published>,
-        news: Receiver<u64>,
+        news: Arc<News>,
     ) -> Result<Self, Error> {
         let revision = published.state.load().revision;
         if from > revision {
             return Err(Error::Future { requested: from, revision });
         }
-        let mut watch = Self { prefix, cursor: from, taken: VecDeque::new(), published, news };
+        let cursor = from + u64::from(has(Bug::WatchSkipsOne));
+        let mut watch = Self { prefix, cursor, taken: VecDeque::new(), published, news };
         watch.take()?;
         Ok(watch)
     }
@@ -46,17 +48,21 @@ impl Watch {
     /// A reader that is too slow for the ring gets [`Error::Compacted`] and has to list again.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, Error> {
         loop {
-            // Marked as seen before looking, so that what comes while we look wakes us again.
-            let open = self.news.has_changed().is_ok();
-            self.news.borrow_and_update();
             if let Some(change) = self.try_next()? {
                 return Ok(Some(change));
             }
-            if !open {
+            // Waiting begins before the last look, so that what comes while we look wakes us.
+            let news = self.news.clone();
+            let mut told = pin!(news.told());
+            told.as_mut().enable();
+            let is_over = news.is_over();
+            if let Some(change) = self.try_next()? {
+                return Ok(Some(change));
+            }
+            if is_over {
                 return Ok(None);
             }
-            // An error says that the store was closed; then there is one more look to take.
-            let _ = self.news.changed().await;
+            told.await;
         }
     }
 

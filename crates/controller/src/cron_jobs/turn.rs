@@ -6,6 +6,7 @@ use std::time::Duration;
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
+use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     Attempt, CreateJob, Decision, Outcome, Plan, Settled, job_for_slot, settle,
 };
@@ -65,7 +66,8 @@ impl Controller {
         };
         let (mut outcomes, mut failure) = self.make_room(name, &plan).await;
         let is_gone = |outcome: &&Outcome| matches!(outcome, Outcome::Deleted(_, Ok(())));
-        let is_free = outcomes.iter().filter(is_gone).count() == plan.deletes.len();
+        let is_free =
+            outcomes.iter().filter(is_gone).count() == plan.deletes.len() || has(Bug::RoomNotMade);
         if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
             let creation = self.start(name, &entry, create).await;
             outcomes.push(Outcome::Created(creation.attempt));
@@ -131,7 +133,7 @@ impl Controller {
         if let Attempt::Done { .. } = creation.attempt {
             let late = self.clock.now().duration_since(timetable.effective(create.slot));
             self.metrics.started(late.try_into().unwrap_or(Duration::ZERO));
-        } else if !creation.is_doubtful {
+        } else if !creation.is_doubtful || has(Bug::DoubtForgotten) {
             self.cache.doubt(name, &create.name, false);
         }
         creation
@@ -150,6 +152,9 @@ impl Controller {
         doubtful.extend(created.map(|create| create.name.clone()));
         let settled = settle(*plan, &outcomes, self.clock.now());
         let about = reference(name, &entry.cron_job);
+        if has(Bug::HistoryBeforeStatus) {
+            self.clean_up(name, &about, &settled).await;
+        }
         if let Err(refused) = self.write(name, &entry.cron_job, &settled).await {
             // What was done was done, and would not be told again.
             settled.notes.iter().filter(|n| is_deed(n)).for_each(|n| self.recorder.note(&about, n));

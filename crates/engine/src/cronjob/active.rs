@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
+use punctual_bugs::{Bug, has};
 
 use super::{
     Observed,
@@ -86,7 +87,8 @@ fn count_ended(seen: &Observed<'_>, plan: &mut Plan) {
     let mut jobs: Vec<&JobView> = known(seen).filter(ended).collect();
     jobs.sort_by_key(|job| (job.ended_at, job.slot));
     for job in jobs {
-        let Some(ending) = job.ending.filter(|_| is_listed(&plan.status, &job.uid)) else {
+        let is_counted = !is_listed(&plan.status, &job.uid) && !has(Bug::CountedInEveryView);
+        let Some(ending) = job.ending.filter(|_| !is_counted) else {
             continue;
         };
         plan.status.active.retain(|entry| entry.uid != job.uid);
@@ -144,7 +146,8 @@ fn note_success(seen: &Observed<'_>, status: &mut CronJobStatus) {
 fn release_recorded(seen: &Observed<'_>, plan: &mut Plan) {
     let cron_job = &seen.cron_job.metadata.name;
     let recorded = |job: &&JobView| {
-        let counted = job.is_deleting || !is_listed(&plan.status, &job.uid);
+        let counted =
+            job.is_deleting || !is_listed(&plan.status, &job.uid) || has(Bug::ReleasedUncounted);
         let slot = job.slot_of(cron_job).map(Time::new);
         job.is_held && counted && slot <= plan.status.last_schedule_time
     };
@@ -182,5 +185,6 @@ pub(crate) fn reference(namespace: &str, name: &str, uid: &str, version: &str) -
 
 /// Records that a slot was started. The record never goes back.
 pub(crate) fn record(status: &mut CronJobStatus, slot: Timestamp) {
-    status.last_schedule_time = status.last_schedule_time.max(Some(Time::new(slot)));
+    let before = status.last_schedule_time.filter(|_| !has(Bug::RecordGoesBack));
+    status.last_schedule_time = before.max(Some(Time::new(slot)));
 }

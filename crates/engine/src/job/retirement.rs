@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Job;
 use punctual_api::job::condition;
+use punctual_bugs::{Bug, has};
 
 use super::plan::{DeleteJob, Plan, PodKey};
 use super::view::PodView;
@@ -29,7 +30,7 @@ fn expires_at(job: &Job) -> Option<Timestamp> {
     if job.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    let ttl = job.spec.ttl_seconds_after_finished?;
+    let ttl = job.spec.ttl_seconds_after_finished.filter(|_| !has(Bug::TimeToLiveForgotten))?;
     let ended = job.status.conditions.iter().find(|c| {
         c.status == "True" && (c.kind == condition::COMPLETE || c.kind == condition::FAILED)
     })?;

@@ -4,6 +4,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobCondition, condition};
+use punctual_bugs::{Bug, has};
 
 use super::census::Census;
 use super::failure_policy::{self, Meaning};
@@ -85,7 +86,8 @@ fn by_failure_policy(census: &Census<'_>) -> Option<Verdict> {
 }
 
 fn by_backoff_limit(census: &Census<'_>) -> Option<Verdict> {
-    let is_exceeded = census.failed > census.terms.backoff_limit() || restarted_too_often(census);
+    let limit = census.terms.backoff_limit() + i64::from(has(Bug::OneMoreTry));
+    let is_exceeded = census.failed > limit || restarted_too_often(census);
     is_exceeded.then(|| {
         let message = "Job has reached the specified backoff limit";
         Verdict::failure(reasons::BACKOFF_LIMIT_EXCEEDED, message)

@@ -120,8 +120,9 @@ pub(super) fn may_be_unseen(case: &Case<'_>, life: &Life, run: &Run) -> bool {
     run.is_unwanted || may_be_replaced(case, life, run)
 }
 
-/// Whether a run that ended may have been deleted to make room for another, by somebody who had not
-/// heard of its end. Where all is well, the other one then comes at once.
+/// Whether a run may have been deleted to make room for another while it went on. (One that has ended is
+/// not deleted for that, whoever has not heard of its end: the version it would have to have is another
+/// by then.) Where all is well, the other one then comes at once.
 pub(super) fn may_be_replaced(case: &Case<'_>, life: &Life, run: &Run) -> bool {
     if run.deleted_at == NEVER {
         return false;
@@ -130,7 +131,7 @@ pub(super) fn may_be_replaced(case: &Case<'_>, life: &Life, run: &Run) -> bool {
     let made_room =
         |other: &Run| (run.deleted_at..=run.deleted_at + lag).contains(&other.created_at);
     let is_calm = case.weather.is_calm(run.deleted_at - SLACK, run.deleted_at + SLACK);
-    run.deleted_at <= run.ended_at().saturating_add(lag)
+    run.deleted_at <= run.ended_at()
         && life.known(run.deleted_at, lag).any(|stretch| stretch.spec.policy == Replace)
         && (!is_calm || life.runs.iter().any(made_room))
 }

@@ -10,6 +10,7 @@ type Finding = (Millis, &'static str, String);
 
 pub(super) fn judge(case: &mut Case<'_>, life: &Life) {
     let mut findings = surplus(case, life);
+    findings.extend(life.runs.iter().filter_map(|run| overdue(case, run)));
     // What goes with its CronJob is nobody's choice.
     let finished = life.runs.iter().filter(|run| run.end.is_some() && !run.is_unwanted);
     let removed = finished.filter(|run| run.deleted_at < life.deleted_at);
@@ -49,6 +50,15 @@ fn surplus(case: &Case<'_>, life: &Life) -> Vec<Finding> {
     let text =
         |ending| format!("{} {ending:?} Jobs are left of {}", kept(ending), limit(spec, ending));
     too_many.map(|ending| (case.end, "history", text(ending))).collect()
+}
+
+/// What has a time to live goes when that is over, which it is in the end by any clock that is right.
+fn overdue(case: &Case<'_>, run: &Run) -> Option<Finding> {
+    let is_told = !case.clocks.were_wrong_before(case.end);
+    let is_left = run.has_ttl && run.end.is_some() && run.gone_at == NEVER;
+    (is_told && is_left).then(|| {
+        (case.end, "time-to-live", format!("{} has outlived its time to live", run.name()))
+    })
 }
 
 /// A Job that goes is recorded, off the list of the running, and among the counted.
