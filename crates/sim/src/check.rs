@@ -1,12 +1,12 @@
 //! Whether what happened is what had to happen.
 //!
-//! A history is read into lives of CronJobs once ([`facts`]); every file of rules then looks at them.
-//! Nothing here is shared with what is judged: schedules have their own reader ([`oracle`]), objects
-//! their own few fields ([`objects`]).
+//! A history is read into lives of CronJobs once (`facts`); every file of rules then looks at them.
+//! Nothing here is shared with what is judged: schedules have their own reader (`oracle`), objects
+//! their own few fields (`objects`).
 //!
 //! The rules are strict where all is well and lenient where it is not: while a trouble goes on, and
-//! for a while after it, somebody may act upon what is no longer so ([`weather`]), and clocks may be
-//! wrong ([`clocks`]). What must never happen whatever goes wrong has no such allowance: a slot that
+//! for a while after it, somebody may act upon what is no longer so (`weather`), and clocks may be
+//! wrong (`clocks`). What must never happen whatever goes wrong has no such allowance: a slot that
 //! is run twice, two runs at once under Forbid, a revision that is lost.
 
 mod clocks;
