@@ -92,9 +92,7 @@ impl Metrics {
         );
         registry.register("apiserver_storage_objects", "Objects stored", self.objects.clone());
         registry.register("punctual_store_revision", "Changes so far", self.revision.clone());
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("punctual_build", "What this is", build);
-        registry.register_collector(Box::new(Process));
+        register_process(registry);
     }
 
     /// Counts an answer, and its time unless it was a watch.
@@ -130,6 +128,26 @@ impl Metrics {
         let _ = encode_eof(&mut page);
         page
     }
+}
+
+/// How a page says that it is in the format of OpenMetrics.
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The page of a process without a server: what it is, what it uses, and what others of it count.
+pub(crate) fn page_of_process(others: &MorePages) -> String {
+    let (mut registry, mut page) = (Registry::default(), String::new());
+    register_process(&mut registry);
+    // Writing to a text cannot fail.
+    let _ = encode_registry(&mut page, &registry);
+    others(&mut page);
+    let _ = encode_eof(&mut page);
+    page
+}
+
+fn register_process(registry: &mut Registry) {
+    let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+    registry.register("punctual_build", "What this is", build);
+    registry.register_collector(Box::new(Process));
 }
 
 /// Something that goes on.

@@ -10,6 +10,13 @@ pub trait World: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
+impl RealWorld {
+    /// A name that nothing else has: a random UUID.
+    pub fn uid(&self) -> String {
+        uid(self)
+    }
+}
+
 /// The real world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealWorld;

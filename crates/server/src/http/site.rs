@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Call, not_allowed};
 use crate::answer::{self, Answer};
 use crate::discovery::{self, aggregated};
+use crate::metrics::OPEN_METRICS;
 use crate::openapi::{Document, PROTOBUF_TYPES};
 use crate::request::{Form, OURSELVES, discovery_versions};
 
@@ -152,7 +153,6 @@ fn metrics(call: &Call) -> Response<Body> {
     let shared = &call.server.shared;
     let snapshot = shared.registry.store.snapshot();
     let page = shared.metrics.page(&snapshot, shared.more_metrics.as_deref());
-    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     answer::bytes(StatusCode::OK, OPEN_METRICS, page.into())
 }
 
