@@ -28,6 +28,10 @@ pub mod annotations {
     pub const CONCURRENCY_POLICY: &str = "punctual.dev/concurrency-policy";
     /// Stands in for `spec.jitter` where there is no such field.
     pub const JITTER: &str = "punctual.dev/jitter";
+    /// The last slot that was missed and how many were, where the status has no such fields.
+    pub const MISSED: &str = "punctual.dev/missed";
+    /// Marks the CronJob by which another controller shows; ours leaves it alone.
+    pub const PROBE: &str = "punctual.dev/probe";
     /// The schedule that is in effect, and since when.
     pub const SCHEDULE_SINCE: &str = "punctual.dev/schedule-since";
     /// Index of a Pod in its Indexed Job.

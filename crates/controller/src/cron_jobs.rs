@@ -5,9 +5,11 @@
 //! ends after the create, and the writing waits until the others have been started too.
 
 mod cache;
+mod cluster;
 mod effects;
 mod held;
 mod seen;
+mod storage;
 mod turn;
 
 use std::sync::Arc;
@@ -20,15 +22,16 @@ use punctual_queue::{Backoff, Failure};
 use punctual_schedule::Zone;
 use tokio_util::sync::CancellationToken;
 
-use self::cache::Cache;
+use self::cache::{Cache, Scope};
+pub use self::cluster::{Cluster, Signals};
 use self::effects::Effects;
-use self::seen::{JobSeen, Key};
+use self::seen::Key;
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
 use crate::tools::Tools;
-use crate::watching::{follow, resource};
+use crate::watching::{Place, follow, resource};
 
 const COMPONENT: &str = "cronjob-controller";
 
@@ -41,6 +44,8 @@ pub struct CronJobs {
     pub zone: Zone,
     /// How many are looked at at a time.
     pub workers: usize,
+    /// Where they are.
+    pub cluster: Cluster,
 }
 
 /// Looks after CronJobs until told to stop.
@@ -54,19 +59,19 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
     let asked = Arc::downgrade(&driver);
     tools.metrics.next_due(move || asked.upgrade()?.next_wake());
     let controller = Arc::new(Controller {
-        cache: Cache::new(config.zone, driver.clone(), tools.metrics.clone()),
+        cache: Cache::new(config.zone.clone(), driver.clone(), tools.metrics.clone()),
         driver,
-        effects: Effects::new(tools.calls()),
+        effects: Effects::new(tools.calls(), config.cluster.pruned.clone()),
         recorder,
         clock: tools.clock.clone(),
         metrics: tools.metrics.clone(),
     });
     let working = async {
-        controller.clone().work(config.flavors.len() + 1, config.workers, stop.clone()).await;
+        controller.clone().work(&config, stop.clone()).await;
         silence.cancel();
     };
     // All in one task: what is heard must not take the other core from what is to be started.
-    let watching = controller.watch(&tools, &config.flavors, &stop);
+    let watching = controller.watch(&tools, &config, &stop);
     tokio::join!(recording, working, watching);
 }
 
@@ -81,35 +86,42 @@ struct Controller {
 
 impl Controller {
     /// Watches into the cache.
-    async fn watch(&self, tools: &Tools, flavors: &[Flavor], stop: &CancellationToken) {
-        let cron_jobs = flavors.iter().map(|flavor| {
-            let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
-            let kept = self.cache.of_flavor(*flavor);
+    async fn watch(&self, tools: &Tools, config: &CronJobs, stop: &CancellationToken) {
+        let listed = || self.cache.listed().clone();
+        let places = config.cluster.places();
+        let jobs = places.iter().map(|namespace| {
+            let place = Place::new(resource("batch/v1", "Job", "jobs"), namespace.clone());
+            let scope = Scope::new(&self.cache, config, namespace.clone());
             let (client, stop) = (tools.client.clone(), stop.clone());
-            async move { follow(client, kind, &kept, self.cache.listed().clone(), stop).await }
+            async move { follow(client, place, &scope.jobs(), listed(), stop).await }
         });
-        let jobs = follow::<JobSeen, _>(
-            tools.client.clone(),
-            resource("batch/v1", "Job", "jobs"),
-            &self.cache,
-            self.cache.listed().clone(),
-            stop.clone(),
-        );
-        tokio::join!(join_all(cron_jobs), jobs);
+        let both =
+            config.flavors.iter().flat_map(|flavor| places.iter().map(move |p| (*flavor, p)));
+        let cron_jobs = both.map(|(flavor, namespace)| {
+            let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
+            let place = Place::new(kind, namespace.clone());
+            let scope = Scope::new(&self.cache, config, namespace.clone());
+            let cron_jobs = scope.cron_jobs(self.effects.storage(flavor), self.clock.now());
+            let (client, stop) = (tools.client.clone(), stop.clone());
+            async move { follow(client, place, &cron_jobs, listed(), stop).await }
+        });
+        tokio::join!(join_all(cron_jobs), join_all(jobs));
     }
 
-    async fn work(self: Arc<Self>, kinds: usize, workers: usize, stop: CancellationToken) {
+    async fn work(self: Arc<Self>, config: &CronJobs, stop: CancellationToken) {
+        let lists = (config.flavors.len() + 1) * config.cluster.places().len();
         // Nothing is decided on half a world.
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            () = self.cache.listed().wait_for(kinds - usize::from(has(Bug::HalfWorld))) => {}
+            () = self.cache.listed().wait_for(lists - usize::from(has(Bug::HalfWorld))) => {}
         }
+        let _listing = config.cluster.signals.listed();
         let work = |key| {
             let controller = self.clone();
             async move { controller.look_at(&key).await }
         };
-        self.driver.run(workers.max(1), work, stop).await;
+        self.driver.run(config.workers.max(1), work, stop).await;
     }
 
     async fn look_at(&self, key: &Key) -> Result<(), Failure> {

@@ -92,15 +92,53 @@ impl Backoff for Patience {
     }
 }
 
+/// What is watched: a kind, everywhere or in one namespace.
+pub(crate) struct Place {
+    resource: ApiResource,
+    namespace: Option<String>,
+}
+
+impl Place {
+    /// A kind in one namespace, or everywhere if none is given.
+    pub(crate) fn new(resource: ApiResource, namespace: Option<String>) -> Place {
+        Place { resource, namespace }
+    }
+
+    fn api<T: Summary>(&self, client: Client) -> Api<Seen<T>> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
+            None => Api::all_with(client, &self.resource),
+        }
+    }
+
+    /// That a watch is cut happens; what cannot be listed at all somebody has to look at.
+    fn tell(&self, error: &watcher::Error) {
+        let (kind, namespace) = (&self.resource.kind, &self.namespace);
+        match error {
+            watcher::Error::InitialListFailed(why) => {
+                tracing::warn!(%why, kind, namespace, "could not be listed");
+            }
+            _ => tracing::debug!(%error, kind, namespace, "a watch was cut"),
+        }
+    }
+}
+
+impl From<ApiResource> for Place {
+    fn from(resource: ApiResource) -> Place {
+        Place::new(resource, None)
+    }
+}
+
 /// Watches a kind until told to stop.
 pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
     client: Client,
-    resource: ApiResource,
+    place: impl Into<Place>,
     who: impl Deref<Target = W>,
     listed: Listed,
     stop: CancellationToken,
 ) {
-    let api: Api<Seen<T>> = Api::all_with(client, &resource);
+    let place = place.into();
+    let api = place.api::<T>(client);
     let events = watcher(api, watcher::Config::default()).backoff(Patience::default());
     let mut events = events.take_until(stop.cancelled_owned()).boxed();
     let (mut there, mut is_first) = (HashSet::new(), true);
@@ -123,7 +161,7 @@ pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
             Ok(Event::Apply(seen)) => seen.tell(|object| who.put(object)),
             Ok(Event::Delete(seen)) => seen.tell(|object| who.remove(object)),
             Err(_) if has(Bug::WatchNotResumed) && !is_first => return,
-            Err(error) => tracing::debug!(%error, kind = resource.kind, "a watch was cut"),
+            Err(error) => place.tell(&error),
         }
     }
 }

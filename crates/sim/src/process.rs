@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use punctual_api::Flavor;
 use punctual_controller::{
-    CronJobs, Election, Fence, Haste, Metrics, Tools, collect, run_cron_jobs, run_elected, run_jobs,
+    Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, collect, run_cron_jobs, run_elected,
+    run_jobs,
 };
 use punctual_lease::Config;
 use punctual_schedule::Zones;
@@ -155,5 +156,6 @@ fn cron_jobs() -> CronJobs {
         flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
         zone: Zones::bundled().utc(),
         workers: WORKERS,
+        cluster: Cluster::default(),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use punctual_api::Flavor;
-use punctual_controller::{CronJobs, Metrics, collect, furnish, run_cron_jobs, run_jobs};
+use punctual_controller::{Cluster, CronJobs, Metrics, collect, furnish, run_cron_jobs, run_jobs};
 use punctual_runner::{Runner, register_node};
 use punctual_schedule::Zone;
 use punctual_server::Server;
@@ -40,6 +40,7 @@ impl Host<'_> {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
             zone: self.zone.clone(),
             workers,
+            cluster: Cluster::default(),
         };
         let root_ca = self.site.identity.authority_pem.clone();
         let (collector, furnisher) = (tools("punctual-collector"), tools("punctual-furnisher"));

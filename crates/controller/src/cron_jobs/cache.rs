@@ -1,10 +1,12 @@
 //! What is known of CronJobs and their Jobs, indexed by who belongs to whom.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod scope;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use punctual_api::{CronJob, Flavor};
+use punctual_api::CronJob;
 use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
@@ -12,11 +14,12 @@ use punctual_engine::cronjob::{
 use punctual_queue::Failure;
 use punctual_schedule::Zone;
 
+pub(super) use self::scope::Scope;
 use super::seen::{CronJobName, JobSeen, Key};
 use crate::driver::Driver;
 use crate::metrics::Metrics;
 use crate::version::{is_newer, is_older};
-use crate::watching::{Listed, Watcher};
+use crate::watching::Listed;
 
 /// Names of Jobs, and what a live read found.
 pub(super) type Live = Vec<(String, Option<JobView>)>;
@@ -83,12 +86,12 @@ struct State {
     names: HashMap<String, Arc<CronJobName>>,
     /// Jobs by the UID of their controller.
     jobs: HashMap<String, Vec<JobView>>,
-    /// The UID of each Job's controller, which can change.
-    owners: HashMap<String, String>,
+    /// The UID of each Job's controller, which can change, and the Job's namespace.
+    owners: HashMap<String, (String, String)>,
     /// Jobs with our finalizer, by UID.
     held: HashMap<String, JobSeen>,
     /// CronJobs that a read has shown to be gone, until the watch has too: what it tells of them is old.
-    buried: HashMap<String, Flavor>,
+    buried: HashMap<String, Arc<CronJobName>>,
 }
 
 /// What is known.
@@ -107,11 +110,6 @@ impl Cache {
 
     pub(super) fn listed(&self) -> &Listed {
         &self.listed
-    }
-
-    /// The part that a watch of one flavor fills.
-    pub(super) fn of_flavor(&self, flavor: Flavor) -> OfFlavor<'_> {
-        OfFlavor { cache: self, flavor }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -152,22 +150,26 @@ impl Cache {
 
     /// A read has shown that a CronJob is gone; the watch may be far behind.
     pub(super) fn bury(&self, name: &Arc<CronJobName>, uid: &str) {
-        if self.uid(name).is_some_and(|known| known == uid) {
-            self.state().buried.insert(uid.to_owned(), name.flavor);
+        let mut state = self.state();
+        if state.names.contains_key(uid) {
+            state.buried.insert(uid.to_owned(), name.clone());
         }
-        self.forget(name, uid);
+        self.leave(&mut state, name, uid);
     }
 
     /// A CronJob is gone.
     pub(super) fn forget(&self, name: &Arc<CronJobName>, uid: &str) {
-        let mut state = self.state();
+        self.leave(&mut self.state(), name, uid);
+    }
+
+    fn leave(&self, state: &mut State, name: &Arc<CronJobName>, uid: &str) {
         if state.remove(name, uid) {
             self.metrics.forget(&name.namespace, &name.name);
             self.metrics.cron_jobs(state.cron_jobs.len());
             self.driver.remove(&Key::CronJob(name.clone()));
         }
         let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
-        held.for_each(|job| self.wake_held(&state, &job.uid));
+        held.for_each(|job| self.wake_held(state, &job.uid));
     }
 
     /// When the next slot of a CronJob takes effect.
@@ -262,17 +264,18 @@ impl State {
             false => drop(self.held.remove(&view.uid)),
         }
         let owner = seen.owner.as_ref().map(|_| &view.controller_uid);
-        let left = match self.owners.get(&view.uid) {
+        let left = match self.owners.get(&view.uid).map(|(owner, _)| owner) {
             before if before == owner => None,
             _ => self.unlink_job(&view.uid),
         };
-        let is_news = owner.is_some_and(|owner| self.link_job(owner, view));
+        let is_news = owner.is_some_and(|owner| self.link_job(owner, seen));
         let owner = owner.filter(|_| is_news).and_then(|owner| self.owner_key(owner));
         left.into_iter().chain(owner).collect()
     }
 
     /// Whether that was news.
-    fn link_job(&mut self, owner: &str, view: &JobView) -> bool {
+    fn link_job(&mut self, owner: &str, seen: &JobSeen) -> bool {
+        let view = &seen.view;
         let jobs = self.jobs.entry(owner.to_owned()).or_default();
         match jobs.iter_mut().find(|job| job.uid == view.uid) {
             Some(known) if !is_older(&view.resource_version, &known.resource_version) => {
@@ -282,7 +285,8 @@ impl State {
             Some(_) => false,
             None => {
                 jobs.push(view.clone());
-                self.owners.insert(view.uid.clone(), owner.to_owned());
+                let namespace = seen.namespace.clone();
+                self.owners.insert(view.uid.clone(), (owner.to_owned(), namespace));
                 true
             }
         }
@@ -290,7 +294,7 @@ impl State {
 
     /// Takes a Job from its owner; whom that is news for.
     fn unlink_job(&mut self, uid: &str) -> Option<Key> {
-        let owner = self.owners.remove(uid)?;
+        let (owner, _) = self.owners.remove(uid)?;
         if let Some(jobs) = self.jobs.get_mut(&owner) {
             jobs.retain(|job| job.uid != uid);
             if jobs.is_empty() {
@@ -326,81 +330,5 @@ impl Entry {
     fn new(cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
         let timetable = Arc::new(Timetable::of(&cron_job, zone));
         Entry { cron_job, timetable }
-    }
-}
-
-/// CronJobs of one flavor in the cache.
-pub(super) struct OfFlavor<'a> {
-    cache: &'a Cache,
-    flavor: Flavor,
-}
-
-impl Watcher<Arc<CronJob>> for OfFlavor<'_> {
-    fn put(&self, cron_job: Arc<CronJob>) {
-        let name = CronJobName::of(self.flavor, &cron_job.metadata);
-        let key = Key::CronJob(name.clone());
-        let mut state = self.cache.state();
-        if state.buried.contains_key(&cron_job.metadata.uid) {
-            return;
-        }
-        let generation = |state: &State| {
-            state.cron_jobs.get(&name).map(|(entry, _)| entry.cron_job.metadata.generation)
-        };
-        let before = generation(&state);
-        if !state.put(name.clone(), cron_job, &self.cache.zone) {
-            return;
-        }
-        self.cache.metrics.cron_jobs(state.cron_jobs.len());
-        if before != generation(&state) {
-            self.cache.driver.forget(&key);
-        }
-        self.cache.driver.add(&key);
-    }
-
-    fn remove(&self, cron_job: Arc<CronJob>) {
-        let name = CronJobName::of(self.flavor, &cron_job.metadata);
-        self.cache.state().buried.remove(&cron_job.metadata.uid);
-        self.cache.forget(&name, &cron_job.metadata.uid);
-    }
-
-    fn keep_only(&self, uids: &HashSet<String>) {
-        let is_gone = |(name, (entry, _)): &(&Arc<CronJobName>, &(Entry, Memory))| {
-            name.flavor == self.flavor && !uids.contains(&entry.cron_job.metadata.uid)
-        };
-        let gone: BTreeMap<String, Arc<CronJobName>> = {
-            let mut state = self.cache.state();
-            // A list without it is newer than its end.
-            state.buried.retain(|uid, flavor| *flavor != self.flavor || uids.contains(uid));
-            let gone = state.cron_jobs.iter().filter(is_gone);
-            gone.map(|(name, (entry, _))| (entry.cron_job.metadata.uid.clone(), name.clone()))
-                .collect()
-        };
-        gone.iter().for_each(|(uid, name)| self.cache.forget(name, uid));
-        let state = self.cache.state();
-        let held: BTreeSet<&String> = state.held.keys().collect();
-        held.into_iter().for_each(|job| self.cache.wake_held(&state, job));
-    }
-}
-
-impl Watcher<JobSeen> for Cache {
-    fn put(&self, seen: JobSeen) {
-        let mut state = self.state();
-        let concerned = state.put_job(&seen);
-        self.wake_held(&state, &seen.view.uid);
-        concerned.iter().for_each(|key| self.driver.add(key));
-    }
-
-    fn remove(&self, seen: JobSeen) {
-        let concerned = self.state().remove_job(&seen.view.uid);
-        concerned.iter().for_each(|key| self.driver.add(key));
-    }
-
-    fn keep_only(&self, uids: &HashSet<String>) {
-        let mut state = self.state();
-        state.held.retain(|uid, _| uids.contains(uid));
-        let gone: BTreeSet<String> =
-            state.owners.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
-        let concerned = gone.iter().filter_map(|uid| state.unlink_job(uid));
-        concerned.for_each(|key| self.driver.add(&key));
     }
 }

@@ -1,23 +1,27 @@
 //! What can be done about CronJobs and their Jobs: one call each.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::finalizers;
-use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal, ScheduleSince};
+use punctual_api::{CronJob, Flavor};
+use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal};
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::seen::{CronJobName, SlimJob, slim};
+use super::seen::{CronJobName, SlimJob};
+use super::storage::Storage;
 use crate::calls::{Calls, Refused, without_finalizer};
 use crate::paths::{job_path, jobs_path};
 
 /// The calls.
 pub(super) struct Effects {
     calls: Calls,
+    /// Kinds of which the server keeps no field that Kubernetes does not know.
+    pruned: Vec<Flavor>,
 }
 
 /// What is read of a Job that was created.
@@ -34,13 +38,19 @@ struct MadeMeta {
 }
 
 impl Effects {
-    pub(super) fn new(calls: Calls) -> Effects {
-        Effects { calls }
+    pub(super) fn new(calls: Calls, pruned: Vec<Flavor>) -> Effects {
+        Effects { calls, pruned }
+    }
+
+    /// How CronJobs of a kind are kept.
+    pub(super) fn storage(&self, flavor: Flavor) -> Storage {
+        Storage { flavor, is_pruned: self.pruned.contains(&flavor) }
     }
 
     /// The CronJob as it is; none if there is none.
     pub(super) async fn read(&self, name: &CronJobName) -> Result<Option<Arc<CronJob>>, Refused> {
-        Ok(self.calls.find(&name.path()).await?.map(slim))
+        let found = self.calls.find(&name.path()).await?;
+        Ok(found.map(|cron_job| self.storage(name.flavor).read(cron_job)))
     }
 
     /// A Job as it is; none if there is none.
@@ -97,19 +107,20 @@ impl Effects {
         }
     }
 
-    /// Writes since when the schedule holds into the CronJob, if it is still the one that was seen.
-    pub(super) async fn remember(
+    /// Writes annotations of ours into the CronJob, if it is still the one that was seen.
+    pub(super) async fn annotate(
         &self,
         name: &CronJobName,
         cron_job: &CronJob,
-        since: &ScheduleSince,
+        annotations: &BTreeMap<&'static str, String>,
     ) -> Result<Arc<CronJob>, Refused> {
         let patch = json!({"metadata": {
             "uid": cron_job.metadata.uid,
             "resourceVersion": cron_job.metadata.resource_version,
-            "annotations": {(ScheduleSince::ANNOTATION): since.to_annotation()},
+            "annotations": annotations,
         }});
-        self.calls.merge(&name.path(), &patch).await.map(slim)
+        let written = self.calls.merge(&name.path(), &patch).await?;
+        Ok(self.storage(name.flavor).read(written))
     }
 
     /// Writes the status of a CronJob, if it is still the one that was seen.
@@ -122,7 +133,8 @@ impl Effects {
         let changed = CronJob { status, ..cron_job.clone() };
         let text = serde_json::to_string(&changed);
         let text = text.map_err(|why| Refused::Unknown(why.to_string()))?;
-        self.calls.replace(&format!("{}/status", name.path()), text).await.map(slim)
+        let written = self.calls.replace(&format!("{}/status", name.path()), text).await?;
+        Ok(self.storage(name.flavor).read(written))
     }
 }
 

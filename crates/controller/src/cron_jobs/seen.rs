@@ -103,15 +103,8 @@ impl Summary for JobSeen {
     }
 }
 
-impl Summary for Arc<CronJob> {
+impl Summary for CronJob {
     fn read(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text).map(slim)
+        serde_json::from_str(text)
     }
-}
-
-/// A CronJob as it is kept. Who manages which field is the server's business: an update without it
-/// leaves it as it is.
-pub(super) fn slim(mut cron_job: CronJob) -> Arc<CronJob> {
-    cron_job.metadata.managed_fields = None;
-    Arc::new(cron_job)
 }

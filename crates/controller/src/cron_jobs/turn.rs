@@ -178,15 +178,20 @@ impl Controller {
         seen: &Arc<CronJob>,
         settled: &Settled,
     ) -> Result<(), Refused> {
-        let mut current = seen.clone();
-        if let Some(since) = &settled.remember {
-            current = self.effects.remember(name, &current, since).await?;
+        let (mut current, storage) = (seen.clone(), self.effects.storage(name.flavor));
+        let annotations = storage.annotations(seen, settled);
+        if !annotations.is_empty() {
+            current = self.effects.annotate(name, &current, &annotations).await?;
+            // Where the annotations keep what was missed, it is counted by now.
+            self.count(name, &seen.status, &current.status);
             self.cache.refresh(name, current.clone());
         }
-        if let Some(status) = &settled.status {
-            let written = self.effects.write_status(name, &current, status.clone()).await?;
-            self.count(name, &seen.status, status);
+        if let Some(status) = storage.status(seen, settled) {
+            let written = self.effects.write_status(name, &current, status).await?;
             self.cache.refresh(name, written);
+            if let Some(status) = &settled.status {
+                self.count(name, &current.status, status);
+            }
         }
         Ok(())
     }

@@ -9,7 +9,9 @@ use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::Flavor;
-use punctual_controller::{Clock, CronJobs, Election, Fence, Haste, Metrics, Tools, run_elected};
+use punctual_controller::{
+    Clock, Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, run_elected,
+};
 use punctual_lease::Config;
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Server, User};
@@ -323,7 +325,12 @@ async fn watch_out(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
 }
 
 fn cron_jobs() -> CronJobs {
-    CronJobs { flavors: vec![Flavor::BatchV1], zone: Zones::bundled().utc(), workers: 4 }
+    CronJobs {
+        flavors: vec![Flavor::BatchV1],
+        zone: Zones::bundled().utc(),
+        workers: 4,
+        cluster: Cluster::default(),
+    }
 }
 
 /// Candidates differ in their dice, too.

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod abroad;
 mod bursts;
 mod crashes;
 mod life;

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{Dialect, Flavor, Time};
 use punctual_controller::{
-    Clock, CronJobs, Fence, Haste, Metrics, Tools, collect, furnish, run_cron_jobs, run_jobs,
+    Clock, Cluster, CronJobs, Fence, Haste, Metrics, Tools, collect, furnish, run_cron_jobs,
+    run_jobs,
 };
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Config, RealWorld, Server, User};
@@ -68,6 +69,8 @@ impl punctual_server::World for SetClock {
 enum Cast {
     CronJobs,
     Everybody,
+    /// A CronJob controller of the namespace `default` on a server that keeps Kubernetes' fields alone.
+    Abroad,
 }
 
 pub(crate) struct World {
@@ -92,12 +95,17 @@ impl World {
         world
     }
 
+    /// A world whose server is not ours.
+    pub(crate) async fn abroad(time: &str) -> World {
+        World::with(Cast::Abroad, time).await
+    }
+
     async fn with(cast: Cast, time: &str) -> World {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let clock = SetClock { now: Arc::new(Mutex::new(instant(time))) };
         let config = Config {
-            dialect: Dialect::Punctual,
+            dialect: if cast == Cast::Abroad { Dialect::Strict } else { Dialect::Punctual },
             world: Arc::new(clock.clone()),
             node: Some(node::NAME.to_owned()),
             ..Config::new(store.clone())
@@ -126,10 +134,19 @@ impl World {
             haste: Haste::default(),
             fence: Fence::open(),
         };
+        let cluster = match self.cast {
+            Cast::Abroad => Cluster {
+                namespaces: vec!["default".to_owned()],
+                pruned: vec![Flavor::BatchV1],
+                ..Cluster::default()
+            },
+            _ => Cluster::default(),
+        };
         let config = CronJobs {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
             zone: Zones::bundled().utc(),
             workers: 16,
+            cluster,
         };
         let mut controllers = JoinSet::new();
         controllers.spawn(run_cron_jobs(tools.clone(), config, stop.clone()));

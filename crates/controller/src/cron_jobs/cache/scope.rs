@@ -1,0 +1,169 @@
+//! The part of the cache that one watch fills: a kind, everywhere or in one namespace.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use punctual_api::well_known::annotations::PROBE;
+use punctual_api::{CronJob, Flavor};
+
+use super::super::CronJobs;
+use super::super::cluster::Signals;
+use super::super::seen::{CronJobName, JobSeen, Key};
+use super::super::storage::Storage;
+use super::{Cache, Entry, Memory, State};
+use crate::rival::Past;
+use crate::watching::Watcher;
+
+/// Where a watch looks, and what it fills.
+#[derive(Clone)]
+pub(crate) struct Scope<'a> {
+    cache: &'a Cache,
+    config: &'a CronJobs,
+    /// The only namespace, if it is not all of them.
+    namespace: Option<String>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(cache: &'a Cache, config: &'a CronJobs, namespace: Option<String>) -> Self {
+        Scope { cache, config, namespace }
+    }
+
+    /// The CronJobs of a kind.
+    pub(crate) fn cron_jobs(self, storage: Storage, now: Timestamp) -> CronJobsIn<'a> {
+        let past = storage.is_pruned.then(|| Mutex::new(Past::new(now)));
+        let signals = self.config.cluster.signals.clone();
+        CronJobsIn { scope: self, storage, past, signals }
+    }
+
+    /// The Jobs.
+    pub(crate) fn jobs(self) -> JobsIn<'a> {
+        JobsIn { scope: self }
+    }
+
+    fn has(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|only| only == namespace)
+    }
+
+    fn looks_after(&self, flavor: Flavor) -> bool {
+        self.config.flavors.contains(&flavor)
+    }
+}
+
+/// CronJobs of one kind in the cache.
+pub(crate) struct CronJobsIn<'a> {
+    scope: Scope<'a>,
+    storage: Storage,
+    /// What others wrote, where there may be others.
+    past: Option<Mutex<Past>>,
+    signals: Signals,
+}
+
+impl CronJobsIn<'_> {
+    fn past(&self) -> Option<MutexGuard<'_, Past>> {
+        Some(self.past.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn name(&self, cron_job: &CronJob) -> Arc<CronJobName> {
+        CronJobName::of(self.storage.flavor, &cron_job.metadata)
+    }
+
+    /// Whether this watch would show it.
+    fn shows(&self, name: &CronJobName) -> bool {
+        name.flavor == self.storage.flavor && self.scope.has(&name.namespace)
+    }
+}
+
+impl Watcher<CronJob> for CronJobsIn<'_> {
+    fn put(&self, cron_job: CronJob) {
+        if let Some(rival) = self.past().and_then(|mut past| past.news(&cron_job)) {
+            self.signals.tell_rival(rival);
+        }
+        if self.past.is_some() && cron_job.metadata.annotation(PROBE).is_some() {
+            return;
+        }
+        let (name, cache) = (self.name(&cron_job), self.scope.cache);
+        let key = Key::CronJob(name.clone());
+        let mut state = cache.state();
+        if state.buried.contains_key(&cron_job.metadata.uid) {
+            return;
+        }
+        let generation = |state: &State| {
+            state.cron_jobs.get(&name).map(|(entry, _)| entry.cron_job.metadata.generation)
+        };
+        let before = generation(&state);
+        if !state.put(name.clone(), self.storage.read(cron_job), &cache.zone) {
+            return;
+        }
+        cache.metrics.cron_jobs(state.cron_jobs.len());
+        if before != generation(&state) {
+            cache.driver.forget(&key);
+        }
+        cache.driver.add(&key);
+    }
+
+    fn remove(&self, cron_job: CronJob) {
+        let (cache, uid) = (self.scope.cache, &cron_job.metadata.uid);
+        cache.state().buried.remove(uid);
+        cache.forget(&self.name(&cron_job), uid);
+    }
+
+    fn keep_only(&self, uids: &HashSet<String>) {
+        if let Some(mut past) = self.past() {
+            past.complete();
+        }
+        let cache = self.scope.cache;
+        let is_gone = |(name, (entry, _)): &(&Arc<CronJobName>, &(Entry, Memory))| {
+            self.shows(name) && !uids.contains(&entry.cron_job.metadata.uid)
+        };
+        let gone: BTreeMap<String, Arc<CronJobName>> = {
+            let mut state = cache.state();
+            // A list without it is newer than its end.
+            state.buried.retain(|uid, name| !self.shows(name) || uids.contains(uid));
+            let gone = state.cron_jobs.iter().filter(is_gone);
+            gone.map(|(name, (entry, _))| (entry.cron_job.metadata.uid.clone(), name.clone()))
+                .collect()
+        };
+        gone.iter().for_each(|(uid, name)| cache.forget(name, uid));
+        let state = cache.state();
+        let held: BTreeSet<&String> = state.held.keys().collect();
+        held.into_iter().for_each(|job| cache.wake_held(&state, job));
+    }
+}
+
+/// Jobs in the cache.
+pub(crate) struct JobsIn<'a> {
+    scope: Scope<'a>,
+}
+
+impl Watcher<JobSeen> for JobsIn<'_> {
+    fn put(&self, seen: JobSeen) {
+        // Those of kinds that another looks after are that one's.
+        if seen.owner.as_ref().is_some_and(|owner| !self.scope.looks_after(owner.flavor)) {
+            return self.remove(seen);
+        }
+        let cache = self.scope.cache;
+        let mut state = cache.state();
+        let concerned = state.put_job(&seen);
+        cache.wake_held(&state, &seen.view.uid);
+        concerned.iter().for_each(|key| cache.driver.add(key));
+    }
+
+    fn remove(&self, seen: JobSeen) {
+        let cache = self.scope.cache;
+        let concerned = cache.state().remove_job(&seen.view.uid);
+        concerned.iter().for_each(|key| cache.driver.add(key));
+    }
+
+    fn keep_only(&self, uids: &HashSet<String>) {
+        let is_gone =
+            |uid: &String, namespace: &str| self.scope.has(namespace) && !uids.contains(uid);
+        let cache = self.scope.cache;
+        let mut state = cache.state();
+        state.held.retain(|uid, seen| !is_gone(uid, &seen.namespace));
+        let gone = state.owners.iter().filter(|(uid, (_, namespace))| is_gone(uid, namespace));
+        let gone: BTreeSet<String> = gone.map(|(uid, _)| uid.clone()).collect();
+        let concerned = gone.iter().filter_map(|uid| state.unlink_job(uid));
+        concerned.for_each(|key| cache.driver.add(&key));
+    }
+}

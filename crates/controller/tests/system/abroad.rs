@@ -1,0 +1,75 @@
+//! CronJobs on a server that is not ours.
+
+use serde_json::{Value, json};
+
+use crate::world::{CRON_JOBS, World, slot, template};
+
+const SINCE: &str = "punctual.dev/schedule-since";
+const MISSED: &str = "punctual.dev/missed";
+
+fn annotation<'a>(found: &'a Value, key: &str) -> &'a str {
+    found["metadata"]["annotations"][key].as_str().unwrap_or_default()
+}
+
+/// Another controller that has found another CronJob has looked at everything there is.
+async fn anew(world: &mut World) -> Vec<String> {
+    let before = world.store.revision();
+    world.kill().await;
+    world.start();
+    world.cron_job("z", json!({"schedule": "0 0 1 1 *"})).await;
+    world.until("z", |found| !annotation(found, SINCE).is_empty()).await;
+    world.written(before)
+}
+
+#[tokio::test]
+async fn a_miss_is_remembered_by_the_annotation_and_nothing_is_written_again() {
+    let mut world = World::abroad("08:00:10").await;
+    world.cron_job("a", json!({"schedule": "0 * * * *", "startingDeadlineSeconds": 60})).await;
+    let found = world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    assert_eq!(annotation(&found, SINCE), "2026-01-31T08:00:10Z 0 * * * *");
+    world.set("09:01:30");
+    let found = world.until("a", |found| !annotation(found, MISSED).is_empty()).await;
+    assert_eq!(annotation(&found, MISSED), "2026-01-31T09:00:00Z 1");
+    assert_eq!(found["status"], json!({}));
+    world.until_event("a", "MissSchedule").await;
+    let key = "/cronjobs.batch/default/z";
+    assert_eq!(anew(&mut world).await, [key, key], "the new one and its annotation");
+    world.set("10:02:00");
+    let twice = |found: &Value| annotation(found, MISSED) == "2026-01-31T10:00:00Z 2";
+    world.until("a", twice).await;
+}
+
+#[tokio::test]
+async fn a_run_is_recorded_in_the_fields_that_kubernetes_has() {
+    let mut world = World::abroad("08:00:10").await;
+    world.cron_job("a", json!({"schedule": "* * * * *"})).await;
+    world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    world.set("08:01:00");
+    let name = format!("a-{}", slot("08:01:00"));
+    world.until("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
+    world.finish(&name, "Complete").await;
+    let found = world.until("a", |found| found["status"]["active"] == Value::Null).await;
+    let mut fields: Vec<&String> = found["status"].as_object().unwrap().keys().collect();
+    fields.sort();
+    assert_eq!(fields, ["lastScheduleTime", "lastSuccessfulTime"]);
+    assert_eq!(annotation(&found, MISSED), "");
+    assert_eq!(anew(&mut world).await.len(), 2, "nothing is left to be written");
+}
+
+#[tokio::test]
+async fn other_namespaces_are_left_alone() {
+    let world = World::abroad("08:00:10").await;
+    let namespace = json!({"metadata": {"name": "other"}});
+    world.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"},
+        "spec": {"schedule": "* * * * *", "jobTemplate": template(json!({}))}});
+    let elsewhere = CRON_JOBS.replace("default", "other");
+    world.send("POST", &elsewhere, &object).await.unwrap();
+    world.cron_job("a", json!({"schedule": "* * * * *"})).await;
+    world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    world.set("08:01:00");
+    world.until_jobs("a", &[&slot("08:01:00")]).await;
+    assert_eq!(world.count("/jobs.batch/other/"), 0);
+    let found = world.send("GET", &format!("{elsewhere}/a"), &Value::Null).await.unwrap();
+    assert_eq!(annotation(&found, SINCE), "");
+}
