@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
+use crate::controller::args::Controller;
+
 /// More slots than this are not listed at once.
 pub(crate) const COUNT_MAX: u32 = 100_000;
 
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Up(Up),
     /// Run the Kubernetes API server alone: durable, for kubectl and any other client
     Serve(Serve),
+    /// Look after the CronJobs of a Kubernetes cluster: in place of its own controller, or beside it
+    Controller(Box<Controller>),
     /// Print what somebody's kubectl needs: a certificate of their own, and a role
     Kubeconfig(Kubeconfig),
     /// Show when a schedule runs next
@@ -161,7 +165,7 @@ pub(crate) struct SiteArgs {
     pub(crate) log: String,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let read: SignedDuration = text.parse().map_err(|why: jiff::Error| why.to_string())?;
     read.try_into().map_err(|_| "must not be negative".to_owned())
 }

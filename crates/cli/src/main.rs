@@ -5,6 +5,7 @@
 mod args;
 mod clock;
 mod completions;
+mod controller;
 mod crd;
 mod data;
 mod decide;
@@ -59,6 +60,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     match &args.command {
         Command::Up(up) => up::run(up, &zone()?),
         Command::Serve(serve) => serve::run(serve, zones()?),
+        Command::Controller(asked) => controller::run(asked, &zone()?),
         Command::Kubeconfig(asked) => kubeconfig::run(asked),
         Command::Next(next) if next.stdin => stream::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),

@@ -1,0 +1,267 @@
+//! `punctual controller`: the CronJob controller on any cluster.
+//!
+//! ```text
+//!  which cluster? ─▶ which kinds? ─▶ alone? ─▶ election ─▶ CronJobs, for as long as we lead
+//!                        ▲                                   │
+//!                        └──── a kind that was missing ◀─────┘
+//! ```
+//!
+//! Nothing is kept on this machine. Whatever ends it, the next one goes on from what the cluster says.
+
+pub(crate) mod args;
+mod connection;
+mod kinds;
+mod readiness;
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use punctual_api::Flavor;
+use punctual_controller::{
+    Cluster, CronJobs, Election, ElectionConfig, Fence, Haste, Metrics, Probe, RealClock, Rival,
+    Tools, run_cron_jobs, run_elected,
+};
+use punctual_schedule::Zone;
+use punctual_server::{Pages, RealWorld, World as _, serve_pages};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::args::{Controller, Kind};
+use self::connection::Connection;
+use self::kinds::Kinds;
+use self::readiness::Readiness;
+use crate::{log, output, stop};
+
+/// How long taking our probe away may take.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
+
+/// What kube's client says of every request that failed; we say what we make of it.
+const QUIET: &str = "kube_client::client::builder=off";
+
+pub(crate) fn run(asked: &Controller, zone: &Zone) -> anyhow::Result<()> {
+    log::start(&format!("{QUIET},{}", asked.log), std::io::stderr)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(living(asked, zone))
+}
+
+async fn living(asked: &Controller, zone: &Zone) -> anyhow::Result<()> {
+    let stop = stop::on_signal()?;
+    let connection = Connection::open(asked).await?;
+    let service = Service::new(asked, zone, connection)?;
+    let listener = TcpListener::bind(asked.listen).await.with_context(|| {
+        format!("could not listen on {}; choose another address with --listen", asked.listen)
+    })?;
+    output::print(&format!("listening http://{}\n", listener.local_addr()?))?;
+    let front = CancellationToken::new();
+    let serving = tokio::spawn(serve_pages(service.pages(), listener, front.clone()));
+    let result = tokio::select! {
+        result = Box::pin(service.work(&stop)) => result,
+        rival = service.rival() => Err(rival),
+    };
+    service.leave().await;
+    front.cancel();
+    serving.await.context("the pages did not end cleanly")?;
+    result
+}
+
+/// What is done for as long as the process lives.
+struct Service<'a> {
+    asked: &'a Controller,
+    zone: &'a Zone,
+    tools: Tools,
+    cluster: Cluster,
+    election: Election,
+    has_begun: Arc<AtomicBool>,
+}
+
+impl<'a> Service<'a> {
+    fn new(
+        asked: &'a Controller,
+        zone: &'a Zone,
+        connection: Connection,
+    ) -> anyhow::Result<Service<'a>> {
+        let Connection { client, namespace } = connection;
+        let clock = Arc::new(RealClock);
+        let fence = match asked.election.leader_elect {
+            true => Fence::shut(clock.clone()),
+            false => Fence::open(),
+        };
+        let (metrics, haste) = (Metrics::default(), Haste::default());
+        let tools = Tools { client, clock, metrics, haste, fence };
+        let cluster = Cluster {
+            namespaces: distinct(&asked.namespaces),
+            // The definition of ScheduledJobs is ours, and has every field.
+            pruned: vec![Flavor::BatchV1],
+            ..Cluster::default()
+        };
+        let election = election(asked, &namespace)?;
+        let has_begun = Arc::default();
+        Ok(Service { asked, zone, tools, cluster, election, has_begun })
+    }
+
+    fn pages(&self) -> Pages {
+        let Tools { client, fence, metrics, .. } = self.tools.clone();
+        let (signals, has_begun) = (self.cluster.signals.clone(), self.has_begun.clone());
+        let readiness = Readiness { client, fence, signals, has_begun };
+        Pages {
+            is_ready: Arc::new(move || readiness.check()),
+            metrics: Arc::new(move |page: &mut String| metrics.encode(page)),
+        }
+    }
+
+    /// Works until told to stop.
+    async fn work(&self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let mut is_alone = !self.must_be_alone();
+        while !stop.is_cancelled() {
+            let kinds = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                kinds = Kinds::find(&self.tools.client, &self.asked.kinds) => kinds,
+            };
+            if !is_alone && kinds.served.contains(&Flavor::BatchV1) {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    refused = self.refuse_rival() => refused?,
+                }
+                is_alone = true;
+            }
+            self.look_after(&kinds, stop).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks after the kinds that are served until told to stop, or until there are more of them.
+    async fn look_after(&self, kinds: &Kinds, stop: &CancellationToken) -> anyhow::Result<()> {
+        let config = CronJobs {
+            flavors: kinds.served.clone(),
+            zone: self.zone.clone(),
+            workers: self.asked.concurrent_syncs as usize,
+            cluster: self.cluster.clone(),
+        };
+        self.has_begun.store(true, Ordering::Relaxed);
+        let round = stop.child_token();
+        let mut working = Box::pin(self.lead(config, round.clone()));
+        if !kinds.missing.is_empty() {
+            tokio::select! {
+                biased;
+                result = &mut working => return result,
+                () = kinds.changed(&self.tools.client) => round.cancel(),
+            }
+        }
+        working.await
+    }
+
+    async fn lead(&self, config: CronJobs, stop: CancellationToken) -> anyhow::Result<()> {
+        let kinds: Vec<&str> = config.flavors.iter().map(|flavor| flavor.plural()).collect();
+        let (tools, election) = (self.tools.clone(), self.election.clone());
+        match self.asked.election.leader_elect {
+            true => {
+                let (lease, identity) = (&election.name, &election.identity);
+                let namespace = &election.namespace;
+                tracing::info!(?kinds, namespace, lease, identity, "stands for election");
+                Ok(run_elected(tools, config, election, stop).await?)
+            }
+            false => {
+                tracing::info!(?kinds, "works alone");
+                run_cron_jobs(tools, config, stop).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the cluster's own controller of CronJobs is in our way.
+    fn must_be_alone(&self) -> bool {
+        !self.asked.take_over && self.asked.kinds.contains(&Kind::CronJobs)
+    }
+
+    /// Fails while the cluster's own controller of CronJobs is at work.
+    async fn refuse_rival(&self) -> anyhow::Result<()> {
+        match self.probe().ask().await {
+            Ok(None) => Ok(()),
+            Ok(Some(rival)) => Err(refusal(&rival)),
+            Err(why) => {
+                tracing::warn!(
+                    why,
+                    "could not ask whether another controller of CronJobs is at work; we stop when \
+                     one shows"
+                );
+                Ok(())
+            }
+        }
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::new(&self.tools, &self.election.namespace)
+    }
+
+    /// Returns when another controller of CronJobs has shown, and we are not to stand that.
+    async fn rival(&self) -> anyhow::Error {
+        let (probe, signals) = (self.probe(), &self.cluster.signals);
+        if self.must_be_alone() {
+            return tokio::select! {
+                rival = signals.rival() => refusal(&rival),
+                rival = probe.rival() => refusal(&rival),
+            };
+        }
+        let rival = signals.rival().await;
+        tracing::error!(%rival, "another controller of CronJobs is at work");
+        std::future::pending().await
+    }
+
+    /// Leaves nothing behind.
+    async fn leave(&self) {
+        if self.must_be_alone() {
+            // Without an answer it stays, and harms nobody.
+            let _ = tokio::time::timeout(LEAVE_MAX, self.probe().remove()).await;
+        }
+    }
+}
+
+fn refusal(rival: &Rival) -> anyhow::Error {
+    anyhow::anyhow!(
+        "another controller of batch/v1 CronJobs is at work: {rival}. Two of them must not look after \
+         the same: start kube-controller-manager with --controllers=*,-cronjob-controller, or look \
+         after ScheduledJobs alone (--kinds scheduledjobs). With --take-over we start all the same"
+    )
+}
+
+fn election(asked: &Controller, own_namespace: &str) -> anyhow::Result<Election> {
+    let args = &asked.election;
+    let config = ElectionConfig {
+        lease_duration: args.lease_duration,
+        renew_deadline: args.renew_deadline,
+        retry_period: args.retry_period,
+    };
+    if let Err(why) = config.validate() {
+        bail!("{why}; see --lease-duration, --renew-deadline and --retry-period");
+    }
+    Ok(Election {
+        namespace: args.lease_namespace.clone().unwrap_or_else(|| own_namespace.to_owned()),
+        name: args.lease_name.clone(),
+        identity: identity(),
+        config,
+        dice: Arc::new(|| {
+            let mut bytes = [0; 4];
+            RealWorld.fill(&mut bytes);
+            u32::from_ne_bytes(bytes)
+        }),
+    })
+}
+
+/// This process, and no other under the same host name, before it or after it.
+fn identity() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{}", host.trim(), RealWorld.uid())
+}
+
+/// Kinds that are looked after twice would be listed twice.
+fn distinct(namespaces: &[String]) -> Vec<String> {
+    let mut distinct: Vec<String> = namespaces.to_vec();
+    distinct.sort();
+    distinct.dedup();
+    distinct
+}

@@ -1,0 +1,70 @@
+//! The way to a cluster: which one, who we are, and how long an answer may take.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use http::{HeaderValue, header};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use punctual_controller::MANAGER;
+
+use super::args::Controller;
+
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// Longer silence is a connection that is gone. A watch hears a bookmark every minute; calls have their own
+/// end, which comes before this.
+const SILENCE_MAX: Duration = Duration::from_secs(150);
+
+/// A cluster.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// Our own namespace there.
+    pub(super) namespace: String,
+}
+
+impl Connection {
+    /// Finds the cluster. Nothing is sent yet.
+    pub(super) async fn open(asked: &Controller) -> anyhow::Result<Connection> {
+        let config = tuned(config(asked).await?);
+        let namespace = config.default_namespace.clone();
+        let url = config.cluster_url.to_string();
+        let client = Client::try_from(config)
+            .with_context(|| format!("there is no way to the cluster at {url}"))?;
+        tracing::info!(url, namespace, "the cluster");
+        Ok(Connection { client, namespace })
+    }
+}
+
+async fn config(asked: &Controller) -> anyhow::Result<Config> {
+    let options =
+        KubeConfigOptions { context: asked.context.clone(), ..KubeConfigOptions::default() };
+    if let Some(path) = &asked.kubeconfig {
+        let shown = path.display();
+        let file =
+            Kubeconfig::read_from(path).with_context(|| format!("could not read {shown}"))?;
+        let config = Config::from_custom_kubeconfig(file, &options).await;
+        return config.with_context(|| format!("{shown} does not say how to reach the cluster"));
+    }
+    if asked.context.is_some() {
+        let config = Config::from_kubeconfig(&options).await;
+        return config.context("the kubeconfig does not say how to reach the cluster");
+    }
+    Config::infer().await.context(
+        "there is no cluster: this is no Pod with a service account, and there is no kubeconfig; \
+         name one with --kubeconfig",
+    )
+}
+
+fn tuned(mut config: Config) -> Config {
+    config.connect_timeout = Some(CONNECT_MAX);
+    config.read_timeout = Some(SILENCE_MAX);
+    // A connection may have rested in the pool for a while.
+    config.reset_reader_on_write = true;
+    // A create must not be repeated without asking whether its slot is still to be started.
+    config.default_retry = false;
+    // The server keeps who wrote which field under the first part of it.
+    let agent = format!("{MANAGER}/{}", env!("CARGO_PKG_VERSION"));
+    config.headers.extend(HeaderValue::from_str(&agent).map(|agent| (header::USER_AGENT, agent)));
+    config
+}
