@@ -46,6 +46,10 @@ impl Cluster {
         })
     }
 
+    pub(crate) fn add(&mut self, process: Process) {
+        self.processes.push(process);
+    }
+
     /// The processes of the server and its store; what they use together is what the server uses.
     pub fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(Process::pid).collect()

@@ -24,21 +24,25 @@ use self::{
     rights::Scheme,
 };
 use crate::{
-    Client, Cluster, Controllers, KubeApiServer, Programs, probe,
+    Client, Cluster, Controllers, KubeApiServer, Programs, Punctual,
+    controller::program::Starter,
+    probe,
     suite::{Request, Tally},
 };
 
 pub use self::installed::Installed;
 
 /// The checks that need programs, in order.
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 9] = [
     ("the chart is without fault, whatever its values", lint),
     ("values that make no sense are refused", refusals),
     ("the base is the chart with its defaults", base),
     ("the overlay is the chart for one namespace", overlay),
+    ("the account of the tests is the chart's", account),
     ("the server takes the base without a warning", apply_base),
     ("the server takes the chart without a warning", apply_chart),
     ("the account may do its work and nothing else", rights_of_the_account),
+    ("the program starts as the Deployment says", start),
 ];
 
 /// Does the check, and says what was done.
@@ -62,6 +66,12 @@ const REFUSED: [(&str, &str); 8] = [
 /// What the overlay says, said to the chart.
 const OVERLAY: [&str; 3] =
     ["namespaces={team-a}", "image.repository=registry.example.com/punctual", "image.tag=0.1.0"];
+
+/// A file in `testdata/deploy`.
+const ACCOUNT: &str = "account.yaml";
+
+const AGAIN: &str = "they differ; what is made of the chart is written anew by\n  \
+     cargo test -p punctual-e2e --test deploy -- --bless";
 
 /// All that checks need.
 struct Stage {
@@ -121,11 +131,40 @@ fn record(tally: &mut Tally, name: &str, outcome: anyhow::Result<String>) {
     }
 }
 
-/// Writes the base: what Helm makes of the defaults, without what only Helm says.
+/// Writes the base: what Helm makes of the defaults, without what only Helm says. And the account of
+/// the tests.
 fn bless(chart: &Chart) -> anyhow::Result<()> {
     let path = deploy().join("kustomize/base/punctual.yaml");
     let text = documents::plain(&chart.render(&Release::new("punctual"))?);
-    fs::write(&path, text).with_context(|| path.display().to_string())
+    fs::write(&path, text).with_context(|| path.display().to_string())?;
+    let documents = chart_account(chart)?;
+    let texts: Result<Vec<_>, _> = documents.iter().map(serde_saphyr::to_string).collect();
+    fs::write(testdata().join(ACCOUNT), texts?.join("---\n")).context(ACCOUNT)
+}
+
+/// The account of the chart for both kinds, and what that may do.
+///
+/// Those who test the controller need no Helm: they read a file, which is compared here.
+fn chart_account(chart: &Chart) -> anyhow::Result<Vec<Value>> {
+    let file = values("both");
+    let text = chart.render(&Release::new("punctual").values(&file))?;
+    let mut documents = documents::parse(&documents::plain(&text))?;
+    documents.retain(|document| {
+        let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
+        kind == "ServiceAccount" || kind.contains("Role")
+    });
+    Ok(documents)
+}
+
+fn account(stage: &Stage) -> anyhow::Result<String> {
+    let ours = account_of_the_chart()?;
+    documents::compare(&ours, &chart_account(&stage.chart)?).context(AGAIN)?;
+    Ok(format!("{} objects", ours.len()))
+}
+
+/// The account of the chart for both kinds, as it was written down.
+pub fn account_of_the_chart() -> anyhow::Result<Vec<Value>> {
+    documents::parse(&fs::read_to_string(testdata().join(ACCOUNT)).context(ACCOUNT)?)
 }
 
 fn lint(stage: &Stage) -> anyhow::Result<String> {
@@ -160,10 +199,7 @@ fn same(stage: &Stage, folder: &str, release: &Release<'_>) -> anyhow::Result<St
     let mut plain = documents::parse(&stage.kubectl.kustomize(&folder)?)?;
     plain.retain(|document| document.get("kind") != Some(&json!("Namespace")));
     let rendered = documents::parse(&documents::plain(&stage.chart.render(release)?))?;
-    documents::compare(&plain, &rendered).context(
-        "they differ; the base is written anew by\n  \
-         cargo test -p punctual-e2e --test deploy -- --bless",
-    )?;
+    documents::compare(&plain, &rendered).context(AGAIN)?;
     Ok(format!("{} objects", plain.len()))
 }
 
@@ -223,6 +259,30 @@ fn rights_of_the_account(stage: &Stage) -> anyhow::Result<String> {
         done.push(format!("\n  {}: {}", scheme.release, counts.context(scheme.release)?));
     }
     Ok(done.concat())
+}
+
+/// With its arguments, in its account; only where it listens must be elsewhere.
+fn start(stage: &Stage) -> anyhow::Result<String> {
+    let (punctual, mut client) = (Punctual::find()?, Client::new(&stage.cluster)?);
+    let mut done = Vec::new();
+    for (release, file) in [("start-defaults", "defaults"), ("start-everything", "everything")] {
+        namespace(&mut client, release)?;
+        // What has the name already was applied by hand, and Helm would not touch it.
+        let text =
+            fs::read_to_string(values(file))?.replace(": everything\n", &format!(": {release}\n"));
+        let installed = Installed::new(&stage.programs, &stage.cluster, release, &text)?;
+        let starter = Starter {
+            binary: punctual.binary().to_path_buf(),
+            kubeconfig: installed.kubeconfig,
+            folder: stage.home.path().to_path_buf(),
+        };
+        let arguments = installed.arguments.iter().filter(|it| !it.starts_with("--listen="));
+        let mut program = starter.start_as(release, arguments)?;
+        program.until_ready()?;
+        program.stop()?;
+        done.push(format!("{file} with {} arguments", installed.arguments.len()));
+    }
+    Ok(done.join(", "))
 }
 
 fn values(name: &str) -> PathBuf {

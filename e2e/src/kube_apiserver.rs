@@ -108,6 +108,13 @@ impl KubeApiServer<'_> {
         Cluster::new("kube-apiserver", &kubeconfig, processes)
     }
 
+    /// Starts more controllers beside those that run.
+    pub fn add(&self, cluster: &mut Cluster, controllers: Controllers) -> anyhow::Result<()> {
+        let flags = controllers.flags().context("no controllers")?;
+        cluster.add(self.manager(&cluster.kubeconfig, &flags)?);
+        Ok(())
+    }
+
     fn etcd(&self) -> anyhow::Result<(Process, String)> {
         let client = format!("http://127.0.0.1:{}", free_port()?);
         let peer = format!("http://127.0.0.1:{}", free_port()?);
@@ -138,6 +145,8 @@ impl KubeApiServer<'_> {
         // Pods need no account here: nothing in them runs. The address is nobody's endpoint.
         command.arg("--disable-admission-plugins=ServiceAccount");
         command.arg("--endpoint-reconciler-type=none");
+        // Some clusters are so strict, and then an owner that is blocked takes a right of its own.
+        command.arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement");
         Ok(command)
     }
 

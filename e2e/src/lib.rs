@@ -11,6 +11,7 @@ pub mod blur;
 mod certificates;
 pub mod client;
 mod cluster;
+pub mod controller;
 pub mod deploy;
 pub mod docs;
 mod environment;

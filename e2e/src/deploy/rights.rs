@@ -45,6 +45,9 @@ const KIND: [(&str, &[&str]); 3] = [
     ("/finalizers", &["update"]),
 ];
 
+/// The CronJob by which another controller of CronJobs shows.
+const PROBE: &str = "punctual-probe";
+
 /// A namespace in which a release for one namespace has nothing to do.
 const ELSEWHERE: &str = "default";
 
@@ -125,8 +128,18 @@ impl Scheme {
             ("coordination.k8s.io", "leases", "create") => true,
             ("coordination.k8s.io", "leases", "get" | "update") => right.name == self.lease,
             ("", "events", "create" | "patch") => true,
-            _ => false,
+            _ => self.kinds.contains(&"cronjobs") && is_of_probe(right),
         }
+    }
+}
+
+/// What it needs to see whether another controller of CronJobs is at work.
+fn is_of_probe(right: &Right) -> bool {
+    match (right.group.as_str(), right.resource.as_str(), right.verb) {
+        ("batch", "cronjobs", "create") => true,
+        ("batch", "cronjobs", "get" | "delete") => right.name == PROBE,
+        ("batch", "cronjobs/status", "update") => right.name == PROBE,
+        _ => false,
     }
 }
 
@@ -179,9 +192,10 @@ fn all(resources: &BTreeSet<(String, String)>, scheme: &Scheme) -> Vec<Right> {
     let mut rights = Vec::new();
     for namespace in scheme.places() {
         for (group, resource) in resources {
-            // Only a Lease is known by its name.
+            // Only a Lease and the probe are known by their names.
             let names: &[_] = match resource.as_str() {
                 "leases" => &["", scheme.lease, "another"],
+                "cronjobs" | "cronjobs/status" => &["", PROBE, "another"],
                 _ => &[""],
             };
             for (name, verb) in names.iter().flat_map(|name| VERBS.map(|verb| (*name, verb))) {

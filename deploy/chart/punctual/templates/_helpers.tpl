@@ -49,7 +49,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "punctual.rules" -}}
 {{- range $kind := .Values.kinds }}
 {{- $group := eq $kind "cronjobs" | ternary "batch" "punctual.dev" }}
-# Patched for one annotation, which remembers since when a schedule holds.
+# Patched for annotations, which remember since when a schedule holds, and what was missed.
 - apiGroups: [{{ $group }}]
   resources: [{{ $kind }}]
   verbs: [get, list, watch, patch]
