@@ -47,7 +47,8 @@ impl Refused {
         matches!(self, Refused::Said { code: 409, .. })
     }
 
-    /// What was meant is gone, or is another by now: there is nothing left to do about it.
+    /// What was seen is not so any more: it is gone, or has changed, or is another by now. It has to be
+    /// looked at again.
     pub(crate) fn is_outdated(&self) -> bool {
         self.is_not_found() || self.is_conflict()
     }
@@ -81,10 +82,10 @@ impl Refused {
         match self {
             Refused::Said { retry_after, code, .. } => {
                 // The next try may well succeed; what is forbidden stays so.
-                let is_outage = *code >= 500 || matches!(code, 409 | 429);
-                Failure { retry_after: *retry_after, is_outage, ..Failure::default() }
+                let is_passing = *code >= 500 || matches!(code, 409 | 429);
+                Failure { retry_after: *retry_after, is_passing, ..Failure::default() }
             }
-            Refused::Unknown(_) => Failure { is_outage: true, ..Failure::default() },
+            Refused::Unknown(_) => Failure { is_passing: true, ..Failure::default() },
             Refused::NotLeading => Failure::default(),
         }
     }
@@ -165,23 +166,30 @@ impl Calls {
         }
     }
 
-    /// What a refusal means to whoever wanted the object with this UID gone, or changed: nothing, if there
-    /// is none any more. A conflict is not taken for that, since it can be about anything.
-    pub(crate) async fn unless_gone(
+    /// Whether the object with this UID is at a path.
+    pub(crate) async fn is_there(&self, path: &str, uid: &str) -> Result<bool, Refused> {
+        let found = self.find::<Identified>(path).await?;
+        Ok(found.is_some_and(|found| found.metadata.uid == uid))
+    }
+
+    /// What an answer means to whoever wanted the object with this UID gone, or changed: none, if there is
+    /// no such object any more. A conflict is not taken for that, since it can be about anything.
+    pub(crate) async fn unless_gone<T>(
         &self,
-        refused: Refused,
+        answer: Result<T, Refused>,
         path: &str,
         uid: &str,
-    ) -> Result<(), Refused> {
-        if refused.is_not_found() || has(Bug::ConflictBelieved) && refused.is_conflict() {
-            return Ok(());
-        }
-        if !refused.is_conflict() {
-            return Err(refused);
-        }
-        match self.find::<Identified>(path).await? {
-            Some(Identified { metadata }) if metadata.uid == uid => Err(refused),
-            _ => Ok(()),
+    ) -> Result<Option<T>, Refused> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(refused) if refused.is_not_found() => Ok(None),
+            Err(refused) if refused.is_conflict() => {
+                match has(Bug::ConflictBelieved) || !self.is_there(path, uid).await? {
+                    true => Ok(None),
+                    false => Err(refused),
+                }
+            }
+            Err(refused) => Err(refused),
         }
     }
 

@@ -155,9 +155,7 @@ impl Collector {
         };
         let namespace = if kind.is_namespaced { node.namespace.as_str() } else { "" };
         let path = kind.path(namespace, &owner.name);
-        let found = self.calls.find::<Value>(&path).await?;
-        let is_gone = found.is_none_or(|found| uid_of(&found) != Some(&*owner.uid));
-        Ok(is_gone || has(Bug::UnseenOwnerIsGone))
+        Ok(!self.calls.is_there(&path, &owner.uid).await? || has(Bug::UnseenOwnerIsGone))
     }
 
     async fn disown(&self, uid: &Uid, node: &Node, owner: &Uid) -> Result<(), Failure> {
@@ -175,19 +173,15 @@ impl Collector {
 
     async fn patch(&self, uid: &Uid, node: &Node, patch: &Value) -> Result<(), Failure> {
         let path = node.kind.path(&node.namespace, &node.name);
-        match self.calls.patch::<IgnoredAny>(&path, patch).await {
-            Ok(_) => Ok(()),
-            Err(refused) => Ok(self.calls.unless_gone(refused, &path, uid).await?),
-        }
+        let patched = self.calls.patch::<IgnoredAny>(&path, patch).await;
+        Ok(self.calls.unless_gone(patched, &path, uid).await.map(drop)?)
     }
 
     async fn delete(&self, uid: &Uid, node: &Node, foreground: bool) -> Result<(), Failure> {
         let policy = if foreground { "Foreground" } else { "Background" };
         let path = node.kind.path(&node.namespace, &node.name);
-        match self.calls.delete::<IgnoredAny>(&path, policy, &json!({"uid": &**uid})).await {
-            Ok(_) => Ok(()),
-            Err(refused) => Ok(self.calls.unless_gone(refused, &path, uid).await?),
-        }
+        let deleted = self.calls.delete::<IgnoredAny>(&path, policy, &json!({"uid": &**uid})).await;
+        Ok(self.calls.unless_gone(deleted, &path, uid).await.map(drop)?)
     }
 
     /// Empties a namespace, and ends it when it is empty. It is looked at again when something in it

@@ -13,8 +13,8 @@ const BASE_MIN: Duration = Duration::from_millis(1);
 /// A server's wish is granted up to here; beyond, it is taken for a mistake.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
-/// How long a key waits at most for somebody who was away.
-const OUTAGE_MAX: Duration = Duration::from_secs(10);
+/// How long a key waits at most for what passes by itself.
+const PASSING_MAX: Duration = Duration::from_secs(10);
 
 /// Exponential backoff: the base after the first failure, twice that after the second, and so on
 /// up to the cap.
@@ -33,9 +33,9 @@ pub struct Failure {
     /// The backoff, but not a server's wish, ends here at the latest: something is due then that must
     /// not wait for a failure that may be over.
     pub no_later_than: Option<Timestamp>,
-    /// It was not about the key: whoever was asked was away, which may be over any moment. The backoff
-    /// stays short.
-    pub is_outage: bool,
+    /// It was not about the key: whoever was asked was away or busy, or somebody else was faster, which
+    /// may be over any moment. The backoff stays short.
+    pub is_passing: bool,
 }
 
 impl Backoff {
@@ -72,7 +72,7 @@ impl Backoff {
         let wished = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
         let failure = if has(Bug::BackoffUnbounded) { Failure::default() } else { failure };
         let due_in = failure.no_later_than.map(|at| span::between(now, at).max(self.base));
-        let most = if failure.is_outage { OUTAGE_MAX } else { Duration::MAX };
+        let most = if failure.is_passing { PASSING_MAX } else { Duration::MAX };
         self.delay(failures).min(due_in.unwrap_or(Duration::MAX)).min(most).max(wished)
     }
 }

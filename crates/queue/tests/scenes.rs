@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_queue::{Backoff, Cause, Done, Failure, Popped, Queue, TIMED_IN_A_ROW_MAX};
 
 const FAILED: Result<(), Failure> =
-    Err(Failure { retry_after: None, no_later_than: None, is_outage: false });
+    Err(Failure { retry_after: None, no_later_than: None, is_passing: false });
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -177,7 +177,7 @@ fn a_backoff_ends_when_something_is_due_but_a_wish_of_the_server_is_granted() {
     assert_eq!(queue.next_due(now), Some(due));
     queue.pop(due).unwrap();
     let wish = Some(Duration::from_secs(30));
-    let failure = Failure { retry_after: wish, no_later_than: Some(due), is_outage: false };
+    let failure = Failure { retry_after: wish, no_later_than: Some(due), is_passing: false };
     queue.done(&"a", Err(failure), due);
     assert_eq!(queue.next_due(due), Some(due + Duration::from_secs(30)));
 }
@@ -189,7 +189,7 @@ fn whoever_was_away_is_asked_again_soon() {
     let mut now = at(0);
     for _ in 0..20 {
         queue.pop(now).unwrap();
-        queue.done(&"a", Err(Failure { is_outage: true, ..Failure::default() }), now);
+        queue.done(&"a", Err(Failure { is_passing: true, ..Failure::default() }), now);
         let due = queue.next_due(now).unwrap();
         assert!(due.duration_since(now) <= SignedDuration::from_secs(10));
         now = due;

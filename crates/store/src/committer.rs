@@ -19,7 +19,7 @@ use crate::{
     change::Change,
     draft::Draft,
     log::{Batch, Log},
-    news::Teller,
+    news::{News, Teller},
     ring::Ring,
     state::State,
     transaction::{Committed, Transaction},
@@ -37,6 +37,7 @@ pub(crate) struct Published {
     pub(crate) state: ArcSwap<State>,
     pub(crate) ring: RwLock<Ring>,
     pub(crate) failure: OnceLock<Arc<Error>>,
+    pub(crate) news: News,
 }
 
 impl Published {

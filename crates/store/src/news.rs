@@ -8,6 +8,8 @@ use std::sync::{
 
 use tokio::sync::{Notify, futures::Notified};
 
+use crate::committer::Published;
+
 /// Where watches wait for news.
 #[derive(Default)]
 pub(crate) struct News {
@@ -28,18 +30,18 @@ impl News {
 }
 
 /// Whoever tells the news. Nothing is told after it is dropped, and who waits hears of that.
-pub(crate) struct Teller(pub(crate) Arc<News>);
+pub(crate) struct Teller(pub(crate) Arc<Published>);
 
 impl Teller {
     /// There is something new.
     pub(crate) fn tell(&self) {
-        self.0.waiting.notify_waiters();
+        self.0.news.waiting.notify_waiters();
     }
 }
 
 impl Drop for Teller {
     fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Release);
-        self.0.waiting.notify_waiters();
+        self.0.news.is_over.store(true, Ordering::Release);
+        self.0.news.waiting.notify_waiters();
     }
 }

@@ -60,7 +60,6 @@ struct Shared {
     published: Arc<Published>,
     /// None only while the last handle is dropped.
     requests: Option<mpsc::Sender<Request>>,
-    news: Arc<News>,
     limits: Limits,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -98,24 +97,23 @@ impl Store {
             RingBounds { changes_max: options.ring_changes_max, bytes_max: options.ring_bytes_max };
         let (state, ring) =
             recovery::recover(loaded, bounds).map_err(|detail| damaged(&*log, detail))?;
-        let news = Arc::new(News::default());
         let (sender, requests) = mpsc::channel(options.waiting_max.max(1));
         let published = Arc::new(Published {
             state: ArcSwap::from_pointee(state),
             ring: RwLock::new(ring),
             failure: OnceLock::new(),
+            news: News::default(),
         });
         let committer = Committer {
             log,
             published: published.clone(),
             requests,
-            news: Teller(news.clone()),
+            news: Teller(published.clone()),
             usual: 1,
         };
         let shared = Shared {
             published,
             requests: Some(sender),
-            news,
             limits: options.limits,
             committer: Mutex::new(None),
         };
@@ -151,8 +149,7 @@ impl Store {
     /// Every change under the prefix after the revision. To follow a list without a gap, watch from
     /// the revision of its snapshot.
     pub fn watch(&self, prefix: &str, from_revision: u64) -> Result<Watch, Error> {
-        let Shared { published, news, .. } = &*self.shared;
-        Watch::new(prefix.into(), from_revision, published.clone(), news.clone())
+        Watch::new(prefix.into(), from_revision, self.shared.published.clone())
     }
 
     /// Does the transaction; waits for a place in the queue if there is none.

@@ -9,7 +9,7 @@ use std::{
 
 use punctual_bugs::{Bug, has};
 
-use crate::{Error, blocking, change::Change, committer::Published, news::News};
+use crate::{Error, blocking, change::Change, committer::Published};
 
 /// How many changes are taken out of the ring at a time.
 const TAKEN_MAX: usize = 64;
@@ -22,7 +22,6 @@ pub struct Watch {
     /// Looked at, under the prefix, and not yet given away. At most [`TAKEN_MAX`].
     taken: VecDeque<Arc<Change>>,
     published: Arc<Published>,
-    news: Arc<News>,
 }
 
 impl Watch {
@@ -30,14 +29,13 @@ impl Watch {
         prefix: Arc<str>,
         from: u64,
         published: Arc<Published>,
-        news: Arc<News>,
     ) -> Result<Self, Error> {
         let revision = published.state.load().revision;
         if from > revision {
             return Err(Error::Future { requested: from, revision });
         }
         let cursor = from + u64::from(has(Bug::WatchSkipsOne));
-        let mut watch = Self { prefix, cursor, taken: VecDeque::new(), published, news };
+        let mut watch = Self { prefix, cursor, taken: VecDeque::new(), published };
         watch.take()?;
         Ok(watch)
     }
@@ -52,10 +50,10 @@ impl Watch {
                 return Ok(Some(change));
             }
             // Waiting begins before the last look, so that what comes while we look wakes us.
-            let news = self.news.clone();
-            let mut told = pin!(news.told());
+            let published = self.published.clone();
+            let mut told = pin!(published.news.told());
             told.as_mut().enable();
-            let is_over = news.is_over();
+            let is_over = published.news.is_over();
             if let Some(change) = self.try_next()? {
                 return Ok(Some(change));
             }

@@ -86,10 +86,8 @@ impl Effects {
         if let (Some(version), Some(only)) = (&job.version, only.as_object_mut()) {
             only.insert("resourceVersion".to_owned(), json!(version));
         }
-        match self.calls.delete::<IgnoredAny>(&path, "Background", &only).await {
-            Ok(_) => Ok(()),
-            Err(refused) => self.calls.unless_gone(refused, &path, &job.uid).await,
-        }
+        let deleted = self.calls.delete::<IgnoredAny>(&path, "Background", &only).await;
+        self.calls.unless_gone(deleted, &path, &job.uid).await.map(drop)
     }
 
     /// Takes our finalizer from a Job.
@@ -101,10 +99,8 @@ impl Effects {
     ) -> Result<(), Refused> {
         let patch = without_finalizer(uid, finalizers::SLOT_RECORDED);
         let path = job_path(namespace, name);
-        match self.calls.patch::<IgnoredAny>(&path, &patch).await {
-            Ok(_) => Ok(()),
-            Err(refused) => self.calls.unless_gone(refused, &path, uid).await,
-        }
+        let released = self.calls.patch::<IgnoredAny>(&path, &patch).await;
+        self.calls.unless_gone(released, &path, uid).await.map(drop)
     }
 
     /// Writes annotations of ours into the CronJob, if it is still the one that was seen.

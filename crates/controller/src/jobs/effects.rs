@@ -114,13 +114,8 @@ impl Controller {
         path: &str,
         uid: &str,
     ) -> Result<bool, Refused> {
-        match answer {
-            Ok(answer) => {
-                self.keep_pod(answer);
-                Ok(true)
-            }
-            Err(refused) => self.calls.unless_gone(refused, path, uid).await.map(|()| false),
-        }
+        let answer = self.calls.unless_gone(answer, path, uid).await?;
+        Ok(answer.map(|answer| self.keep_pod(answer)).is_some())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use punctual_api::well_known::finalizers;
 use punctual_queue::Failure;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Controller;
 use super::known::{Controller as Owner, KnownPod, Uid};
@@ -25,7 +25,7 @@ impl Controller {
             let path = job_path(&pod.namespace, name);
             let is_gone = match asked.get(&path) {
                 Some(is_gone) => *is_gone,
-                None => self.is_gone(&path, uid).await?,
+                None => !self.calls.is_there(&path, uid).await?,
             };
             asked.insert(path, is_gone);
             if is_gone {
@@ -52,10 +52,5 @@ impl Controller {
             "$deleteFromPrimitiveList/finalizers": [finalizers::JOB_TRACKING],
         }});
         self.change_pod(pod, &patch).await
-    }
-
-    async fn is_gone(&self, path: &str, uid: &str) -> Result<bool, Failure> {
-        let found = self.calls.find::<Value>(path).await?;
-        Ok(found.is_none_or(|found| found.pointer("/metadata/uid") != Some(&json!(uid))))
     }
 }
