@@ -13,7 +13,7 @@ use serde_json::Value;
 use self::manifests::{Manifest, Verdict};
 use crate::{
     Client, Controllers, KubeApiServer, Programs, Punctual, probe,
-    suite::{Request, Tally},
+    suite::{self, Request, Tally},
 };
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -29,15 +29,7 @@ const DEFAULTS: [(&str, &str); 4] = [
 ///
 /// Arguments: a text that the lines of the table must contain.
 pub fn main() -> ExitCode {
-    let request = Request::of(std::env::args().skip(1));
-    if request.list {
-        return ExitCode::SUCCESS;
-    }
-    let mut tally = Tally::new("crd");
-    if let Err(error) = run(&request, &mut tally) {
-        tally.fail("crd", &format!("{error:#}"));
-    }
-    tally.finish()
+    suite::main("crd", run)
 }
 
 fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use self::life::{Kind, Life};
 use self::program::{Program, Starter};
 use crate::{
     Client, Cluster, Controllers, FakeNode, KubeApiServer, Programs, Punctual, deploy, probe,
-    suite::{Request, Tally},
+    suite::{self, Request, Tally},
 };
 
 /// The namespace of the release of the chart.
@@ -41,15 +41,7 @@ struct World<'a> {
 ///
 /// Arguments: a text that the names of checks must contain.
 pub fn main() -> ExitCode {
-    let request = Request::of(std::env::args().skip(1));
-    if request.list {
-        return ExitCode::SUCCESS;
-    }
-    let mut tally = Tally::new("controller");
-    if let Err(error) = run(&request, &mut tally) {
-        tally.fail("controller", &format!("{error:#}"));
-    }
-    tally.finish()
+    suite::main("controller", run)
 }
 
 fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {

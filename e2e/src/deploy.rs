@@ -27,7 +27,7 @@ use crate::{
     Client, Cluster, Controllers, KubeApiServer, Programs, Punctual,
     controller::program::Starter,
     probe,
-    suite::{Request, Tally},
+    suite::{self, Request, Tally},
 };
 
 pub use self::installed::Installed;
@@ -86,15 +86,7 @@ struct Stage {
 ///
 /// Arguments: `--bless`, which writes the base anew from the chart.
 pub fn main() -> ExitCode {
-    let request = Request::of(std::env::args().skip(1));
-    if request.list {
-        return ExitCode::SUCCESS;
-    }
-    let mut tally = Tally::new("deploy");
-    if let Err(error) = run(&request, &mut tally) {
-        tally.fail("deploy", &format!("{error:#}"));
-    }
-    tally.finish()
+    suite::main("deploy", run)
 }
 
 fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {

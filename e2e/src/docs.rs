@@ -22,7 +22,7 @@ use anyhow::Context;
 
 use crate::{
     Programs, Punctual,
-    suite::{Request, Tally},
+    suite::{self, Request, Tally},
 };
 use page::{Act, Page, Step};
 use world::World;
@@ -35,15 +35,7 @@ const SHOWN_LINES_MAX: usize = 60;
 /// Arguments: a word that the names of pages must contain, and `--bless`, which writes the page of
 /// commands anew. What the usual harness understands is ignored.
 pub fn main() -> ExitCode {
-    let request = Request::of(std::env::args().skip(1));
-    if request.list {
-        return ExitCode::SUCCESS;
-    }
-    let mut tally = Tally::new("docs");
-    if let Err(error) = run(&request, &mut tally) {
-        tally.fail("docs", &format!("{error:#}"));
-    }
-    tally.finish()
+    suite::main("docs", run)
 }
 
 fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {

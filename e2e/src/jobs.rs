@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Client, Cluster, Controllers, FakeNode, KubeApiServer, Programs, probe,
-    suite::{Request, Tally},
+    suite::{self, Tally},
 };
 
 const CORE: &str = "/api/v1/namespaces/default";
@@ -28,14 +28,7 @@ type Check = fn(&mut Cluster) -> anyhow::Result<()>;
 
 /// Checks it; the exit code of a test program.
 pub fn main() -> ExitCode {
-    if Request::of(std::env::args().skip(1)).list {
-        return ExitCode::SUCCESS;
-    }
-    let mut tally = Tally::new("cluster");
-    if let Err(error) = run(&mut tally) {
-        tally.fail("cluster", &format!("{error:#}"));
-    }
-    tally.finish()
+    suite::main("cluster", |_, tally| run(tally))
 }
 
 fn run(tally: &mut Tally) -> anyhow::Result<()> {

@@ -55,21 +55,29 @@ enum Server {
     Failed(anyhow::Error),
 }
 
+/// Runs the checks of a name; the exit code of a test program.
+pub(crate) fn main(
+    name: &'static str,
+    run: impl FnOnce(&Request, &mut Tally) -> anyhow::Result<()>,
+) -> ExitCode {
+    let request = Request::of(std::env::args().skip(1));
+    if request.list {
+        return ExitCode::SUCCESS;
+    }
+    let mut tally = Tally::new(name);
+    if let Err(error) = run(&request, &mut tally) {
+        tally.fail(name, &format!("{error:#}"));
+    }
+    tally.finish()
+}
+
 impl Suite {
     /// Plays everything; the exit code of a test program.
     ///
     /// Arguments: a word that the names of transcripts must contain, and `--bless`, which writes what
     /// kube-apiserver answers into them. What the usual harness understands is ignored.
     pub fn main(&self) -> ExitCode {
-        let request = Request::of(std::env::args().skip(1));
-        if request.list {
-            return ExitCode::SUCCESS;
-        }
-        let mut tally = Tally::new(self.name);
-        if let Err(error) = self.run(&request, &mut tally) {
-            tally.fail(self.name, &format!("{error:#}"));
-        }
-        tally.finish()
+        main(self.name, |request, tally| self.run(request, tally))
     }
 
     fn run(&self, request: &Request, tally: &mut Tally) -> anyhow::Result<()> {
