@@ -12,6 +12,7 @@ pub(crate) mod args;
 mod connection;
 mod kinds;
 mod readiness;
+mod transport;
 
 use std::fs;
 use std::sync::Arc;

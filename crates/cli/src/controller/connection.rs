@@ -1,6 +1,4 @@
-//! The way to a cluster: which one, who we are, and how long an answer may take.
-
-use std::time::Duration;
+//! The way to a cluster: which one, and who we are.
 
 use anyhow::Context;
 use http::{HeaderValue, header};
@@ -9,12 +7,7 @@ use kube::{Client, Config};
 use punctual_controller::MANAGER;
 
 use super::args::Controller;
-
-const CONNECT_MAX: Duration = Duration::from_secs(10);
-
-/// Longer silence is a connection that is gone. A watch hears a bookmark every minute; calls have their own
-/// end, which comes before this.
-const SILENCE_MAX: Duration = Duration::from_secs(150);
+use super::transport;
 
 /// A cluster.
 pub(super) struct Connection {
@@ -26,10 +19,10 @@ pub(super) struct Connection {
 impl Connection {
     /// Finds the cluster. Nothing is sent yet.
     pub(super) async fn open(asked: &Controller) -> anyhow::Result<Connection> {
-        let config = tuned(config(asked).await?);
+        let config = named(config(asked).await?);
         let namespace = config.default_namespace.clone();
         let url = config.cluster_url.to_string();
-        let client = Client::try_from(config)
+        let client = transport::client(config)
             .with_context(|| format!("there is no way to the cluster at {url}"))?;
         tracing::info!(url, namespace, "the cluster");
         Ok(Connection { client, namespace })
@@ -56,14 +49,8 @@ async fn config(asked: &Controller) -> anyhow::Result<Config> {
     )
 }
 
-fn tuned(mut config: Config) -> Config {
-    config.connect_timeout = Some(CONNECT_MAX);
-    config.read_timeout = Some(SILENCE_MAX);
-    // A connection may have rested in the pool for a while.
-    config.reset_reader_on_write = true;
-    // A create must not be repeated without asking whether its slot is still to be started.
-    config.default_retry = false;
-    // The server keeps who wrote which field under the first part of it.
+/// The server keeps who wrote which field under the first part of it.
+fn named(mut config: Config) -> Config {
     let agent = format!("{MANAGER}/{}", env!("CARGO_PKG_VERSION"));
     config.headers.extend(HeaderValue::from_str(&agent).map(|agent| (header::USER_AGENT, agent)));
     config

@@ -2,7 +2,7 @@
 
 mod scope;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -48,8 +48,8 @@ pub(super) struct Acted {
 struct Memory {
     /// What a turn in a burst has done and not written down.
     acted: Option<Acted>,
-    /// Jobs that may have been created: nobody has heard.
-    doubtful: BTreeSet<String>,
+    /// Jobs that may have been created: nobody has heard. Mostly none, which takes no memory.
+    doubtful: Vec<String>,
     /// Jobs by name that a live read has shown to have ended, until the watch has too. Without it, a Job that
     /// was counted would look as if it went on, and be counted again.
     ended: BTreeMap<String, JobView>,
@@ -199,17 +199,18 @@ impl Cache {
     pub(super) fn doubtful(&self, name: &CronJobName) -> Vec<String> {
         let state = self.state();
         let memory = state.cron_jobs.get(name).map(|(_, memory)| memory);
-        memory.map(|memory| memory.doubtful.iter().cloned().collect()).unwrap_or_default()
+        memory.map(|memory| memory.doubtful.clone()).unwrap_or_default()
     }
 
     /// Whether a Job may have been created unheard.
     pub(super) fn doubt(&self, name: &CronJobName, job: &str, is_doubtful: bool) {
         let mut state = self.state();
         let Some((_, memory)) = state.cron_jobs.get_mut(name) else { return };
+        memory.doubtful.retain(|doubtful| doubtful != job);
         match is_doubtful {
-            true => memory.doubtful.insert(job.to_owned()),
-            false => memory.doubtful.remove(job),
-        };
+            true => memory.doubtful.push(job.to_owned()),
+            false => memory.doubtful.shrink_to_fit(),
+        }
     }
 
     /// Whether a Job with our finalizer belongs to a CronJob that is known.
@@ -284,6 +285,8 @@ impl State {
             }
             Some(_) => false,
             None => {
+                // Mostly there are few, and of CronJobs there are many.
+                jobs.reserve_exact(1);
                 jobs.push(view.clone());
                 let namespace = seen.namespace.clone();
                 self.owners.insert(view.uid.clone(), (owner.to_owned(), namespace));
