@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context;
 
 use crate::{
-    Cluster, Programs, certificates,
+    Beside, Cluster, Programs, certificates,
     kubeconfig::{self, Access},
     probe,
     process::Process,
@@ -27,6 +27,8 @@ pub enum Controllers {
     Deletion,
     /// The one that starts Jobs for CronJobs, with no limit of its own on what it asks of the server.
     CronJobs,
+    /// The same as it comes: 20 requests a second, and 5 CronJobs at a time.
+    CronJobsByDefault,
     /// All that a controller of CronJobs finds on a real cluster, but the one whose place it takes:
     /// Jobs become Pods, what nobody owns any more is deleted, and so is what is past its time.
     Jobs,
@@ -55,12 +57,12 @@ impl Controllers {
         let names: &[&str] = match self {
             Controllers::None => return None,
             Controllers::Deletion => &["namespace-controller", "garbage-collector-controller"],
-            Controllers::CronJobs => &["cronjob-controller"],
+            Controllers::CronJobs | Controllers::CronJobsByDefault => &["cronjob-controller"],
             Controllers::Jobs => &JOBS,
             Controllers::Named(names) => names,
         };
         let mut flags = vec![format!("--controllers={}", names.join(","))];
-        if self != Controllers::Deletion {
+        if !matches!(self, Controllers::Deletion | Controllers::CronJobsByDefault) {
             flags.extend(UNLIMITED.map(str::to_owned));
         }
         Some(flags)
@@ -113,6 +115,12 @@ impl KubeApiServer<'_> {
         let flags = controllers.flags().context("no controllers")?;
         cluster.add(self.manager(&cluster.kubeconfig, &flags)?);
         Ok(())
+    }
+
+    /// Starts controllers that are no part of the cluster.
+    pub fn beside(&self, cluster: &Cluster, controllers: Controllers) -> anyhow::Result<Beside> {
+        let flags = controllers.flags().context("no controllers")?;
+        self.manager(&cluster.kubeconfig, &flags).map(Beside::new)
     }
 
     fn etcd(&self) -> anyhow::Result<(Process, String)> {

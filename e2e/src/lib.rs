@@ -7,6 +7,7 @@
 //! Nothing here knows a crate of ours: the server is a program like any other.
 
 pub mod agreement;
+mod beside;
 pub mod blur;
 mod certificates;
 pub mod client;
@@ -27,6 +28,7 @@ pub mod suite;
 pub mod transcript;
 pub mod usage;
 
+pub use beside::Beside;
 pub use client::Client;
 pub use cluster::Cluster;
 pub use fake_node::FakeNode;

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 
-use crate::{Cluster, process::Process, programs};
+use crate::{Beside, Cluster, process::Process, programs};
 
 /// A hundred thousand objects are read in far less; a debug build may be this slow.
 const READY_WITHIN: Duration = Duration::from_secs(120);
@@ -52,6 +52,21 @@ impl Punctual {
     /// Starts everything, `punctual up`, in the same way. Schedules are in UTC; `flags` come last.
     pub fn up(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Cluster> {
         self.wait(self.up_command(folder, flags), folder).context("punctual up")
+    }
+
+    /// Starts the controller for somebody else's cluster, and waits until it says where its pages are.
+    pub fn controller(
+        &self,
+        kubeconfig: &Path,
+        folder: &Path,
+        flags: &[&str],
+    ) -> anyhow::Result<Beside> {
+        let mut command = Command::new(&self.binary);
+        command.arg("controller").arg("--kubeconfig").arg(kubeconfig);
+        command.args(["--listen=127.0.0.1:0", "--time-zone=UTC"]).args(flags);
+        let word = "listening http://";
+        let (process, _) = Process::start_until(&mut command, folder, word, READY_WITHIN)?;
+        Ok(Beside::new(process))
     }
 
     /// Starts everything and does not wait.

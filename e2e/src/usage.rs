@@ -9,9 +9,18 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Bytes of memory that a process holds at this moment.
 pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
+    memory(pid, "VmRSS:")
+}
+
+/// The most bytes of memory that a process has held at a moment.
+pub fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
+    memory(pid, "VmHWM:")
+}
+
+fn memory(pid: u32, word: &str) -> anyhow::Result<u64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    resident(&status).with_context(|| format!("{path} has no VmRSS"))
+    bytes(&status, word).with_context(|| format!("{path} has no {word}"))
 }
 
 /// Processor time that a process has used since it started, in user and kernel mode.
@@ -36,8 +45,9 @@ fn open_files(limits: &str) -> Option<u64> {
     }
 }
 
-fn resident(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// What a line of a status says that begins with a word, in bytes.
+fn bytes(status: &str, word: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(word))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -57,9 +67,10 @@ mod tests {
 
     #[test]
     fn memory_is_the_resident_part() {
-        let status = "Name:\tx\nVmSize:\t  9000 kB\nVmRSS:\t     123 kB\n";
-        assert_eq!(resident(status), Some(123 * 1024));
-        assert_eq!(resident("Name:\tx\n"), None);
+        let status = "Name:\tx\nVmHWM:\t  9000 kB\nVmRSS:\t     123 kB\n";
+        assert_eq!(bytes(status, "VmRSS:"), Some(123 * 1024));
+        assert_eq!(bytes(status, "VmHWM:"), Some(9000 * 1024));
+        assert_eq!(bytes("Name:\tx\n", "VmRSS:"), None);
     }
 
     #[test]

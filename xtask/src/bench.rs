@@ -3,6 +3,7 @@
 mod arrivals;
 mod burst;
 pub(crate) mod clock;
+mod cluster;
 pub(crate) mod connection;
 mod contender;
 pub(crate) mod create;
@@ -27,6 +28,8 @@ pub(crate) enum Bench {
     Server(server::Args),
     /// Punctuality: many CronJobs due in one second, and one alone
     Burst(burst::Args),
+    /// Controllers on one kube-apiserver: ours beside kube-controller-manager, many CronJobs due at once
+    Cluster(cluster::Args),
     /// Many CronJobs that are not due: start, memory, and what rest costs
     Load(load::Args),
 }
@@ -35,6 +38,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
     match bench {
         Bench::Server(args) => server::run(args),
         Bench::Burst(args) => burst::run(args),
+        Bench::Cluster(args) => cluster::run(args),
         Bench::Load(args) => load::run(args),
     }
 }

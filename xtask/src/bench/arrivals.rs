@@ -24,7 +24,13 @@ const ERROR: &[u8] = br#"{"type":"ERROR""#;
 
 /// A watch that begins with what is there, which is no Job yet. One that begins with the latest version
 /// would be cut by a kube-apiserver whose etcd cannot tell how far it is.
-pub(super) struct JobWatch(Incoming);
+///
+/// A server that is short of processors closes watches that it cannot serve in time. They are opened again
+/// where they were, as every client does; the moment that takes is part of the skew.
+pub(super) struct JobWatch {
+    target: Target,
+    body: Incoming,
+}
 
 /// A new Job, as it came: it is read when nothing is measured any more.
 #[derive(Clone, Debug)]
@@ -44,8 +50,10 @@ struct Object {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Meta {
     name: String,
+    resource_version: String,
     annotations: Annotations,
 }
 
@@ -57,11 +65,7 @@ struct Annotations {
 
 impl JobWatch {
     pub(super) async fn open(target: &Target) -> anyhow::Result<Self> {
-        let mut connection = Connection::open(target).await?;
-        let path = format!("{JOBS}?watch=true&resourceVersion=0&timeoutSeconds={WATCH_SECONDS}");
-        let answer = connection.send(Method::GET, &path, Bytes::new()).await?;
-        ensure!(answer.status() == StatusCode::OK, "watch: {}", answer.status());
-        Ok(JobWatch(answer.into_body()))
+        Ok(JobWatch { target: target.clone(), body: watch(target, "0").await? })
     }
 
     /// Waits for so many new Jobs; an error if nothing at all comes for so long.
@@ -72,14 +76,37 @@ impl JobWatch {
     ) -> anyhow::Result<Vec<Arrival>> {
         let (mut heard, mut rest) = (Vec::with_capacity(count), BytesMut::new());
         while heard.len() < count {
-            let frame = timeout(silence, self.0.frame()).await;
+            let frame = timeout(silence, self.body.frame()).await;
             let at = clock::wall();
             let frame = frame.with_context(|| format!("silence after {} Jobs", heard.len()))?;
-            let Ok(data) = frame.context("the watch was closed")??.into_data() else { continue };
+            let Some(frame) = frame else {
+                self.body = watch(&self.target, &last_version(&heard)?).await?;
+                rest.clear();
+                continue;
+            };
+            let Ok(data) = frame?.into_data() else { continue };
             rest.extend_from_slice(&data);
             heard.extend(lines(&mut rest)?.into_iter().map(|line| Arrival { at, line }));
         }
         Ok(heard)
+    }
+}
+
+async fn watch(target: &Target, from: &str) -> anyhow::Result<Incoming> {
+    let mut connection = Connection::open(target).await?;
+    let path = format!("{JOBS}?watch=true&resourceVersion={from}&timeoutSeconds={WATCH_SECONDS}");
+    let answer = connection.send(Method::GET, &path, Bytes::new()).await?;
+    ensure!(answer.status() == StatusCode::OK, "watch: {}", answer.status());
+    Ok(answer.into_body())
+}
+
+/// The version of the latest Job that was heard of.
+fn last_version(heard: &[Arrival]) -> anyhow::Result<String> {
+    match heard.last() {
+        Some(Arrival { line, .. }) => {
+            Ok(serde_json::from_slice::<Event>(line)?.object.metadata.resource_version)
+        }
+        None => Ok("0".to_owned()),
     }
 }
 
@@ -103,7 +130,7 @@ pub(super) fn skews(arrivals: &[Arrival]) -> anyhow::Result<Latencies> {
     for Arrival { at, line } in arrivals {
         let event: Event = serde_json::from_slice(line)
             .with_context(|| format!("event {}", String::from_utf8_lossy(line)))?;
-        let Meta { name, annotations } = event.object.metadata;
+        let Meta { name, annotations, .. } = event.object.metadata;
         let skew = at.duration_since(annotations.slot.parse::<Timestamp>()?);
         skews.push(skew.try_into().with_context(|| format!("{name} is before its slot"))?);
         ensure!(names.insert(name), "a Job was made twice");
@@ -118,7 +145,7 @@ mod tests {
     fn arrival(name: &str, late_ms: i64) -> Arrival {
         let slot: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let line = format!(
-            r#"{{"type":"ADDED","object":{{"metadata":{{"name":"{name}","annotations":{{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2026-01-01T01:00:00+01:00"}}}}}}}}"#
+            r#"{{"type":"ADDED","object":{{"metadata":{{"name":"{name}","resourceVersion":"{late_ms}","annotations":{{"batch.kubernetes.io/cronjob-scheduled-timestamp":"2026-01-01T01:00:00+01:00"}}}}}}}}"#
         );
         Arrival { at: slot + jiff::SignedDuration::from_millis(late_ms), line: line.into() }
     }
@@ -134,6 +161,12 @@ mod tests {
     fn a_job_that_comes_twice_or_too_early_is_an_error() {
         assert!(skews(&[arrival("a", 7), arrival("a", 8)]).is_err());
         assert!(skews(&[arrival("a", -1)]).is_err());
+    }
+
+    #[test]
+    fn a_watch_goes_on_after_the_latest_job() {
+        assert_eq!(last_version(&[]).unwrap(), "0");
+        assert_eq!(last_version(&[arrival("a", 7), arrival("b", 9)]).unwrap(), "9");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 mod alone;
 mod manifest;
-mod many;
+pub(super) mod many;
 mod report;
 
 use std::{
@@ -73,7 +73,9 @@ fn many(
     folder: &Path,
 ) -> anyhow::Result<many::Results> {
     let folder = tempfile::tempdir_in(folder)?;
-    drive(Many { contender, count, lead: args.lead, folder: folder.path() }.measure())
+    let (cluster, _) = contender.start(folder.path())?;
+    let pids = cluster.pids();
+    drive(Many { cluster: &cluster, pids, count, lead: args.lead }.measure())
 }
 
 async fn alone(

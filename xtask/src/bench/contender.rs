@@ -73,14 +73,19 @@ fn version(program: &Path) -> anyhow::Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Memory of all processes of a server.
-pub(super) fn memory(cluster: &Cluster) -> anyhow::Result<u64> {
-    cluster.pids().into_iter().map(usage::resident_bytes).sum()
+/// Memory of some processes.
+pub(super) fn memory(pids: &[u32]) -> anyhow::Result<u64> {
+    pids.iter().copied().map(usage::resident_bytes).sum()
 }
 
-/// Processor time of all processes of a server.
-pub(super) fn processor(cluster: &Cluster) -> anyhow::Result<Duration> {
-    cluster.pids().into_iter().map(usage::processor_time).sum()
+/// The most memory that each of some processes has held, together.
+pub(super) fn peak(pids: &[u32]) -> anyhow::Result<u64> {
+    pids.iter().copied().map(usage::peak_bytes).sum()
+}
+
+/// Processor time of some processes.
+pub(super) fn processor(pids: &[u32]) -> anyhow::Result<Duration> {
+    pids.iter().copied().map(usage::processor_time).sum()
 }
 
 /// A new folder on the disk where the benchmark runs.

@@ -111,7 +111,7 @@ async fn fill(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Resu
     progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await?;
     let written = written(&mut connection).await?;
     ensure!(written == args.count, "{written} of {} have a status", args.count);
-    println!("memory before the stop: {:.0} MiB", mebibytes(contender::memory(&cluster)?));
+    println!("memory before the stop: {:.0} MiB", mebibytes(contender::memory(&cluster.pids())?));
     let (stopped, took) = clock::timed(|| cluster.stop(STOP_WITHIN));
     println!("stopped in {:.1} s", took.as_secs_f64());
     stopped
@@ -144,7 +144,7 @@ async fn measure(args: &Args, contender: &Contender, folder: &Path) -> anyhow::R
     }
     tokio::time::sleep(EASE).await;
     let (idle_percent, writes) = idle(args, &cluster, &mut connection).await?;
-    let memory = contender::memory(&cluster)?;
+    let memory = contender::memory(&cluster.pids())?;
     Ok(Results { ready, loaded, memory, idle_percent, writes })
 }
 
@@ -156,9 +156,9 @@ async fn idle(
 ) -> anyhow::Result<(f64, u64)> {
     println!("looking at {} s of rest", args.rest);
     let revision = progress::revision(connection).await?;
-    let (before, start) = (contender::processor(cluster)?, clock::now());
+    let (before, start) = (contender::processor(&cluster.pids())?, clock::now());
     tokio::time::sleep(Duration::from_secs(args.rest)).await;
-    let used = contender::processor(cluster)?.saturating_sub(before);
+    let used = contender::processor(&cluster.pids())?.saturating_sub(before);
     let percent = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
     Ok((percent, progress::revision(connection).await?.saturating_sub(revision)))
 }

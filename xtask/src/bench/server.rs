@@ -112,7 +112,7 @@ fn measure(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<
         Results { cold_start: Some(start_empty(contender, folder)?), ..Results::default() };
     let (cluster, _) = contender.start(&contender::fresh(folder, "load")?)?;
     println!("measuring {} at {}", cluster.name, cluster.url);
-    results.memory.push(("start", contender::memory(&cluster)?));
+    results.memory.push(("start", contender::memory(&cluster.pids())?));
     drive(load(args, &cluster, &mut results))?;
     drop(cluster);
     fs::remove_dir_all(folder.join("load"))?;
@@ -149,9 +149,9 @@ async fn load(args: &Args, cluster: &Cluster, results: &mut Results) -> anyhow::
     let target = Target::of(cluster)?;
     let mut stored = 0;
     for (phase, word) in args.phases().zip(["one", "some", "many"]) {
-        let before = contender::processor(cluster)?;
+        let before = contender::processor(&cluster.pids())?;
         let created = bounded(create::run(&target, phase, word)).await?;
-        let used = contender::processor(cluster)?.saturating_sub(before);
+        let used = contender::processor(&cluster.pids())?.saturating_sub(before);
         results.processor_per_create = used.checked_div(phase.count.try_into()?);
         results.created.push(created);
         stored += phase.count;
@@ -169,7 +169,7 @@ async fn remember(
     results: &mut Results,
 ) -> anyhow::Result<()> {
     tokio::time::sleep(REST).await;
-    results.memory.push((phase, contender::memory(cluster)?));
+    results.memory.push((phase, contender::memory(&cluster.pids())?));
     Ok(())
 }
 

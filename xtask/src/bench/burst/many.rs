@@ -1,9 +1,10 @@
 //! Many CronJobs due in one second.
 
-use std::{path::Path, rc::Rc, time::Duration};
+use std::{rc::Rc, time::Duration};
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
+use punctual_e2e::Cluster;
 use serde::Deserialize;
 
 use super::{
@@ -11,8 +12,7 @@ use super::{
         arrivals::{self, Arrival, JobWatch},
         clock,
         connection::{Connection, Target},
-        contender::{self, Contender},
-        create,
+        contender, create,
         exposition::{Exposition, Histogram},
         latency::Latencies,
         progress,
@@ -32,32 +32,35 @@ const QUIET_WITHIN: Duration = Duration::from_secs(900);
 const REST: Duration = Duration::from_secs(2);
 
 /// What is to be measured of whom.
-pub(super) struct Many<'a> {
-    pub(super) contender: &'a Contender,
-    pub(super) count: usize,
-    pub(super) lead: u32,
-    pub(super) folder: &'a Path,
+pub(in super::super) struct Many<'a> {
+    pub(in super::super) cluster: &'a Cluster,
+    /// The processes whose time and memory count.
+    pub(in super::super) pids: Vec<u32>,
+    pub(in super::super) count: usize,
+    pub(in super::super) lead: u32,
 }
 
 /// What was measured.
 #[derive(Debug)]
-pub(super) struct Results {
+pub(in super::super) struct Results {
     /// From the slot to the Job's arrival at the watch.
-    pub(super) skews: Latencies,
+    pub(in super::super) skews: Latencies,
     /// From the slot until the status of every CronJob said so.
-    pub(super) recorded: Duration,
+    pub(in super::super) recorded: Duration,
     /// From the slot to the last write of any kind.
-    pub(super) quiet: Duration,
+    pub(in super::super) quiet: Duration,
     /// What the server itself has measured, if it tells.
-    pub(super) own_skews: Option<Histogram>,
+    pub(in super::super) own_skews: Option<Histogram>,
     /// Processor time from just before the slot to the last write.
-    pub(super) processor: Duration,
-    pub(super) memory: u64,
+    pub(in super::super) processor: Duration,
+    pub(in super::super) memory: u64,
+    /// The most memory that it ever held.
+    pub(in super::super) peak: u64,
 }
 
 impl Results {
     /// Over the time from the slot to the last arrival.
-    pub(super) fn per_second(&self) -> f64 {
+    pub(in super::super) fn per_second(&self) -> f64 {
         self.skews.count() as f64 / self.skews.max().as_secs_f64()
     }
 }
@@ -87,24 +90,23 @@ struct Status {
 }
 
 impl Many<'_> {
-    pub(super) async fn measure(&self) -> anyhow::Result<Results> {
-        let (cluster, _) = self.contender.start(self.folder)?;
-        let target = Target::of(&cluster)?;
+    pub(in super::super) async fn measure(&self) -> anyhow::Result<Results> {
+        let target = Target::of(self.cluster)?;
         let mut connection = Connection::open(&target).await?;
         let slot = manifest::slot(clock::wall(), self.lead)?;
         self.store(&target, slot).await?;
         self.settle(&mut connection, slot).await?;
         let watch = JobWatch::open(&target).await?;
         tokio::time::sleep(clock::until(slot).saturating_sub(EASE)).await;
-        let before = contender::processor(&cluster)?;
+        let before = contender::processor(&self.pids)?;
         let hearing = tokio::spawn(watch.hear(self.count, SILENCE));
         tokio::time::sleep(clock::until(slot)).await;
         let progress = progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await?;
         let heard = hearing.await.context("the watch ended")??;
-        let processor = contender::processor(&cluster)?.saturating_sub(before);
+        let processor = contender::processor(&self.pids)?.saturating_sub(before);
         println!("all were heard of; reading what they are");
         tokio::time::sleep(REST).await;
-        let memory = contender::memory(&cluster)?;
+        let (memory, peak) = (contender::memory(&self.pids)?, contender::peak(&self.pids)?);
         let exposition = Exposition::read(&mut connection).await?;
         let last = self.recorded(&mut connection, slot).await?;
         let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
@@ -115,6 +117,7 @@ impl Many<'_> {
             own_skews: exposition.histogram("punctual_start_skew_seconds"),
             processor,
             memory,
+            peak,
         })
     }
 

@@ -37,13 +37,13 @@ impl Rest {
         count: usize,
     ) -> anyhow::Result<Rest> {
         let start = clock::now();
-        let mut used = contender::processor(cluster)?;
+        let mut used = contender::processor(&cluster.pids())?;
         let mut looks: Vec<Instant> = Vec::new();
         loop {
             let (at, seen) = (clock::now(), Exposition::read(connection).await?);
             let metrics = says_so(&seen, count);
             let sign = if metrics.is_some() { Sign::Metrics } else { Sign::Processor };
-            let now_used = contender::processor(cluster)?;
+            let now_used = contender::processor(&cluster.pids())?;
             let rests = metrics.unwrap_or(now_used.saturating_sub(used) < BUSY);
             used = now_used;
             match rests {
