@@ -1,5 +1,6 @@
 //! What is known of CronJobs and their Jobs, indexed by who belongs to whom.
 
+mod kept;
 mod scope;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +15,7 @@ use punctual_engine::cronjob::{
 use punctual_queue::Failure;
 use punctual_schedule::Zone;
 
+use self::kept::Kept;
 pub(super) use self::scope::Scope;
 use super::seen::{CronJobName, JobSeen, Key};
 use crate::driver::Driver;
@@ -81,7 +83,7 @@ impl Memory {
 
 #[derive(Default)]
 struct State {
-    cron_jobs: HashMap<Arc<CronJobName>, (Entry, Memory)>,
+    cron_jobs: HashMap<Arc<CronJobName>, (Kept, Memory)>,
     /// The name of each CronJob by its UID.
     names: HashMap<String, Arc<CronJobName>>,
     /// Jobs by the UID of their controller.
@@ -125,18 +127,20 @@ impl Cache {
     ) -> Option<(Entry, Decision)> {
         let mut state = self.state();
         let State { cron_jobs, jobs, .. } = &mut *state;
-        let (entry, memory) = cron_jobs.get_mut(name)?;
-        let jobs = jobs.get(&entry.cron_job.metadata.uid).map_or(&[][..], Vec::as_slice);
+        let (kept, memory) = cron_jobs.get_mut(name)?;
+        let entry = kept.entry()?;
+        let jobs = jobs.get(&kept.uid).map_or(&[][..], Vec::as_slice);
         memory.learn(live, jobs);
         let live: Live = live.iter().cloned().chain(memory.ahead_of(jobs)).collect();
-        let Entry { cron_job, timetable } = &*entry;
+        let Entry { cron_job, timetable } = &entry;
         let seen = Observed { cron_job, timetable, jobs, live: &live };
-        Some((entry.clone(), cronjob::decide(&seen, now)))
+        let decision = cronjob::decide(&seen, now);
+        Some((entry, decision))
     }
 
     /// The UID of a CronJob.
     pub(super) fn uid(&self, name: &CronJobName) -> Option<String> {
-        self.state().cron_jobs.get(name).map(|(entry, _)| entry.cron_job.metadata.uid.clone())
+        self.state().cron_jobs.get(name).map(|(kept, _)| kept.uid.clone())
     }
 
     /// Takes up a CronJob that was read or written by us, if it is known: a watch that is ahead of us may
@@ -144,7 +148,7 @@ impl Cache {
     pub(super) fn refresh(&self, name: &Arc<CronJobName>, cron_job: Arc<CronJob>) {
         let mut state = self.state();
         if state.cron_jobs.contains_key(name) {
-            state.put(name.clone(), cron_job, &self.zone);
+            state.put(name.clone(), &cron_job, &self.zone);
         }
     }
 
@@ -174,7 +178,7 @@ impl Cache {
 
     /// When the next slot of a CronJob takes effect.
     pub(super) fn next_slot(&self, name: &CronJobName, now: Timestamp) -> Option<Timestamp> {
-        let timetable = self.state().cron_jobs.get(name)?.0.timetable.clone();
+        let timetable = self.state().cron_jobs.get(name)?.0.timetable();
         let timetable = timetable.as_ref().as_ref().ok()?;
         timetable.schedule().next_after(now).map(|slot| timetable.effective(slot))
     }
@@ -188,8 +192,8 @@ impl Cache {
     pub(super) fn leave_acted(&self, name: &CronJobName, acted: Acted) {
         let mut state = self.state();
         let uid = &acted.entry.cron_job.metadata.uid;
-        if let Some((entry, memory)) = state.cron_jobs.get_mut(name)
-            && entry.cron_job.metadata.uid == *uid
+        if let Some((kept, memory)) = state.cron_jobs.get_mut(name)
+            && kept.uid == *uid
         {
             memory.acted = Some(acted);
         }
@@ -229,27 +233,26 @@ impl Cache {
 
 impl State {
     /// Whether that was news.
-    fn put(&mut self, name: Arc<CronJobName>, cron_job: Arc<CronJob>, zone: &Zone) -> bool {
+    fn put(&mut self, name: Arc<CronJobName>, cron_job: &CronJob, zone: &Zone) -> bool {
         let meta = &cron_job.metadata;
-        if let Some((entry, _)) = self.cron_jobs.get_mut(&name) {
-            let known = &entry.cron_job.metadata;
+        if let Some((known, _)) = self.cron_jobs.get_mut(&name) {
             if !is_newer(&meta.resource_version, &known.resource_version) {
                 return false;
             }
             if known.uid == meta.uid {
-                *entry = entry.renewed(cron_job, zone);
+                *known = known.renewed(cron_job, zone);
                 return true;
             }
             self.names.remove(&known.uid);
         }
         self.names.insert(meta.uid.clone(), name.clone());
-        self.cron_jobs.insert(name, (Entry::new(cron_job, zone), Memory::default()));
+        self.cron_jobs.insert(name, (Kept::new(cron_job, zone), Memory::default()));
         true
     }
 
     fn remove(&mut self, name: &CronJobName, uid: &str) -> bool {
         self.names.remove(uid);
-        let is_same = |(entry, _): &(Entry, Memory)| entry.cron_job.metadata.uid == uid;
+        let is_same = |(kept, _): &(Kept, Memory)| kept.uid == uid;
         let found = self.cron_jobs.get(name).is_some_and(is_same);
         if found {
             self.cron_jobs.remove(name);
@@ -314,24 +317,5 @@ impl State {
 
     fn owner_key(&self, uid: &str) -> Option<Key> {
         self.names.get(uid).cloned().map(Key::CronJob)
-    }
-}
-
-impl Entry {
-    /// A newer version of the same CronJob. Mostly its schedule is what it was.
-    fn renewed(&self, cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
-        let what = |cron_job: &CronJob| {
-            let spec = &cron_job.spec;
-            (spec.schedule.clone(), spec.time_zone.clone(), cron_job.jitter_percent())
-        };
-        match what(&self.cron_job) == what(&cron_job) {
-            true => Entry { cron_job, timetable: self.timetable.clone() },
-            false => Entry::new(cron_job, zone),
-        }
-    }
-
-    fn new(cron_job: Arc<CronJob>, zone: &Zone) -> Entry {
-        let timetable = Arc::new(Timetable::of(&cron_job, zone));
-        Entry { cron_job, timetable }
     }
 }

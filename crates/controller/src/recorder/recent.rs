@@ -1,26 +1,30 @@
 //! The most recently used so many of things with a name.
+//!
+//! Names are long, and only known again, never told: a hash stands for each.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
 
 /// Values by name; beyond a number of them the one that was not used for longest is forgotten.
 #[derive(Debug)]
 pub(super) struct Recent<V> {
     max: usize,
-    values: HashMap<Arc<str>, (u64, V)>,
+    names: RandomState,
+    values: HashMap<u64, (u64, V)>,
     /// Names by when they were last used.
-    used: BTreeMap<u64, Arc<str>>,
+    used: BTreeMap<u64, u64>,
     clock: u64,
 }
 
 impl<V> Recent<V> {
     pub(super) fn new(max: usize) -> Recent<V> {
-        Recent { max, values: HashMap::new(), used: BTreeMap::new(), clock: 0 }
+        let (names, values) = (RandomState::new(), HashMap::new());
+        Recent { max, names, values, used: BTreeMap::new(), clock: 0 }
     }
 
     /// Takes a value out, to be put back.
     pub(super) fn take(&mut self, name: &str) -> Option<V> {
-        let (used, value) = self.values.remove(name)?;
+        let (used, value) = self.values.remove(&self.names.hash_one(name))?;
         self.used.remove(&used);
         Some(value)
     }
@@ -34,8 +38,8 @@ impl<V> Recent<V> {
             self.values.remove(&oldest);
         }
         self.clock += 1;
-        let name: Arc<str> = name.into();
-        self.used.insert(self.clock, name.clone());
+        let name = self.names.hash_one(name);
+        self.used.insert(self.clock, name);
         self.values.insert(name, (self.clock, value));
     }
 }

@@ -11,7 +11,7 @@ use super::super::CronJobs;
 use super::super::cluster::Signals;
 use super::super::seen::{CronJobName, JobSeen, Key};
 use super::super::storage::Storage;
-use super::{Cache, Entry, Memory, State};
+use super::{Cache, Kept, Memory, State};
 use crate::rival::Past;
 use crate::watching::Watcher;
 
@@ -88,11 +88,10 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
         if state.buried.contains_key(&cron_job.metadata.uid) {
             return;
         }
-        let generation = |state: &State| {
-            state.cron_jobs.get(&name).map(|(entry, _)| entry.cron_job.metadata.generation)
-        };
+        let generation =
+            |state: &State| state.cron_jobs.get(&name).map(|(kept, _)| kept.generation);
         let before = generation(&state);
-        if !state.put(name.clone(), self.storage.read(cron_job), &cache.zone) {
+        if !state.put(name.clone(), &self.storage.read(cron_job), &cache.zone) {
             return;
         }
         cache.metrics.cron_jobs(state.cron_jobs.len());
@@ -113,16 +112,15 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
             past.complete();
         }
         let cache = self.scope.cache;
-        let is_gone = |(name, (entry, _)): &(&Arc<CronJobName>, &(Entry, Memory))| {
-            self.shows(name) && !uids.contains(&entry.cron_job.metadata.uid)
+        let is_gone = |(name, (kept, _)): &(&Arc<CronJobName>, &(Kept, Memory))| {
+            self.shows(name) && !uids.contains(&kept.uid)
         };
         let gone: BTreeMap<String, Arc<CronJobName>> = {
             let mut state = cache.state();
             // A list without it is newer than its end.
             state.buried.retain(|uid, name| !self.shows(name) || uids.contains(uid));
             let gone = state.cron_jobs.iter().filter(is_gone);
-            gone.map(|(name, (entry, _))| (entry.cron_job.metadata.uid.clone(), name.clone()))
-                .collect()
+            gone.map(|(name, (kept, _))| (kept.uid.clone(), name.clone())).collect()
         };
         gone.iter().for_each(|(uid, name)| cache.forget(name, uid));
         let state = cache.state();
