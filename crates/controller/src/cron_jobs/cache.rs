@@ -45,11 +45,32 @@ pub(super) struct Acted {
     pub(super) doubtful: Vec<String>,
 }
 
+/// The same, as it waits for a burst to be over: of every CronJob at once, perhaps.
+struct Left {
+    kept: Kept,
+    plan: Box<Plan>,
+    outcomes: Vec<Outcome>,
+    failure: Failure,
+    doubtful: Vec<String>,
+}
+
+impl Left {
+    fn of(acted: Acted) -> Left {
+        let Acted { entry, plan, outcomes, failure, doubtful } = acted;
+        Left { kept: Kept::of(&entry), plan, outcomes, failure, doubtful }
+    }
+
+    fn acted(self) -> Option<Acted> {
+        let Left { kept, plan, outcomes, failure, doubtful } = self;
+        Some(Acted { entry: kept.entry()?, plan, outcomes, failure, doubtful })
+    }
+}
+
 /// What one CronJob's turns leave to the next.
 #[derive(Default)]
 struct Memory {
     /// What a turn in a burst has done and not written down.
-    acted: Option<Acted>,
+    acted: Option<Box<Left>>,
     /// Jobs that may have been created: nobody has heard. Mostly none, which takes no memory.
     doubtful: Vec<String>,
     /// Jobs by name that a live read has shown to have ended, until the watch has too. Without it, a Job that
@@ -185,17 +206,18 @@ impl Cache {
 
     /// What a turn left to be written down.
     pub(super) fn take_acted(&self, name: &CronJobName) -> Option<Acted> {
-        self.state().cron_jobs.get_mut(name)?.1.acted.take()
+        let left = self.state().cron_jobs.get_mut(name)?.1.acted.take()?;
+        left.acted()
     }
 
     /// Leaves something to be written down by a later turn, unless the CronJob is another by now.
     pub(super) fn leave_acted(&self, name: &CronJobName, acted: Acted) {
+        let left = Box::new(Left::of(acted));
         let mut state = self.state();
-        let uid = &acted.entry.cron_job.metadata.uid;
         if let Some((kept, memory)) = state.cron_jobs.get_mut(name)
-            && kept.uid == *uid
+            && kept.uid == left.kept.uid
         {
-            memory.acted = Some(acted);
+            memory.acted = Some(left);
         }
     }
 

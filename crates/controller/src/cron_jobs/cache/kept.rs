@@ -23,6 +23,10 @@ impl Kept {
         Kept::with(cron_job, Arc::new(Timetable::of(cron_job, zone)))
     }
 
+    pub(super) fn of(entry: &Entry) -> Kept {
+        Kept::with(&entry.cron_job, entry.timetable.clone())
+    }
+
     /// A newer version of the same CronJob. Mostly its schedule is what it was.
     pub(super) fn renewed(&self, cron_job: &CronJob, zone: &Zone) -> Kept {
         let what = |cron_job: &CronJob| {
