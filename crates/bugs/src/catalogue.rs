@@ -50,11 +50,12 @@ bugs! {
     SlotSkipped: "The controller sleeps past the next slot to the one after it.",
     ZoneIgnored: "The time zone of a CronJob is not looked at.",
     JitterEarly: "Jitter moves a slot to before its time.",
+    JitterLeftOut: "Jitter moves no slot.",
     NotHeld: "Jobs with a time to live are not held until they are counted.",
     ReleasedUncounted:
         "Jobs are let go when their slot is recorded, though their end is not counted.",
     RecordGoesBack: "The last slot that was started is whichever was seen last.",
-    CountedInEveryView: "A run that was read twice is counted twice.",
+    CountedInEveryView: "A run that the cache shows and a read has found is counted twice.",
     NewestRemoved: "The history limits remove the newest Jobs and keep the oldest.",
     NameTakenAdopted:
         "A Job of somebody else that has the name of a slot is taken for the run of the slot.",
@@ -62,12 +63,14 @@ bugs! {
     OneMoreTry: "A Job may fail once more than its backoff limit says.",
     PodNamedByChance:
         "Pods are named by chance, so that a create whose answer was lost makes another.",
+    PodsCountedTwice: "A Pod is counted when its end is seen, and again when it is let go.",
     TimeToLiveForgotten: "Jobs that have ended are kept beyond their time to live.",
     // The controller of CronJobs.
     HistoryBeforeStatus: "Finished Jobs are removed before the status that counts them is written.",
     RoomNotMade: "Replace starts the new run though the old one could not be deleted.",
     DoubtForgotten: "A create whose answer was lost is taken for one that was refused.",
     EndForgotten: "That a Job was seen to have ended is forgotten while the watch is behind.",
+    StatusUnversioned: "The status is written over whatever version of the CronJob is there.",
     HalfWorld: "Work begins when all kinds but one are listed.",
     // What controllers share: calls, watches, leadership; and the collector.
     ConflictBelieved: "A conflict on a delete is taken to mean that the object is gone.",
@@ -82,7 +85,8 @@ bugs! {
         "An owner that is not seen yet is taken for gone, and what it owns is removed.",
     // The controller of Jobs.
     PodsLetGoUncounted: "Pods lose their finalizer before the status that counts them is written.",
-    // The queue.
+    // The queue, and what drives it.
+    NeverRests: "Who has nothing to do looks every millisecond whether there is something.",
     ChangeLost: "What changes about a key while it is worked on is not looked at.",
     RetryDropped: "What has failed is not tried again.",
     BackoffUnbounded:

@@ -25,6 +25,7 @@ mod overlap;
 mod promises;
 mod quiet;
 mod running;
+mod spread;
 mod started;
 mod weather;
 
@@ -84,6 +85,7 @@ pub fn check(scenario: &Scenario, history: &[Record], end: Millis) -> Verdict {
         counted::judge(&mut case, life);
         missed::judge(&mut case, life);
         kept::judge(&mut case, life);
+        spread::judge(&mut case, life);
     }
     case.close()
 }

@@ -44,6 +44,7 @@ impl ProcessClock {
     /// What the process takes for the present: earlier than that while it is stopped.
     fn seen(&self) -> Millis {
         let now = self.stage.now();
+        self.stage.look(now);
         let stops = self.courses.iter().filter(|course| course.how == How::Stands);
         let stopped = stops.filter(|course| course.from <= now && now < course.to);
         stopped.map(|course| course.from).min().unwrap_or(now)

@@ -11,10 +11,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::history::Happened;
-use crate::scenario::{Fault, Moment};
+use crate::scenario::{Fault, Millis, Moment};
 use crate::stage::Stage;
 
 const PODS: &str = "/pods/";
+const JOBS: &str = "/jobs.batch/";
+/// How long a server answers at most whose disk takes nothing.
+const FOUND_OUT_AFTER: Millis = 1000;
 
 /// A disk.
 pub(crate) struct Disk {
@@ -66,12 +69,13 @@ impl Disk {
     }
 
     /// What goes wrong with this commit.
-    fn fate(&self) -> Option<Fault> {
+    fn fate(&self, batch: &Batch<'_>) -> Option<Fault> {
         let now = self.stage.now();
+        let is_create = batch.changes.iter().any(|change| is_new_job(change));
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, trouble) in self.stage.scenario.troubles.iter().enumerate() {
             let due = match trouble.what {
-                Fault::Crash(count, _) => count,
+                Fault::Crash(count, moment) if moment.counts(is_create) => count,
                 Fault::DiskFull => 0,
                 _ => continue,
             };
@@ -87,6 +91,10 @@ impl Disk {
     }
 }
 
+fn is_new_job(change: &Change) -> bool {
+    change.previous.is_none() && change.key.starts_with(JOBS)
+}
+
 struct SimLog {
     disk: Arc<Disk>,
     /// The end of the server that writes here.
@@ -94,6 +102,16 @@ struct SimLog {
 }
 
 impl SimLog {
+    /// The server finds out that its store has failed, and ends. Until then it answers.
+    fn end_soon(&self) {
+        let (stage, death) = (self.disk.stage.clone(), self.death.clone());
+        let at = stage.now() + stage.dice.between(0, FOUND_OUT_AFTER);
+        tokio::spawn(async move {
+            stage.until(at).await;
+            death.cancel();
+        });
+    }
+
     fn failed(&self) -> Error {
         let source = io::Error::from(io::ErrorKind::StorageFull);
         Error::DiskFull { path: self.path().into(), source }
@@ -115,12 +133,16 @@ impl Log for SimLog {
         if self.death.is_cancelled() {
             return Err(self.failed());
         }
-        let fate = self.disk.fate();
+        let fate = self.disk.fate(batch);
         if !matches!(fate, Some(Fault::Crash(_, Moment::Before) | Fault::DiskFull)) {
             self.disk.take(batch);
         }
         match fate {
             None => Ok(()),
+            Some(Fault::DiskFull) => {
+                self.end_soon();
+                Err(self.failed())
+            }
             Some(_) => {
                 self.death.cancel();
                 Err(self.failed())

@@ -1,4 +1,6 @@
-//! A scenario out of a seed.
+//! A scenario out of a seed: who asks for what. What goes wrong is drawn in `troubles`.
+
+mod troubles;
 
 use std::borrow::Cow;
 
@@ -6,12 +8,13 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use punctual_api::ConcurrencyPolicy;
 
 use crate::dice::Dice;
-use crate::scenario::{
-    Asked, Deed, Fault, Millis, Moment, Process, Scenario, Trouble, Who, Wish, Wrong,
-};
+use crate::scenario::{Asked, Deed, Fault, Millis, Process, Scenario, Trouble, Wish};
 
 const SECOND: Millis = 1000;
 const MINUTE: Millis = 60 * SECOND;
+
+/// How often users touch what somebody knows too little of.
+const NUDGES: usize = 6;
 
 /// Instants shortly before something happens to the clocks of a zone.
 const TURNS: [(&str, &str); 10] = [
@@ -79,10 +82,9 @@ impl Drawing {
             (0..more).for_each(|_| self.meddle(cron_jobs, &mut deeds));
         }
         deeds.sort_by_key(|deed| deed.at);
-        let count = self.dice.pick(&[0, 1, 1, 2, 2, 3, 4, 6]).unwrap_or(1);
-        let mut troubles: Vec<Trouble> = (0..count).map(|_| self.trouble()).collect();
-        troubles.extend(self.long_outage());
-        troubles.sort_by_key(|trouble| trouble.from);
+        let troubles = self.troubles(&deeds);
+        troubles.iter().for_each(|trouble| self.nudge(cron_jobs, trouble, &mut deeds));
+        deeds.sort_by_key(|deed| deed.at);
         Scenario {
             seed,
             start: self.start,
@@ -101,7 +103,7 @@ impl Drawing {
         let dice = &self.dice;
         let work = match dice.below(10) {
             0..5 => dice.between(0, 5 * SECOND),
-            5..8 => dice.between(5 * SECOND, 80 * SECOND),
+            5..7 => dice.between(5 * SECOND, 80 * SECOND),
             _ => dice.between(MINUTE, 150 * SECOND),
         };
         let any = ConcurrencyPolicy::Allow;
@@ -197,15 +199,14 @@ impl Drawing {
         }
     }
 
-    /// Hours without any controller.
-    fn long_outage(&self) -> Vec<Trouble> {
-        let Some(lasts) = self.outage else { return Vec::new() };
-        let (from, to) = (self.length - lasts, self.length);
-        let kill = |which| {
-            let what = Fault::Kill(Process::Controller(which), 0, Moment::Before);
-            Trouble { from, to, what }
-        };
-        (0..self.controllers).map(kill).collect()
+    /// Who is behind is made to look: what is known is old, and is acted upon.
+    fn nudge(&self, cron_jobs: usize, trouble: &Trouble, deeds: &mut Vec<Deed>) {
+        let Fault::Lag(Process::Controller(_), _) = trouble.what else { return };
+        for _ in 0..NUDGES {
+            let which = usize::try_from(self.dice.below(cron_jobs as u64)).unwrap_or_default();
+            let at = self.dice.between(trouble.from, trouble.to).min(self.length - SECOND);
+            deeds.push(Deed { at, what: Asked::Touch(which) });
+        }
     }
 
     /// A moment before any outage, half of them about a full minute.
@@ -220,78 +221,4 @@ impl Drawing {
             false => at,
         }
     }
-
-    fn trouble(&self) -> Trouble {
-        let from = self.moment();
-        let what = self.fault();
-        let lasts = match &what {
-            Fault::Kill(..) | Fault::Crash(..) | Fault::Stop(_) => {
-                self.dice.between(1, 60 * SECOND)
-            }
-            Fault::Pause(_) => self.dice.between(SECOND, 90 * SECOND),
-            Fault::DiskFull => self.dice.between(SECOND, 90 * SECOND),
-            Fault::Step(..) => 1,
-            _ => self.dice.between(SECOND, 4 * MINUTE),
-        };
-        Trouble { from, to: (from + lasts).min(self.length), what }
-    }
-
-    fn process(&self) -> Process {
-        match self.dice.percent(75) {
-            true => Process::Controller(
-                usize::try_from(self.dice.below(self.controllers as u64)).unwrap_or_default(),
-            ),
-            false => Process::Jobs,
-        }
-    }
-
-    fn fault(&self) -> Fault {
-        let dice = &self.dice;
-        let process = self.process();
-        let moment = dice.pick(&[Moment::Before, Moment::After]).unwrap_or(Moment::After);
-        match dice.below(20) {
-            0..4 => Fault::Kill(process, small(dice.between(0, 12)), moment),
-            4 => Fault::Pause(process),
-            5 => Fault::Stop(process),
-            6 => Fault::Cut(process),
-            7..11 => Fault::Lossy(process, self.wrong(), small(dice.between(20, 600))),
-            11 => Fault::Slow(process, dice.between(10, 20 * SECOND)),
-            12..14 => Fault::Stale(process, dice.between(SECOND, 3 * MINUTE)),
-            14 => Fault::CutWatches(process, dice.between(100, 5 * SECOND)),
-            15 => Fault::Compact,
-            16..18 => Fault::Crash(small(dice.between(0, 10)), moment),
-            18 => Fault::DiskFull,
-            _ => self.wrong_clock(process),
-        }
-    }
-
-    fn wrong(&self) -> Wrong {
-        let wrongs = [
-            Wrong::Lost,
-            Wrong::Unheard,
-            Wrong::Hangs,
-            Wrong::Twice,
-            Wrong::Refused(409),
-            Wrong::Refused(429),
-            Wrong::Refused(500),
-            Wrong::Refused(503),
-            Wrong::DoneAnd500,
-        ];
-        self.dice.pick(&wrongs).unwrap_or(Wrong::Lost)
-    }
-
-    fn wrong_clock(&self, process: Process) -> Fault {
-        let dice = &self.dice;
-        let who = if dice.percent(70) { Who::Process(process) } else { Who::Server };
-        match dice.below(4) {
-            0 => Fault::Drift(who, dice.between(-500, 500)),
-            1 => Fault::Step(who, dice.between(-2 * SECOND, 2 * SECOND)),
-            2 => Fault::Step(who, dice.between(-5 * MINUTE, 5 * MINUTE)),
-            _ => Fault::Step(who, dice.between(-120 * MINUTE, 120 * MINUTE)),
-        }
-    }
-}
-
-fn small(number: i64) -> u32 {
-    u32::try_from(number).unwrap_or_default()
 }

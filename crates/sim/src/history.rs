@@ -7,6 +7,9 @@ use bytes::Bytes;
 
 use crate::scenario::{Millis, Process};
 
+/// The end of a world, in which nothing is left to do.
+pub const LAST_WHILE: Millis = 30_000;
+
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -49,6 +52,8 @@ pub enum Happened {
         /// The code of the answer.
         code: u16,
     },
+    /// How often somebody looked at a clock in the last [`LAST_WHILE`] of the world.
+    Looked(u64),
     /// A process has begun or ceased to be allowed to act.
     Leads(Process, bool),
     /// Something for the reader of a timeline.

@@ -1,6 +1,8 @@
 //! Deliberate bugs, and how many worlds it takes to find each.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use punctual_bugs::{Bug, arm};
@@ -20,17 +22,38 @@ pub struct Hunted {
 }
 
 /// Hunts for these bugs, each in the worlds of the seeds below `seeds`. `tell` is told what came of
-/// each.
-pub fn hunt(bugs: &[Bug], seeds: u64, threads: usize, tell: impl Fn(&Hunted) + Sync) {
+/// each, in their order, as soon as that is known of all before it.
+pub fn hunt(bugs: &[Bug], seeds: u64, threads: usize, tell: impl FnMut(&Hunted) + Send) {
     let next = AtomicUsize::new(0);
+    let told = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), tell });
     let work = || {
-        while let Some(bug) = bugs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            tell(&one(*bug, seeds));
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(bug) = bugs.get(place) else { return };
+            let hunted = one(*bug, seeds);
+            told.lock().unwrap_or_else(PoisonError::into_inner).take(place, hunted);
         }
     };
     thread::scope(|scope| {
         (0..threads.max(1)).for_each(|_| drop(scope.spawn(work)));
     });
+}
+
+/// Tells in order what comes in any.
+struct InOrder<T> {
+    next: usize,
+    waiting: BTreeMap<usize, Hunted>,
+    tell: T,
+}
+
+impl<T: FnMut(&Hunted)> InOrder<T> {
+    fn take(&mut self, place: usize, hunted: Hunted) {
+        self.waiting.insert(place, hunted);
+        while let Some(hunted) = self.waiting.remove(&self.next) {
+            (self.tell)(&hunted);
+            self.next += 1;
+        }
+    }
 }
 
 fn one(bug: Bug, seeds: u64) -> Hunted {

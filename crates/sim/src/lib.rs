@@ -23,6 +23,7 @@ mod stage;
 mod timeline;
 mod trial;
 mod users;
+mod watched;
 mod wire;
 mod world;
 

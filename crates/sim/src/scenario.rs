@@ -48,6 +48,8 @@ pub enum Asked {
     Replace(usize, Wish),
     /// `spec.suspend`.
     Suspend(usize, bool),
+    /// An annotation that nobody reads, so that it is looked at.
+    Touch(usize),
     /// To delete it, its Jobs in the background.
     Delete(usize),
     /// To delete the newest Job that it has, finished or not.
@@ -117,10 +119,15 @@ pub enum Fault {
     Cut(Process),
     /// So many of a thousand calls of the process go wrong.
     Lossy(Process, Wrong, u32),
+    /// Every status that the process writes is refused, as by an admission webhook that is away.
+    NoStatus(Process),
     /// Calls take up to so many milliseconds each way.
     Slow(Process, Millis),
-    /// What the process watches comes so many milliseconds late.
+    /// What the process watches comes so many milliseconds late, in heaps.
     Stale(Process, Millis),
+    /// What the process watches comes late, by up to so many milliseconds, one after the other, and
+    /// each watch by a time of its own.
+    Lag(Process, Millis),
     /// The watches of the process are cut, again and again, every so many milliseconds.
     CutWatches(Process, Millis),
     /// The server forgets all changes but the last few, again and again.
@@ -128,7 +135,7 @@ pub enum Fault {
     /// The server dies at its so-manieth commit from then on, which is on the disk or is not, and is
     /// started anew at the end.
     Crash(u32, Moment),
-    /// As a crash, by a disk that takes nothing until the end.
+    /// The disk takes nothing until the end. The server goes on answering for a moment, and dies.
     DiskFull,
     /// The wall clock of a process is put forward or back.
     Step(Who, Millis),
@@ -152,6 +159,16 @@ pub enum Moment {
     Before,
     /// It has happened, and nobody has heard.
     After,
+    /// As after; and only creates are counted, of Jobs and Pods. Nobody has written down that there is
+    /// something new.
+    AfterCreate,
+}
+
+impl Moment {
+    /// Whether a deed counts, by whether it is a create.
+    pub(crate) fn counts(self, is_create: bool) -> bool {
+        self != Moment::AfterCreate || is_create
+    }
 }
 
 /// What goes wrong with a call.
@@ -165,6 +182,8 @@ pub enum Wrong {
     Hangs,
     /// It arrives twice.
     Twice,
+    /// It arrives when nobody waits for it any more. Creates are lost.
+    Late,
     /// It is not done, and the server says this.
     Refused(u16),
     /// It is done, and the server says 500 all the same.

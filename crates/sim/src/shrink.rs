@@ -50,7 +50,7 @@ fn without(scenario: &Scenario, which: usize) -> Vec<crate::scenario::Deed> {
     let is_about = |what: &Asked| match what {
         Asked::Create(whom, _) | Asked::Replace(whom, _) => *whom == which,
         Asked::Suspend(whom, _) | Asked::TakeName(whom, _) => *whom == which,
-        Asked::Delete(whom) | Asked::DeleteJob(whom) => *whom == which,
+        Asked::Delete(whom) | Asked::DeleteJob(whom) | Asked::Touch(whom) => *whom == which,
     };
     scenario.deeds.iter().filter(|deed| !is_about(&deed.what)).cloned().collect()
 }

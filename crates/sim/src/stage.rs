@@ -11,6 +11,8 @@ use crate::scenario::{Millis, Scenario, Trouble};
 
 /// Nobody has that many calls to make within a second of the world.
 const CALLS_MAX: u32 = 60_000;
+/// Nor has anybody to look at a clock that often.
+const LOOKS_MAX: u64 = 2_000_000;
 
 /// What all simulated parts share.
 pub(crate) struct Stage {
@@ -20,6 +22,16 @@ pub(crate) struct Stage {
     history: Mutex<History>,
     /// How many calls there were in which second of the world.
     calls: Mutex<(Millis, u32)>,
+    looks: Mutex<Looks>,
+}
+
+/// How often somebody looked at a clock.
+#[derive(Default)]
+struct Looks {
+    all: u64,
+    second: Millis,
+    /// In that second of the world.
+    within: u64,
 }
 
 impl Stage {
@@ -32,6 +44,7 @@ impl Stage {
             started: Instant::now(),
             history: Mutex::default(),
             calls: Mutex::default(),
+            looks: Mutex::default(),
         })
     }
 
@@ -54,6 +67,25 @@ impl Stage {
             tokio::spawn(async move { panic!("hot loop: {CALLS_MAX} calls in second {second}") });
         }
         calls.1 == CALLS_MAX
+    }
+
+    /// Counts a look at a clock. Who goes round in circles and asks for nothing does look at the clock,
+    /// and is ended here: no time would ever pass.
+    pub(crate) fn look(&self, now: Millis) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.all += 1;
+        match now / 1000 == looks.second {
+            true => looks.within += 1,
+            false => (looks.second, looks.within) = (now / 1000, 1),
+        }
+        let (second, within) = (looks.second, looks.within);
+        drop(looks);
+        assert!(within < LOOKS_MAX, "hot loop: {LOOKS_MAX} looks at the clock in second {second}");
+    }
+
+    /// How often somebody has looked at a clock so far.
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner).all
     }
 
     /// Waits until it is that time.

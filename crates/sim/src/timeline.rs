@@ -35,6 +35,7 @@ fn line(what: &Happened, known: &mut BTreeMap<String, Value>) -> Option<String> 
         Happened::Began { pod, job } => format!("  node: begins Pod {pod} of Job {job}"),
         Happened::Ended { pod, exit } => format!("  node: Pod {pod} is over: {exit:?}"),
         Happened::Told { deed, code } => format!("  user: deed {deed} was answered with {code}"),
+        Happened::Looked(count) => format!("  clocks: {count} looks at the end"),
         Happened::Leads(process, true) => format!("  {process:?} leads"),
         Happened::Leads(process, false) => format!("  {process:?} does not lead any more"),
         Happened::Remark(text) => format!("  {text}"),

@@ -39,6 +39,7 @@ impl Users {
             }
             Asked::Replace(which, wish) => self.replace(*which, wish).await,
             Asked::Suspend(which, is_suspended) => self.suspend(*which, *is_suspended).await,
+            Asked::Touch(which) => self.touch(*which).await,
             Asked::Delete(which) => {
                 let options = json!({"propagationPolicy": "Background"});
                 self.either(Method::DELETE, *which, &options).await
@@ -73,6 +74,11 @@ impl Users {
 
     pub(crate) async fn suspend(&self, which: usize, is_suspended: bool) -> u16 {
         let patch = json!({"spec": {"suspend": is_suspended}});
+        self.either(Method::PATCH, which, &patch).await
+    }
+
+    async fn touch(&self, which: usize) -> u16 {
+        let patch = json!({"metadata": {"annotations": {"touched": self.stage.now().to_string()}}});
         self.either(Method::PATCH, which, &patch).await
     }
 

@@ -1,14 +1,12 @@
-//! The network between a process and the server: what goes wrong with calls and watches.
+//! The network between a process and the server: what goes wrong with calls. What becomes of a watch
+//! once it is open is told in `watched`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::Bytes;
-use futures::StreamExt as _;
-use futures::stream;
-use http::{Request, Response};
+use axum::body::{Body, HttpBody as _};
+use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use serde_json::json;
@@ -16,13 +14,20 @@ use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 use crate::clock::stopped_until;
-use crate::scenario::{Fault, Millis, Moment, Process, Trouble, Wrong};
+use crate::scenario::{Fault, Millis, Moment, Process, Wrong};
 use crate::site::{Away, Site};
 use crate::stage::Stage;
+use crate::watched::Watched;
 
 /// A hundred calls, of which so many take a moment.
 const BUSY_PERCENT: u64 = 30;
 const BUSY_MAX: Millis = 4;
+/// A line that takes a megabyte in a second: a list takes longer the more there is.
+const BYTES_PER_MILLI: u64 = 1000;
+/// Things of which it matters that they are made once.
+const MADE: [&str; 2] = ["jobs", "pods"];
+/// A call that nobody waits for any more arrives within this time.
+const LATE_MAX: Millis = 30_000;
 
 /// The way of one life of a process to the server.
 pub(crate) struct Wire {
@@ -56,7 +61,7 @@ impl Wire {
     }
 
     async fn call(self: Arc<Wire>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let last = self.dies_now();
+        let last = self.dies_now(&request);
         if self.stage.is_overrun() {
             return std::future::pending().await;
         }
@@ -65,7 +70,7 @@ impl Wire {
         }
         self.wait_while_stopped().await;
         let answer = self.clone().travel(request).await;
-        if last == Some(Moment::After) {
+        if last.is_some() {
             self.die().await;
         }
         self.wait_while_stopped().await;
@@ -73,13 +78,15 @@ impl Wire {
     }
 
     /// Whether this is the call at which the process is killed.
-    fn dies_now(&self) -> Option<Moment> {
+    fn dies_now(&self, request: &Request<Body>) -> Option<Moment> {
         let now = self.stage.now();
+        let is_create = request.method() == Method::POST && MADE.contains(&last_word(request));
         let troubles = self.stage.scenario.troubles.iter().zip(&self.calls);
         let mut fate = None;
         for (trouble, calls) in troubles.filter(|(trouble, _)| trouble.is_on(now)) {
             if let Fault::Kill(process, count, moment) = trouble.what
                 && process == self.process
+                && moment.counts(is_create)
                 && calls.fetch_add(1, Ordering::Relaxed) == count
             {
                 fate = Some(moment);
@@ -107,15 +114,16 @@ impl Wire {
         if let Some(until) = self.cut_until(self.stage.now()) {
             return self.vanish(until).await;
         }
-        let answer = match self.wrong(is_watch) {
+        let answer = match self.wrong(&request, is_watch) {
             None => self.deliver(request).await?,
             Some((wrong, until)) => self.deliver_wrong(request, wrong, until).await?,
         };
         self.delay().await;
+        transfer(answer.body().size_hint().lower()).await;
         if let Some(until) = self.cut_until(self.stage.now()) {
             return self.vanish(until).await;
         }
-        Ok(if is_watch { self.watched(answer) } else { answer })
+        Ok(if is_watch { Watched::of(&self.stage, self.process, answer) } else { answer })
     }
 
     async fn deliver(&self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
@@ -146,6 +154,10 @@ impl Wire {
                 let second = self.deliver(copy()).await?;
                 Ok(if self.stage.dice.percent(50) { first } else { second })
             }
+            Wrong::Late => {
+                self.deliver_later(request);
+                Err("connection reset".into())
+            }
             Wrong::Refused(code) => refusal(code),
             Wrong::DoneAnd500 => {
                 self.deliver(request).await?;
@@ -154,10 +166,28 @@ impl Wire {
         }
     }
 
+    /// Whoever has called hears nothing of it, and may be dead by then.
+    fn deliver_later(&self, request: Request<Body>) {
+        // What a create that comes late does, nobody can take back or guard against: the name is free
+        // again by then, or another run goes on. All else says which version or which object it means.
+        if request.method() == Method::POST {
+            return;
+        }
+        let at = self.stage.now() + self.stage.dice.between(0, LATE_MAX);
+        let (stage, site) = (self.stage.clone(), self.site.clone());
+        tokio::spawn(async move {
+            stage.until(at).await;
+            let _ = site.ask(request).await;
+        });
+    }
+
     /// What goes wrong with this call, if anything does, and until when that may last.
-    fn wrong(&self, is_watch: bool) -> Option<(Wrong, Millis)> {
+    fn wrong(&self, request: &Request<Body>, is_watch: bool) -> Option<(Wrong, Millis)> {
         let mut fate = None;
         for trouble in self.stage.troubles_at(self.stage.now()) {
+            if trouble.what == Fault::NoStatus(self.process) && last_word(request) == "status" {
+                return Some((Wrong::Refused(500), trouble.to));
+            }
             if let Fault::Lossy(process, wrong, thousandths) = trouble.what
                 && process == self.process
                 && self.stage.dice.below(1000) < thousandths.into()
@@ -184,16 +214,6 @@ impl Wire {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    fn of_mine(&self, trouble: &Trouble) -> bool {
-        match trouble.what {
-            Fault::Pause(process)
-            | Fault::Cut(process)
-            | Fault::Stale(process, _)
-            | Fault::CutWatches(process, _) => process == self.process,
-            _ => false,
-        }
-    }
-
     fn cut_until(&self, at: Millis) -> Option<Millis> {
         let cuts = self.stage.troubles_at(at);
         let cuts = cuts.filter(|trouble| trouble.what == Fault::Cut(self.process));
@@ -207,92 +227,19 @@ impl Wire {
         }
         Err("connection reset".into())
     }
+}
 
-    /// The stream of a watch, as late and as short as it comes.
-    fn watched(self: Arc<Wire>, answer: Response<Body>) -> Response<Body> {
-        if !self.stage.scenario.troubles.iter().any(|trouble| self.of_mine(trouble)) {
-            return answer;
-        }
-        answer.map(|body| {
-            let opened = self.stage.now();
-            let watch = Watch { pieces: body.into_data_stream(), wire: self, opened };
-            Body::from_stream(stream::unfold(Some(watch), |watch| async move {
-                let mut watch = watch?;
-                let piece = watch.next().await?;
-                let rest = piece.is_ok().then_some(watch);
-                Some((piece, rest))
-            }))
-        })
-    }
-
-    /// When the connections of watches that were opened then are cut.
-    fn next_cut(&self, opened: Millis) -> Option<Millis> {
-        let mine = self.stage.scenario.troubles.iter().filter(|trouble| self.of_mine(trouble));
-        let cuts =
-            mine.filter(|trouble| trouble.to > opened).filter_map(|trouble| match trouble.what {
-                Fault::Cut(_) => Some(trouble.to),
-                Fault::CutWatches(_, every) => {
-                    let passed = opened.max(trouble.from) - trouble.from;
-                    let next = trouble.from + (passed / every + 1) * every;
-                    (next <= trouble.to).then_some(next)
-                }
-                _ => None,
-            });
-        cuts.min()
-    }
-
-    /// When something that comes now is let through.
-    fn open_at(&self, now: Millis) -> Millis {
-        let mine = self.stage.troubles_at(now).filter(|trouble| self.of_mine(trouble));
-        let gates = mine.map(|trouble| match trouble.what {
-            Fault::Pause(_) | Fault::Cut(_) => trouble.to,
-            // In heaps: the oldest of a heap is that late.
-            Fault::Stale(_, lag) => {
-                let passed = now - trouble.from;
-                let next = trouble.from + (passed + lag - 1) / lag * lag;
-                next.clamp(now, trouble.to)
-            }
-            _ => now,
-        });
-        gates.max().unwrap_or(now)
+/// A long answer takes longer than a short one.
+async fn transfer(bytes: u64) {
+    let millis = bytes / BYTES_PER_MILLI;
+    if millis > 0 {
+        tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 }
 
-/// A watch on its way.
-struct Watch {
-    pieces: axum::body::BodyDataStream,
-    wire: Arc<Wire>,
-    opened: Millis,
-}
-
-impl Watch {
-    async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
-        let (wire, opened) = (self.wire.clone(), self.opened);
-        let cut = async move {
-            match wire.next_cut(opened) {
-                Some(at) => wire.stage.until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        let wire = self.wire.clone();
-        let pieces = &mut self.pieces;
-        let piece = async move {
-            let piece = pieces.next().await;
-            loop {
-                let now = wire.stage.now();
-                let at = wire.open_at(now);
-                if at <= now {
-                    return piece;
-                }
-                wire.stage.until(at).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = cut => Some(Err("connection reset".into())),
-            piece = piece => piece.map(|piece| piece.map_err(BoxError::from)),
-        }
-    }
+/// What is asked for.
+fn last_word(request: &Request<Body>) -> &str {
+    request.uri().path().rsplit('/').next().unwrap_or_default()
 }
 
 /// A server that does not do what was asked.

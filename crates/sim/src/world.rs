@@ -6,7 +6,7 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
 use crate::disk::Disk;
-use crate::history::{Happened, History};
+use crate::history::{Happened, History, LAST_WHILE};
 use crate::node::Node;
 use crate::process;
 use crate::scenario::{Fault, Millis, Process, Scenario, Trouble};
@@ -47,7 +47,10 @@ async fn run(scenario: Arc<Scenario>, end: Millis) -> History {
     for which in scenario.cron_jobs() {
         users.suspend(which, true).await;
     }
+    stage.until(end - LAST_WHILE).await;
+    let looks = stage.looks();
     stage.until(end).await;
+    stage.record(Happened::Looked(stage.looks() - looks));
     stage.take_history()
 }
 

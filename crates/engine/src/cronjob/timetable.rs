@@ -69,6 +69,7 @@ impl Timetable {
         let Some(gap) = before.into_iter().chain(behind).min() else { return slot };
         let share = gap.as_millis_f64() * self.jitter_percent as f64 / 100.0 * self.fraction(slot);
         let share = if has(Bug::JitterEarly) { -share } else { share };
+        let share = if has(Bug::JitterLeftOut) { 0.0 } else { share };
         slot.checked_add(SignedDuration::from_millis(share as i64)).unwrap_or(slot)
     }
 

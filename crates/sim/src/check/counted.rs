@@ -122,7 +122,7 @@ pub(super) fn may_be_unseen(case: &Case<'_>, life: &Life, run: &Run) -> bool {
 
 /// Whether a run may have been deleted to make room for another while it went on. (One that has ended is
 /// not deleted for that, whoever has not heard of its end: the version it would have to have is another
-/// by then.) Where all is well, the other one then comes at once.
+/// by then.) Where all is well, the other one then comes at once, unless its name is taken.
 pub(super) fn may_be_replaced(case: &Case<'_>, life: &Life, run: &Run) -> bool {
     if run.deleted_at == NEVER {
         return false;
@@ -133,7 +133,16 @@ pub(super) fn may_be_replaced(case: &Case<'_>, life: &Life, run: &Run) -> bool {
     let is_calm = case.weather.is_calm(run.deleted_at - SLACK, run.deleted_at + SLACK);
     run.deleted_at <= run.ended_at()
         && life.known(run.deleted_at, lag).any(|stretch| stretch.spec.policy == Replace)
-        && (!is_calm || life.runs.iter().any(made_room))
+        && (!is_calm
+            || life.runs.iter().any(made_room)
+            || is_name_taken(case, life, run.deleted_at))
+}
+
+/// Whether somebody else's Job may have the name of a slot.
+fn is_name_taken(case: &Case<'_>, life: &Life, at: Millis) -> bool {
+    let stem = format!("/jobs.batch/{}/{}-", life.namespace, life.name);
+    let mut foreign = case.facts.foreign(life);
+    foreign.any(|run| run.created_at <= at && at <= run.gone_at && run.key.starts_with(&stem))
 }
 
 fn next(life: &Life, status: &StatusText) -> Option<String> {

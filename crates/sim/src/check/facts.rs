@@ -40,6 +40,12 @@ struct Reader {
 }
 
 impl Facts {
+    /// All Jobs that are not of this life.
+    pub(super) fn foreign<'a>(&'a self, life: &'a Life) -> impl Iterator<Item = &'a Run> {
+        let others = self.lives.iter().filter(|other| other.uid != life.uid);
+        others.flat_map(|other| &other.runs).chain(&self.strangers)
+    }
+
     pub(super) fn read(scenario: &Scenario, history: &[Record]) -> Facts {
         // Events are looked at only where nothing goes wrong.
         let mut reader = Reader { wants_events: scenario.troubles.is_empty(), ..Reader::default() };
@@ -157,7 +163,9 @@ fn mark_unwanted(facts: &mut Facts, scenario: &Scenario) {
         let name = format!("c{n}");
         let until = facts.answers.get(&place).map_or(NEVER, |(at, _)| *at);
         let lives = facts.lives.iter_mut().filter(|life| life.name == name);
-        for run in lives.flat_map(|life| &mut life.runs) {
+        let stem = format!("/jobs.batch/default/{name}-");
+        let named = facts.strangers.iter_mut().filter(|run| run.key.starts_with(&stem));
+        for run in lives.flat_map(|life| &mut life.runs).chain(named) {
             run.is_unwanted |= (deed.at..=until).contains(&run.deleted_at);
         }
     }
@@ -171,6 +179,7 @@ impl Life {
         let created = object.metadata.creation_timestamp.map(|at| at.as_second());
         let mut life = Life {
             uid: object.metadata.uid.clone(),
+            kind: if key.starts_with("/cronjobs.") { "CronJob" } else { "ScheduledJob" },
             name,
             namespace,
             created_at: at,
@@ -217,10 +226,12 @@ impl Run {
             uid: object.metadata.uid.clone(),
             key: key.clone(),
             owner: object.metadata.controller().map(str::to_owned),
+            owner_kind: object.metadata.controller_kind().to_owned(),
             slot: object.metadata.slot(),
             created_at: at,
             started: None,
             end: None,
+            counted: (0, 0),
             deleted_at: NEVER,
             gone_at: NEVER,
             is_held: false,
@@ -233,6 +244,7 @@ impl Run {
 
     fn change(&mut self, at: Millis, object: &JobText) {
         self.is_held = object.metadata.is_held();
+        self.counted = (object.status.succeeded, object.status.failed);
         self.started = object.status.start_time.or(self.started);
         if object.metadata.deletion_timestamp.is_some() {
             self.deleted_at = self.deleted_at.min(at);

@@ -17,6 +17,10 @@ pub(super) fn judge(case: &mut Case<'_>) {
     for run in facts.strangers.iter().filter(|run| run.gone_at == NEVER && run.owner.is_some()) {
         case.report(end, "gone", format!("{} is left behind by an unknown owner", run.key));
     }
+    let own = facts.strangers.iter().filter(|run| run.owner.is_none() && !run.is_unwanted);
+    for run in own.filter(|run| run.gone_at != NEVER) {
+        case.report(run.gone_at, "killed", format!("{} belongs to a user, and is gone", run.key));
+    }
     let runs = facts.lives.iter().flat_map(|life| &life.runs).chain(&facts.strangers);
     let there: HashSet<&str> = runs.filter(|run| is_there(run)).map(|run| &*run.uid).collect();
     for pod in facts.pods.iter().filter(|pod| pod.gone_at == NEVER) {

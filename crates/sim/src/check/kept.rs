@@ -11,6 +11,7 @@ type Finding = (Millis, &'static str, String);
 pub(super) fn judge(case: &mut Case<'_>, life: &Life) {
     let mut findings = surplus(case, life);
     findings.extend(life.runs.iter().filter_map(|run| overdue(case, run)));
+    findings.extend(life.runs.iter().filter_map(|run| unasked(case, life, run)));
     // What goes with its CronJob is nobody's choice.
     let finished = life.runs.iter().filter(|run| run.end.is_some() && !run.is_unwanted);
     let removed = finished.filter(|run| run.deleted_at < life.deleted_at);
@@ -58,6 +59,22 @@ fn overdue(case: &Case<'_>, run: &Run) -> Option<Finding> {
     let is_left = run.has_ttl && run.end.is_some() && run.gone_at == NEVER;
     (is_told && is_left).then(|| {
         (case.end, "time-to-live", format!("{} has outlived its time to live", run.name()))
+    })
+}
+
+/// What goes on is deleted only to make room, and only if its slot is recorded: until then its name is
+/// all that keeps the slot from being started again.
+fn unasked(case: &Case<'_>, life: &Life, run: &Run) -> Option<Finding> {
+    let at = run.deleted_at;
+    if at >= life.deleted_at.min(run.ended_at()) || run.is_unwanted {
+        return None;
+    }
+    if !may_be_replaced(case, life, run) {
+        return Some((at, "killed", format!("{} is deleted though it goes on", run.name())));
+    }
+    let recorded = life.status_at(at)?.last_schedule_time.map(|time| time.as_second());
+    (recorded < run.slot).then(|| {
+        (at, "unrecorded", format!("{} is replaced before its slot is recorded", run.name()))
     })
 }
 

@@ -16,6 +16,8 @@ pub(super) const NEVER: Millis = Millis::MAX / 4;
 #[derive(Debug)]
 pub(super) struct Life {
     pub(super) uid: String,
+    /// `CronJob` or `ScheduledJob`.
+    pub(super) kind: &'static str,
     /// `c0` and so on.
     pub(super) name: String,
     pub(super) namespace: String,
@@ -49,11 +51,15 @@ pub(super) struct Run {
     pub(super) key: Arc<str>,
     /// The UID of whoever controls it.
     pub(super) owner: Option<String>,
+    /// The kind that it says this is of.
+    pub(super) owner_kind: String,
     /// The slot that it says it is for.
     pub(super) slot: Option<Seconds>,
     pub(super) created_at: Millis,
     pub(super) started: Option<Timestamp>,
     pub(super) end: Option<End>,
+    /// How many Pods it has counted that ended well, and that did not.
+    pub(super) counted: (i64, i64),
     /// When it was marked to go, or gone at once.
     pub(super) deleted_at: Millis,
     pub(super) gone_at: Millis,

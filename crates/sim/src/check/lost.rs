@@ -29,7 +29,7 @@ pub(super) fn judge(case: &mut Case<'_>, life: &Life) {
             unrun += u64::from(life.run_for(window.slot).is_none());
             let Some(chance) = chance(case, life, stretch, &window) else { continue };
             judged += 1;
-            findings.extend(lost(case, life, &window, chance));
+            findings.extend(lost(case, life, stretch, &window, chance));
         }
     }
     case.verdict.slots += judged;
@@ -79,13 +79,22 @@ fn window(case: &Case<'_>, stretch: &Stretch, slot: Seconds, next: Millis) -> Op
 fn chance(case: &Case<'_>, life: &Life, stretch: &Stretch, window: &Window) -> Option<Millis> {
     let respects =
         matches!(stretch.spec.policy, ConcurrencyPolicy::Forbid | ConcurrencyPolicy::CatchUp);
-    let calm = case.weather.calm.iter();
+    let calm = good_times(case, stretch).iter();
     let calm = calm.map(|calm| (calm.0.max(window.from), calm.1.min(window.to)));
     calm.filter_map(|(from, to)| {
         let from = if respects { idle_from(life, from) } else { from };
         (from + SLACK <= to).then_some(from + SLACK)
     })
     .next()
+}
+
+/// When a slot can be started. Who waits for another run to end hears of it when the failed write is tried
+/// again, and what is to be replaced must be in the status first.
+fn good_times<'a>(case: &'a Case<'_>, stretch: &Stretch) -> &'a [(Millis, Millis)] {
+    match stretch.spec.policy {
+        ConcurrencyPolicy::Allow => &case.weather.startable,
+        _ => &case.weather.calm,
+    }
 }
 
 /// The first instant from which nothing runs for a while.
@@ -103,6 +112,7 @@ fn idle_from(life: &Life, mut from: Millis) -> Millis {
 fn lost(
     case: &Case<'_>,
     life: &Life,
+    stretch: &Stretch,
     window: &Window,
     chance: Millis,
 ) -> Option<(Millis, &'static str, String)> {
@@ -123,7 +133,9 @@ fn lost(
         ));
     }
     // After a trouble it may be in the middle of waiting to try again.
-    let is_late = case.weather.is_calm(case.millis(window.slot), chance);
+    let slot_at = case.millis(window.slot);
+    let mut good = good_times(case, stretch).iter();
+    let is_late = good.any(|good| good.0 <= slot_at && chance <= good.1);
     is_late.then(|| {
         let text = format!("the slot {slot} was started at {started_at} ms, not by {chance} ms");
         (chance, "tardy-slot", text)
@@ -133,9 +145,7 @@ fn lost(
 /// Whether somebody else's Job had the name, so that the slot was given up.
 fn is_taken(case: &Case<'_>, life: &Life, window: &Window) -> bool {
     let key = life.job_key(window.slot);
-    let foreign = case.facts.lives.iter().filter(|other| other.uid != life.uid);
-    let foreign = foreign.flat_map(|other| &other.runs).chain(&case.facts.strangers);
-    let mut holders = foreign.filter(|run| *run.key == *key);
+    let mut holders = case.facts.foreign(life).filter(|run| *run.key == *key);
     holders.any(|run| run.created_at <= window.to && run.gone_at >= window.from - SKEW_MAX)
 }
 

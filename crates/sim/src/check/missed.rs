@@ -82,7 +82,5 @@ fn looked_at(
 
 fn is_taken(case: &Case<'_>, life: &Life, slot: Seconds) -> bool {
     let key = life.job_key(slot);
-    let others = case.facts.lives.iter().filter(|other| other.uid != life.uid);
-    let others = others.flat_map(|other| &other.runs).chain(&case.facts.strangers);
-    others.into_iter().any(|run| *run.key == *key)
+    case.facts.foreign(life).any(|run| *run.key == *key)
 }

@@ -41,6 +41,8 @@ pub(super) struct AnnotationsText {
 #[derive(Deserialize)]
 pub(super) struct OwnerText {
     pub(super) uid: String,
+    #[serde(default)]
+    kind: String,
     controller: Option<bool>,
 }
 
@@ -145,6 +147,12 @@ impl MetaText {
             .map(|owner| &*owner.uid)
     }
 
+    /// The kind of whoever controls the object, as the object says.
+    pub(super) fn controller_kind(&self) -> &str {
+        let mut owners = self.owner_references.iter();
+        owners.find(|owner| owner.controller == Some(true)).map_or("", |owner| &owner.kind)
+    }
+
     /// The slot that a Job says it is for, in seconds since 1970.
     pub(super) fn slot(&self) -> Option<i64> {
         let slot: Timestamp = self.annotations.slot.as_deref()?.parse().ok()?;
@@ -179,6 +187,8 @@ pub(super) struct JobStatusText {
     conditions: Vec<ConditionText>,
     pub(super) start_time: Option<Timestamp>,
     pub(super) completion_time: Option<Timestamp>,
+    pub(super) succeeded: i64,
+    pub(super) failed: i64,
 }
 
 #[derive(Deserialize, Default)]

@@ -45,6 +45,7 @@ fn is_kept(case: &Case<'_>, asked: &Asked, between: (Millis, Millis)) -> bool {
         Asked::Create(n, wish) | Asked::Replace(n, wish) => {
             has(*n, &|spec| is_as_wished(spec, wish))
         }
+        Asked::Touch(n) => has(*n, &|_| true),
         Asked::Suspend(n, wanted) => has(*n, &|spec| spec.is_suspended == *wanted),
         Asked::Delete(n) => {
             lives(case, *n).all(|life| life.created_at > between.1 || life.deleted_at <= between.1)

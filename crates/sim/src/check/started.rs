@@ -23,6 +23,7 @@ pub(super) fn judge(case: &mut Case<'_>, life: &Life) {
         let found = [
             doubled(earlier, slot),
             misnamed(life, run, slot),
+            misowned(life, run),
             unscheduled(case, life, run, slot),
             crowded(case, life, run, slot),
             early(case, run, slot),
@@ -50,6 +51,14 @@ fn misnamed(life: &Life, run: &Run, slot: Seconds) -> Option<Finding> {
     let wanted = life.job_key(slot);
     (*run.key != *wanted)
         .then(|| ("wrong-slot", format!("{} should be {wanted} for {}", run.key, shown(slot))))
+}
+
+/// A Job says of what kind its owner is: who looks for another kind does not find it, and takes the Job for
+/// an orphan.
+fn misowned(life: &Life, run: &Run) -> Option<Finding> {
+    let Run { owner_kind, .. } = run;
+    let text = || format!("{} says that its owner is a {owner_kind:?}", run.name());
+    (owner_kind != life.kind).then(|| ("wrong-owner", text()))
 }
 
 /// The slot is one of a schedule that whoever started it may have taken for the present one, and that

@@ -1,5 +1,6 @@
 //! Every rule has a history that keeps it and one that breaks it.
 
+mod jobs;
 mod records;
 mod starts;
 mod tale;

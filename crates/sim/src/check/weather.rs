@@ -18,6 +18,9 @@ pub(super) struct Weather {
     blind: Vec<(Millis, Millis, Millis)>,
     /// When all is well.
     pub(super) calm: Vec<(Millis, Millis)>,
+    /// When all is well but that perhaps no status can be written: what is due is started all the same,
+    /// however often the writing has failed.
+    pub(super) startable: Vec<(Millis, Millis)>,
 }
 
 impl Weather {
@@ -25,7 +28,10 @@ impl Weather {
         let reach =
             |trouble: &Trouble| Some((trouble.from, trouble.to, reach_back(&trouble.what)?));
         let blind = scenario.troubles.iter().filter_map(reach).collect();
-        Weather { blind, calm: calm(&scenario.troubles, end) }
+        let is_mute = |trouble: &&Trouble| matches!(trouble.what, Fault::NoStatus(_));
+        let others = scenario.troubles.iter().filter(|trouble| !is_mute(trouble));
+        let startable = calm(others, end);
+        Weather { blind, calm: calm(scenario.troubles.iter(), end), startable }
     }
 
     /// Whether all is well from one instant to another.
@@ -58,7 +64,7 @@ impl Weather {
 fn reach_back(fault: &Fault) -> Option<Millis> {
     match fault {
         Fault::Step(..) | Fault::Drift(..) | Fault::Compact => None,
-        Fault::Stale(_, late) => Some(*late),
+        Fault::Stale(_, late) | Fault::Lag(_, late) => Some(*late),
         Fault::Slow(_, late) => Some(4 * late),
         _ => Some(0),
     }
@@ -66,8 +72,8 @@ fn reach_back(fault: &Fault) -> Option<Millis> {
 
 /// When all is well: no trouble, and none that has just ended. A clock that goes a little fast does not
 /// keep anybody from anything; what it shows is allowed for by whoever compares with it.
-fn calm(troubles: &[Trouble], end: Millis) -> Vec<(Millis, Millis)> {
-    let bad = troubles.iter().filter(|trouble| !matches!(trouble.what, Fault::Drift(..)));
+fn calm<'a>(troubles: impl Iterator<Item = &'a Trouble>, end: Millis) -> Vec<(Millis, Millis)> {
+    let bad = troubles.filter(|trouble| !matches!(trouble.what, Fault::Drift(..)));
     let mut bad: Vec<_> = bad.map(|trouble| (trouble.from, trouble.to.max(trouble.from))).collect();
     // In the beginning nobody leads.
     bad.push((0, 0));

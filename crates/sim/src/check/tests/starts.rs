@@ -50,6 +50,19 @@ fn a_slot_is_started_in_good_time() {
 }
 
 #[test]
+fn what_cannot_be_written_down_is_started_all_the_same() {
+    let (late, from, to) = (FIRST + 4 * MINUTE, FIRST + 3 * MINUTE, FIRST + 6 * MINUTE);
+    let is_lost = |policy: &str, what: Fault| {
+        let tale = Tale::new().with("concurrencyPolicy", json!(policy)).trouble(from, to, what);
+        let verdict = tale.behave(&[late]).judged();
+        verdict.violations.iter().any(|found| found.rule == "lost-slot")
+    };
+    assert!(is_lost("Allow", Fault::NoStatus(LEADER)));
+    assert!(!is_lost("Replace", Fault::NoStatus(LEADER)));
+    assert!(!is_lost("Allow", Fault::Cut(LEADER)));
+}
+
+#[test]
 fn under_forbid_a_slot_waits_for_what_runs() {
     let mut tale = Tale::new().with("concurrencyPolicy", json!("Forbid"));
     tale.store(1_000);
@@ -155,7 +168,7 @@ fn no_slot_is_started_twice_whatever_was_deleted() {
     let key = tale.job_key(old);
     tale.write(FIRST + 6 * MINUTE, &key, Some(again));
     tale.write(FIRST + 6 * MINUTE + 10, &key, None);
-    tale.breaks(&["doubled-slot", "superseded"]);
+    tale.breaks(&["doubled-slot", "killed", "superseded"]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Histories written by hand: a CronJob that behaves, which a test then makes misbehave.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -114,8 +116,25 @@ impl Tale {
         self.write(at, &key, Some(job));
     }
 
-    /// Ends a Job with a condition.
+    /// The node runs the Pod of a Job.
+    fn work(&mut self, from: Millis, to: Millis, slot: Millis, exit: Option<i32>) {
+        let (pod, job) = (format!("pod-{slot}"), format!("job-{slot}"));
+        let (pod, job): (Arc<str>, Arc<str>) = (pod.into(), job.into());
+        self.happened(from, Happened::Began { pod: pod.clone(), job });
+        self.happened(to, Happened::Ended { pod, exit });
+    }
+
+    fn has_run(&self, slot: Millis) -> bool {
+        let name = format!("pod-{slot}");
+        let is_of_it = |told: &Told| matches!(told, Told::Other(Happened::Ended { pod, .. }) if **pod == *name);
+        self.records.iter().any(|(_, told)| is_of_it(told))
+    }
+
+    /// Ends a Job with a condition, and before that its Pod.
     pub(in crate::check) fn finish(&mut self, at: Millis, slot: Millis, ending: &str) {
+        if !self.has_run(slot) {
+            self.work(at - 20, at - 10, slot, Some(i32::from(ending != "Complete")));
+        }
         let job = self.job(slot, &self.ended(at, slot, ending));
         let key = self.job_key(slot);
         self.write(at, &key, Some(job));
@@ -124,6 +143,7 @@ impl Tale {
     fn ended(&self, at: Millis, slot: Millis, ending: &str) -> Value {
         json!({"status": {"startTime": self.instant(slot).to_string(),
             "completionTime": self.instant(at).to_string(),
+            "succeeded": i32::from(ending == "Complete"), "failed": i32::from(ending != "Complete"),
             "conditions": [{"type": ending, "status": "True"}]}})
     }
 
@@ -179,11 +199,7 @@ impl Tale {
         let owner = json!([{"uid": job, "controller": true}]);
         let object = json!({"metadata": {"uid": pod, "ownerReferences": owner}});
         self.write(slot + 200, &format!("/pods/default/{name}"), Some(object));
-        self.happened(
-            slot + 300,
-            Happened::Began { pod: pod.as_str().into(), job: job.as_str().into() },
-        );
-        self.happened(slot + 10_300, Happened::Ended { pod: pod.as_str().into(), exit: Some(0) });
+        self.work(slot + 300, slot + 10_300, slot, Some(0));
         self.finish(slot + 10_400, slot, "Complete");
         self.count(slot + 10_500, slot + 10_400, "successfulRuns");
         let message = format!("Saw completed job: {name}, condition: Complete");
