@@ -3,6 +3,8 @@
 //! A run is counted when it leaves the list, and both are in one write of the status, so it is
 //! counted exactly once.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
 use punctual_bugs::{Bug, has};
@@ -59,6 +61,13 @@ fn adopt_forgotten(seen: &Observed<'_>, plan: &mut Plan) {
             )),
         }
     }
+}
+
+/// The slots of Jobs of ours that are not recorded, the earliest first.
+pub(crate) fn forgotten_slots(seen: &Observed<'_>, recorded: Option<Time>) -> BTreeSet<Timestamp> {
+    let name = &seen.cron_job.metadata.name;
+    let slots = known(seen).filter_map(|job| job.slot_of(name));
+    slots.filter(|slot| Some(Time::new(*slot)) > recorded).collect()
 }
 
 /// The Jobs of the cache, which may be behind what a live read has shown to have ended; and those that
@@ -138,7 +147,7 @@ fn drop_missing(seen: &Observed<'_>, plan: &mut Plan) {
 
 /// A success counts for the time of the last one whoever started the Job.
 fn note_success(seen: &Observed<'_>, status: &mut CronJobStatus) {
-    let complete = seen.jobs.iter().filter(|job| job.ending == Some(Ending::Complete));
+    let complete = known(seen).filter(|job| job.ending == Some(Ending::Complete));
     let latest = complete.filter_map(|job| job.completed_at).max().map(Time::new);
     status.last_successful_time = status.last_successful_time.max(latest);
 }

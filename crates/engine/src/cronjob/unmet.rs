@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::{Time, cronjob::CronJobStatus};
 use punctual_bugs::{Bug, has};
 
-use super::{Observed, Timetable, plan::Plan, reasons};
+use super::{Observed, Timetable, active, plan::Plan, reasons};
 use crate::Note;
 
 /// The slots that wait: those in effect, not yet started, and not too late.
@@ -27,13 +27,14 @@ pub(crate) fn find(
     plan: &mut Plan,
     now: Timestamp,
 ) -> Unmet {
-    let anchor = anchor(seen, plan, now);
+    let anchor = anchor(seen, plan, plan.status.last_schedule_time, now);
     let deadline = seen.cron_job.spec.starting_deadline_seconds;
     let Some(deadline) = deadline.filter(|_| !has(Bug::DeadlineIgnored)) else {
         return between(timetable, anchor, anchor, now);
     };
     let deadline = deadline.saturating_add(if has(Bug::DeadlineTooLong) { 60 } else { 0 });
     let late = now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN);
+    book_forgotten(seen, timetable, plan, (deadline, now));
     let missed = between(timetable, anchor, anchor, late);
     book_misses(&missed, plan);
     let earliest = match (timetable.interval(), missed.latest) {
@@ -41,16 +42,39 @@ pub(crate) fn find(
         (Some(_), Some(_)) => late,
         _ => missed.latest.unwrap_or(anchor).max(anchor),
     };
-    between(timetable, anchor, earliest, now)
+    let waiting = between(timetable, anchor, earliest, now);
+    match (waiting.latest, missed.latest) {
+        // Where the interval is longer than the deadline there is nothing to count from there, and at the
+        // next slot there would be nothing again, for ever.
+        (None, Some(last)) => between(timetable, anchor, last, now),
+        _ => waiting,
+    }
+}
+
+/// Books what was too late when slots were started that nobody wrote down: whoever started them died, and
+/// only their Jobs tell of them now.
+fn book_forgotten(
+    seen: &Observed<'_>,
+    timetable: &Timetable,
+    plan: &mut Plan,
+    (deadline, now): (i64, Timestamp),
+) {
+    let recorded = plan.status_seen.last_schedule_time;
+    let mut before = anchor(seen, plan, recorded, now);
+    for started in active::forgotten_slots(seen, recorded) {
+        let late = started.checked_sub(SignedDuration::from_secs(deadline));
+        let missed = between(timetable, before, before, late.unwrap_or(Timestamp::MIN));
+        book_misses(&missed, plan);
+        before = before.max(started);
+    }
 }
 
 /// The moment after which slots count: the last start, or the last miss, or the creation; and not
 /// before the schedule took effect.
-fn anchor(seen: &Observed<'_>, plan: &Plan, now: Timestamp) -> Timestamp {
-    let status = &plan.status;
+fn anchor(seen: &Observed<'_>, plan: &Plan, last: Option<Time>, now: Timestamp) -> Timestamp {
     let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::at);
-    let last = status.last_schedule_time.map_or(created, Time::at);
-    let missed = status.last_missed_time.map_or(last, Time::at);
+    let last = last.map_or(created, Time::at);
+    let missed = plan.status.last_missed_time.map_or(last, Time::at);
     let since = plan.schedule_since.filter(|_| !has(Bug::EditActsBack)).unwrap_or(last);
     last.max(missed).max(since)
 }

@@ -100,9 +100,34 @@ fn an_interval_with_a_shorter_deadline_runs_all_the_same() {
     let spec = json!({"schedule": "@every 2h", "startingDeadlineSeconds": 3600});
     let done = scene(spec.clone()).last(TEN).at("2026-03-01T12:00:00Z");
     assert_eq!(done.created, Some(name("2026-03-01T12:00:00Z")));
-    // After an outage the misses are booked first, and the next slot counts from the last of them.
-    let outage = scene(spec.clone()).last(TEN).at("2026-03-01T16:30:00Z");
-    assert_eq!((outage.created, outage.status.missed_runs), (None, 2));
-    let next = scene(spec).status(serde_json::to_value(outage.status).unwrap());
-    assert_eq!(next.at("2026-03-01T16:30:01Z").created, Some(name("2026-03-01T16:00:00Z")));
+    // After an outage the misses are booked, and the next slot counts from the last of them.
+    let outage = scene(spec).last(TEN).at("2026-03-01T16:30:00Z");
+    assert_eq!(outage.status.missed_runs, 2);
+    assert_eq!(outage.created, Some(name("2026-03-01T16:00:00Z")));
+}
+
+#[test]
+fn an_interval_with_a_shorter_deadline_is_not_missed_for_ever() {
+    // Whoever wakes when the plan says finds the slot of that moment due, whatever was missed before.
+    let spec = json!({"schedule": "@every 7s", "startingDeadlineSeconds": 6});
+    let done = scene(spec).last(TEN).at("2026-03-01T10:00:14Z");
+    assert_eq!(done.status.missed_runs, 1);
+    assert_eq!(done.created.as_deref(), Some("job-1772359214"), "that of 10:00:14");
+}
+
+#[test]
+fn what_was_missed_before_a_start_that_nobody_wrote_down_is_counted() {
+    // Whoever started 13:00 and died had found 11:00 and 12:00 too late.
+    let spec = json!({"startingDeadlineSeconds": 1800});
+    let done = scene(spec).last(TEN).job("2026-03-01T13:00:00Z", "").at("2026-03-01T13:06:00Z");
+    assert_eq!(done.last().as_deref(), Some("2026-03-01T13:00:00Z"));
+    assert_eq!((done.created, done.status.missed_runs), (None, 2));
+    // What was passed over for it was not missed.
+    let spec = json!({"startingDeadlineSeconds": 7200});
+    let done = scene(spec).last(TEN).job("2026-03-01T13:00:00Z", "").at("2026-03-01T13:06:00Z");
+    assert_eq!(done.status.missed_runs, 1, "11:00 was two hours late at 13:00");
+    // Nor what was started as well.
+    let both = scene(json!({"startingDeadlineSeconds": 60})).last(TEN);
+    let both = both.job("2026-03-01T11:00:00Z", "").job("2026-03-01T12:00:00Z", "");
+    assert_eq!(both.at("2026-03-01T12:00:30Z").status.missed_runs, 0);
 }
