@@ -200,8 +200,7 @@ impl Cache {
     /// When the next slot of a CronJob takes effect.
     pub(super) fn next_slot(&self, name: &CronJobName, now: Timestamp) -> Option<Timestamp> {
         let timetable = self.state().cron_jobs.get(name)?.0.timetable();
-        let timetable = timetable.as_ref().as_ref().ok()?;
-        timetable.schedule().next_after(now).map(|slot| timetable.effective(slot))
+        timetable.as_ref().as_ref().ok()?.next_effective(now)
     }
 
     /// What a turn left to be written down.

@@ -80,6 +80,14 @@ impl Timetable {
         if self.effective(slot) <= now { Some(slot) } else { self.schedule.before(slot).next() }
     }
 
+    /// When the next slot takes effect; a slot can be past and not yet in effect. An interval counts from
+    /// now.
+    pub fn next_effective(&self, now: Timestamp) -> Option<Timestamp> {
+        let passed = self.schedule.latest_at_or_before(now).filter(|_| self.interval().is_none());
+        let slots = passed.into_iter().chain(self.schedule.next_after(now));
+        slots.map(|slot| self.effective(slot)).find(|at| *at > now)
+    }
+
     /// Whether there is only one slot.
     pub(crate) fn is_single(&self) -> bool {
         matches!(self.schedule.kind(), Kind::At(_))

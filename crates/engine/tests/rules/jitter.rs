@@ -31,6 +31,18 @@ fn jitter_delays_the_start_and_keeps_the_name() {
 }
 
 #[test]
+fn a_slot_that_is_past_and_not_in_effect_is_still_the_next() {
+    let timetable = jittered("0 * * * *", 50, "u1").timetable();
+    let slot = at("2026-03-01T11:00:00Z");
+    let effective = timetable.effective(slot);
+    let second = SignedDuration::from_secs(1);
+    assert_eq!(timetable.next_effective(slot + second), Some(effective));
+    assert_eq!(timetable.next_effective(slot - second), Some(effective));
+    let after = timetable.effective(at("2026-03-01T12:00:00Z"));
+    assert_eq!(timetable.next_effective(effective), Some(after));
+}
+
+#[test]
 fn the_jitter_cap_is_half_the_distance_whatever_is_asked() {
     for asked in [50, 51, 500, i32::MAX] {
         let scene = jittered("0 * * * *", asked, "u1");
