@@ -10,6 +10,8 @@ use super::args::Kind;
 
 /// How often we look for a kind that is missing.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How soon we ask again whoever did not answer.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// The kinds, by whether the cluster serves them.
@@ -30,7 +32,11 @@ impl Kinds {
                         return kinds;
                     }
                 }
-                Err(why) => tracing::warn!(why, "the cluster cannot be asked what it serves"),
+                Err(why) => {
+                    tracing::warn!(why, "the cluster cannot be asked what it serves");
+                    sleep(ASK_AGAIN_AFTER).await;
+                    continue;
+                }
             }
             sleep(LOOK_EVERY).await;
         }
