@@ -81,9 +81,14 @@ impl Cluster {
 
     /// Writes a kubeconfig for whoever has another token, beside the administrator's.
     pub fn kubeconfig_for(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
+        self.kubeconfig_via(name, token, &self.url)
+    }
+
+    /// The same for whoever reaches the server by a detour, at another address of the loopback.
+    pub fn kubeconfig_via(&self, name: &str, token: &str, url: &str) -> anyhow::Result<PathBuf> {
         let path = self.kubeconfig.with_file_name(format!("{name}.kubeconfig"));
-        let (url, authority) = (self.url.clone(), self.authority.clone());
-        kubeconfig::write(&path, &Access { url, token: token.to_owned(), authority })?;
+        let (url, token) = (url.to_owned(), token.to_owned());
+        kubeconfig::write(&path, &Access { url, token, authority: self.authority.clone() })?;
         Ok(path)
     }
 

@@ -13,14 +13,15 @@ use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use self::life::{Kind, Life};
-use self::program::{Program, Starter};
 use crate::{
     Client, Cluster, Controllers, FakeNode, KubeApiServer, Programs, Punctual, deploy, probe,
     suite::{self, Request, Tally},
 };
 
+pub use self::program::{Program, Starter};
+
 /// The namespace of the release of the chart.
-const OWN_NAMESPACE: &str = "punctual";
+pub const OWN_NAMESPACE: &str = "punctual";
 /// The name of the controller that is there from the beginning.
 const FIRST: &str = "first";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
@@ -140,7 +141,7 @@ fn live(cluster: &Cluster, request: &Request, tally: &mut Tally) {
 }
 
 /// The account of the controller, with the rights of the chart and no others; its token.
-fn account(client: &mut Client) -> anyhow::Result<String> {
+pub fn account(client: &mut Client) -> anyhow::Result<String> {
     let namespace = json!({ "metadata": { "name": OWN_NAMESPACE } });
     client.create("/api/v1/namespaces", &namespace)?;
     for document in deploy::account_of_the_chart()? {
@@ -162,7 +163,8 @@ fn collection(document: &Value) -> anyhow::Result<String> {
     })
 }
 
-fn define(client: &mut Client, binary: &Path) -> anyhow::Result<()> {
+/// Defines ScheduledJobs, and waits until they are served.
+pub fn define(client: &mut Client, binary: &Path) -> anyhow::Result<()> {
     let printed = Command::new(binary).arg("crd").output().context("punctual crd")?;
     ensure!(printed.status.success(), "punctual crd: {}", printed.status);
     let definition: Value = serde_saphyr::from_slice(&printed.stdout)?;

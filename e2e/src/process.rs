@@ -93,11 +93,17 @@ impl Process {
         }
     }
 
-    /// Asks the program to end and waits until it has.
-    pub(crate) fn stop(mut self, within: Duration) -> anyhow::Result<()> {
+    /// Sends a signal to the program.
+    pub(crate) fn signal(&mut self, signal: Signal) -> anyhow::Result<()> {
+        self.must_run()?;
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).context("no process")?;
         // It is ours and not awaited yet, so the number is nobody else's.
-        kill_process(pid, Signal::TERM)?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Asks the program to end and waits until it has.
+    pub(crate) fn stop(mut self, within: Duration) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)?;
         for _ in 0..within.as_millis().div_ceil(probe::PAUSE.as_millis()) {
             if let Some(status) = self.child.try_wait()? {
                 ensure!(status.success(), "ended with {status}:\n{}", self.tail());

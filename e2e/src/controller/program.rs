@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use rustix::process::Signal;
 
 use crate::{probe, process::Process};
 
@@ -18,17 +19,20 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(30);
 const LOG: &str = "punctual.log";
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// How to start it.
+/// How to start `punctual controller`.
 #[derive(Clone, Debug)]
-pub(crate) struct Starter {
-    pub(crate) binary: PathBuf,
-    pub(crate) kubeconfig: PathBuf,
-    pub(crate) folder: PathBuf,
+pub struct Starter {
+    /// The program.
+    pub binary: PathBuf,
+    /// Where the cluster is, and in whose name it is asked.
+    pub kubeconfig: PathBuf,
+    /// Where logs go, each into a folder of its own.
+    pub folder: PathBuf,
 }
 
-/// A running one.
+/// A running one. Dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
     process: Process,
     address: String,
     log: PathBuf,
@@ -36,7 +40,7 @@ pub(crate) struct Program {
 
 impl Starter {
     /// Starts it under a name, and waits until it listens.
-    pub(super) fn start(&self, name: &str, flags: &[&str]) -> anyhow::Result<Program> {
+    pub fn start(&self, name: &str, flags: &[&str]) -> anyhow::Result<Program> {
         let own = ["controller", "--lease-namespace", super::OWN_NAMESPACE, "--time-zone", "UTC"];
         self.start_as(name, own.iter().chain(flags))
     }
@@ -92,8 +96,24 @@ impl Program {
         get(&self.address, path)
     }
 
-    pub(super) fn kill(&mut self) -> anyhow::Result<()> {
+    /// Kills it and waits until it has ended.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
         self.process.kill()
+    }
+
+    /// Stops it where it stands; it does not notice.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.signal(Signal::STOP)
+    }
+
+    /// Wakes one that was stopped.
+    pub fn wake(&mut self) -> anyhow::Result<()> {
+        self.process.signal(Signal::CONT)
+    }
+
+    /// Fails with the end of its log if it has ended.
+    pub fn must_run(&mut self) -> anyhow::Result<()> {
+        self.process.must_run()
     }
 
     /// Asks it to end, which it must do well.
@@ -108,7 +128,8 @@ impl Program {
         self.said()
     }
 
-    pub(super) fn said(&self) -> anyhow::Result<String> {
+    /// What it said, and those of the same name before it.
+    pub fn said(&self) -> anyhow::Result<String> {
         Ok(fs::read_to_string(&self.log)?)
     }
 
