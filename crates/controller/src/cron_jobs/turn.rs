@@ -165,6 +165,11 @@ impl Controller {
         settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
         let is_clean = self.clean_up(name, &about, &settled).await;
         self.driver.set_wake(key, settled.wake_at);
+        // What waits after a miss may count from it, and only this turn knows that it was booked.
+        let missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
+        if missed > entry.cron_job.status.last_missed_time {
+            self.driver.add(key);
+        }
         match settled.retry || !is_clean {
             true => Err(failure),
             false => Ok(()),

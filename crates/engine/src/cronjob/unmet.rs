@@ -38,17 +38,13 @@ pub(crate) fn find(
     let missed = between(timetable, anchor, anchor, late);
     book_misses(&missed, plan);
     let earliest = match (timetable.interval(), missed.latest) {
-        // Kubernetes counts an interval from the deadline once its first slot was missed.
+        // Kubernetes counts an interval from the deadline once its first slot was missed. Where that is
+        // longer than the deadline nothing waits then; the next look counts from the miss, and must come
+        // at once.
         (Some(_), Some(_)) => late,
         _ => missed.latest.unwrap_or(anchor).max(anchor),
     };
-    let waiting = between(timetable, anchor, earliest, now);
-    match (waiting.latest, missed.latest) {
-        // Where the interval is longer than the deadline there is nothing to count from there, and at the
-        // next slot there would be nothing again, for ever.
-        (None, Some(last)) => between(timetable, anchor, last, now),
-        _ => waiting,
-    }
+    between(timetable, anchor, earliest, now)
 }
 
 /// Books what was too late when slots were started that nobody wrote down: whoever started them died, and
