@@ -160,7 +160,7 @@ fn blurred(text: &str) -> String {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let word = |word: &str| {
         let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let is_made_up = core.strip_suffix('s').is_some_and(digits)
+        let is_made_up = core.strip_suffix(['s', 'd']).is_some_and(digits)
             || core.strip_prefix("gen-").is_some_and(|rest| rest.len() == 5)
             || is_about_versions && digits(core) && core.len() < 9
             || word == "<unknown>";
