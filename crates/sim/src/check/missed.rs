@@ -35,12 +35,15 @@ fn bounds(case: &Case<'_>, life: &Life) -> Option<(i64, i64)> {
     let slots =
         is_told.then(|| oracle.slots(life.creation, case.second(stretch.to.min(case.end))))?;
     let (mut least, mut most) = (0, 0);
-    for slot in slots.iter().filter(|slot| life.run_for(**slot).is_none()) {
+    // Nobody can tell a Job that a user deleted before it was written down from one that never was.
+    let is_unseen = |slot: Seconds| life.run_for(slot).is_none_or(|run| run.is_unwanted);
+    for slot in slots.iter().filter(|slot| is_unseen(**slot)) {
         let expiry = case.millis(*slot) + deadline;
         let (surely, at_most) = looked_at(case, life, stretch, &slots, *slot);
         // A name that was taken is a miss whatever the time is.
         let is_taken = is_taken(case, life, *slot);
-        least += i64::from(expiry <= surely && !is_taken);
+        let has_run = life.run_for(*slot).is_some();
+        least += i64::from(expiry <= surely && !is_taken && !has_run);
         most += i64::from(expiry <= at_most || is_taken);
     }
     Some((least, most))
