@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Method;
-use jiff::SignedDuration;
 use punctual_bugs::{Bug, has};
 use punctual_queue::{Backoff, Failure};
 use serde::de::IgnoredAny;
@@ -26,7 +25,6 @@ use self::graph::{Deed, Graph, Node, Owner, Uid};
 use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
 use self::noticed::Noticed;
 use crate::calls::{Calls, without_finalizer};
-use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::tasks::first_panic;
 use crate::tools::Tools;
@@ -34,7 +32,7 @@ use crate::watching::{Listed, Watcher, follow, resource};
 
 /// How long a deletion that does not happen at once rests before it is carried on, so that whoever
 /// asked for it, and others, see that it was asked for.
-const REST: SignedDuration = SignedDuration::from_secs(1);
+const REST: Duration = Duration::from_secs(1);
 const WORKERS: usize = 8;
 
 /// Collects until told to stop.
@@ -44,7 +42,6 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
         calls: tools.calls(),
         graph: Mutex::default(),
         driver: Driver::new(Rank::Later, "garbage_collector", backoff, &tools),
-        clock: tools.clock.clone(),
     });
     let (listed, mut watches) = (Listed::new(), JoinSet::new());
     for kind in WATCHED {
@@ -74,7 +71,6 @@ struct Collector {
     calls: Calls,
     graph: Mutex<Graph>,
     driver: Arc<Driver<Uid>>,
-    clock: Arc<dyn Clock>,
 }
 
 impl Collector {
@@ -231,7 +227,6 @@ struct OfKind {
 
 impl Watcher<Noticed> for OfKind {
     fn put(&self, object: Noticed) {
-        let Collector { driver, clock, .. } = &*self.collector;
         let (uid, node) = object.node(self.kind);
         let rests = node.is_going_slowly() || self.kind == &NAMESPACE && node.is_deleting;
         let mut graph = self.collector.graph();
@@ -240,8 +235,7 @@ impl Watcher<Noticed> for OfKind {
         drop(graph);
         if rests && !is_known {
             affected.retain(|other| *other != uid);
-            let at = clock.now().saturating_add(REST).unwrap_or_default();
-            driver.set_wake(&uid, Some(at));
+            self.collector.driver.let_rest(&uid, REST);
         }
         self.collector.look_at_all(&affected);
     }

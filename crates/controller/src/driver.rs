@@ -72,6 +72,13 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Driver<K> {
         self.news.notify_one();
     }
 
+    /// Leave a key alone for a while, and look at it then.
+    pub(crate) fn let_rest(&self, key: &K, delay: Duration) {
+        let now = self.clock.now();
+        self.queue().rest(key, delay, now);
+        self.news.notify_one();
+    }
+
     /// A key is no more.
     pub(crate) fn remove(&self, key: &K) {
         self.queue().remove(key);

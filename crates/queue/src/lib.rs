@@ -1,7 +1,7 @@
 //! A keyed work queue that does no I/O and reads no clock.
 //!
-//! The shell says what happened ([`Queue::add`], [`Queue::set_wake`], [`Queue::done`],
-//! [`Queue::forget`], [`Queue::remove`]), takes work with [`Queue::pop`] until there is none, and
+//! The shell says what happened ([`Queue::add`], [`Queue::set_wake`], [`Queue::rest`],
+//! [`Queue::done`], [`Queue::forget`], [`Queue::remove`]), takes work with [`Queue::pop`] until there is none, and
 //! then sleeps until [`Queue::next_due`] or until it calls one of the others, whichever is first.
 //! Calls that come twice, late or for unknown keys change nothing.
 //!
@@ -10,8 +10,8 @@
 //! * **Wall-clock time.** A wake-up is an instant, not a delay: after a step of the clock or a
 //!   suspended night it is due when the clock says so. The shell must look at its clock now and
 //!   then (every second, or on a timer that clock changes cancel), since a step moves
-//!   [`Queue::next_due`] nearer without telling anyone. Backoff is a delay: after a step back it
-//!   ends within its cap.
+//!   [`Queue::next_due`] nearer without telling anyone. Backoff and rest are delays: after a step
+//!   back they end within the backoff's cap.
 //! * **Two classes.** Keys whose wake-up or retry is due come first, in due order and then first
 //!   in, first out; keys that merely changed follow, first in, first out. So a burst of slots is
 //!   served before the changes that it causes itself and before those that were there. A worker

@@ -80,6 +80,15 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.place(key);
     }
 
+    /// Leaves a key alone for a while and lets it run then, as if it had failed just now: changes
+    /// and wake-ups wait for that. A run of it is not held up; a backoff is not shortened.
+    pub fn rest(&mut self, key: &K, delay: Duration, now: Timestamp) {
+        self.look(now);
+        let entry = self.entries.entry(key.clone()).or_default();
+        entry.retry.get_or_insert(Retry::new(now, delay));
+        self.place(key);
+    }
+
     /// The next key to work on, if one is due.
     pub fn pop(&mut self, now: Timestamp) -> Option<Popped<K>> {
         self.look(now);
@@ -110,6 +119,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         let entry = self.entries.get_mut(key)?;
         let run = entry.run.take()?;
         self.runs.remove(&run.id);
+        // A rest that was asked for meanwhile stood nowhere while the clock was set back.
+        entry.retry = entry.retry.map(|rest| rest.rebased(now));
         match result {
             _ if run.is_disowned => {}
             Ok(()) => entry.failures = 0,

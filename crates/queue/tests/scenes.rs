@@ -258,6 +258,20 @@ fn a_clock_that_is_set_back_stalls_nothing_that_is_ready_or_retried() {
 }
 
 #[test]
+fn a_rest_lasts_no_longer_when_the_clock_is_set_back() {
+    let (now, past) = (at(1_800_000_000), at(1_768_000_000));
+    let rest = Duration::from_secs(1);
+    let mut queue = queue();
+    queue.rest(&"a", rest, now);
+    queue.add(&"a", now);
+    assert_eq!(queue.pop(now), None, "a change does not end it");
+    assert_eq!(queue.pop(past), None);
+    assert_eq!(queue.next_due(past), Some(past + rest));
+    assert_eq!(drain(&mut queue, past + rest), ["a"]);
+    assert_eq!(queue.next_due(past + rest), None);
+}
+
+#[test]
 fn the_counters_are_those_of_kubernetes() {
     let mut queue = queue();
     queue.add(&"a", at(0));

@@ -22,6 +22,8 @@ enum Call {
     Add(u8),
     /// So many seconds from now, or never.
     SetWake(u8, Option<i64>),
+    /// Alone for so many seconds.
+    Rest(u8, u64),
     Pop,
     /// The worker of a key ends; `None` is a success, else so many seconds of `Retry-After`.
     Done(u8, Option<u64>),
@@ -37,6 +39,7 @@ fn call() -> impl Strategy<Value = Call> {
     prop_oneof![
         4 => key.clone().prop_map(Call::Add),
         4 => wake.prop_map(|(k, at)| Call::SetWake(k, at)),
+        1 => (key.clone(), 0_u64..30).prop_map(|(k, s)| Call::Rest(k, s)),
         8 => Just(Call::Pop),
         4 => key.clone().prop_map(|k| Call::Done(k, None)),
         4 => (key.clone(), 0_u64..40).prop_map(|(k, s)| Call::Done(k, Some(s))),
@@ -72,6 +75,11 @@ impl Pair {
                 let at = seconds.map(|seconds| now + SignedDuration::from_secs(seconds));
                 self.queue.set_wake(&key, at);
                 self.naive.set_wake(key, at);
+            }
+            Call::Rest(key, seconds) => {
+                let delay = Duration::from_secs(seconds);
+                self.queue.rest(&key, delay, now);
+                self.naive.rest(key, delay, now);
             }
             Call::Pop => self.pop(),
             Call::Done(key, seconds) => self.done(key, seconds),

@@ -50,6 +50,12 @@ impl Naive {
         self.stand();
     }
 
+    pub(crate) fn rest(&mut self, key: u8, delay: Duration, now: Timestamp) {
+        self.look(now);
+        self.find(key).retry.get_or_insert((now + delay, delay));
+        self.stand();
+    }
+
     pub(crate) fn pop(&mut self, now: Timestamp) -> Option<(u8, Cause, Timestamp)> {
         self.look(now);
         let first = |which: &[usize]| {
@@ -88,6 +94,9 @@ impl Naive {
         self.look(now);
         let known = self.find(key);
         let was_running = known.started_at.take().is_some();
+        if was_running {
+            known.retry = known.retry.map(|(at, delay)| (at.min(now + delay), delay));
+        }
         let counts = was_running && !std::mem::take(&mut known.disowned);
         if counts && result.is_ok() {
             known.failures = 0;
