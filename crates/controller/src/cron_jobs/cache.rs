@@ -31,6 +31,8 @@ pub(super) type Live = Vec<(String, Option<JobView>)>;
 pub(super) struct Entry {
     pub(super) cron_job: Arc<CronJob>,
     pub(super) timetable: Arc<Result<Timetable, Trouble>>,
+    /// What it was read from.
+    kept: Arc<Kept>,
 }
 
 /// Effects that were carried out and are not written down yet.
@@ -47,7 +49,7 @@ pub(super) struct Acted {
 
 /// The same, as it waits for a burst to be over: of every CronJob at once, perhaps.
 struct Left {
-    kept: Kept,
+    kept: Arc<Kept>,
     plan: Box<Plan>,
     outcomes: Vec<Outcome>,
     failure: Failure,
@@ -57,7 +59,7 @@ struct Left {
 impl Left {
     fn of(acted: Acted) -> Left {
         let Acted { entry, plan, outcomes, failure, doubtful } = acted;
-        Left { kept: Kept::of(&entry), plan, outcomes, failure, doubtful }
+        Left { kept: entry.kept, plan, outcomes, failure, doubtful }
     }
 
     fn acted(self) -> Option<Acted> {
@@ -104,7 +106,7 @@ impl Memory {
 
 #[derive(Default)]
 struct State {
-    cron_jobs: HashMap<Arc<CronJobName>, (Kept, Memory)>,
+    cron_jobs: HashMap<Arc<CronJobName>, (Arc<Kept>, Memory)>,
     /// The name of each CronJob by its UID.
     names: HashMap<String, Arc<CronJobName>>,
     /// Jobs by the UID of their controller.
@@ -153,7 +155,7 @@ impl Cache {
         let jobs = jobs.get(&kept.uid).map_or(&[][..], Vec::as_slice);
         memory.learn(live, jobs);
         let live: Live = live.iter().cloned().chain(memory.ahead_of(jobs)).collect();
-        let Entry { cron_job, timetable } = &entry;
+        let Entry { cron_job, timetable, .. } = &entry;
         let seen = Observed { cron_job, timetable, jobs, live: &live };
         let decision = cronjob::decide(&seen, now);
         Some((entry, decision))
@@ -261,19 +263,19 @@ impl State {
                 return false;
             }
             if known.uid == meta.uid {
-                *known = known.renewed(cron_job, zone);
+                *known = Arc::new(known.renewed(cron_job, zone));
                 return true;
             }
             self.names.remove(&known.uid);
         }
         self.names.insert(meta.uid.clone(), name.clone());
-        self.cron_jobs.insert(name, (Kept::new(cron_job, zone), Memory::default()));
+        self.cron_jobs.insert(name, (Arc::new(Kept::new(cron_job, zone)), Memory::default()));
         true
     }
 
     fn remove(&mut self, name: &CronJobName, uid: &str) -> bool {
         self.names.remove(uid);
-        let is_same = |(kept, _): &(Kept, Memory)| kept.uid == uid;
+        let is_same = |(kept, _): &(Arc<Kept>, Memory)| kept.uid == uid;
         let found = self.cron_jobs.get(name).is_some_and(is_same);
         if found {
             self.cron_jobs.remove(name);

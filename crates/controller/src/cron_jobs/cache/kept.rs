@@ -23,12 +23,8 @@ impl Kept {
         Kept::with(cron_job, Arc::new(Timetable::of(cron_job, zone)))
     }
 
-    pub(super) fn of(entry: &Entry) -> Kept {
-        Kept::with(&entry.cron_job, entry.timetable.clone())
-    }
-
     /// A newer version of the same CronJob. Mostly its schedule is what it was.
-    pub(super) fn renewed(&self, cron_job: &CronJob, zone: &Zone) -> Kept {
+    pub(super) fn renewed(self: &Arc<Kept>, cron_job: &CronJob, zone: &Zone) -> Kept {
         let what = |cron_job: &CronJob| {
             let spec = &cron_job.spec;
             (spec.schedule.clone(), spec.time_zone.clone(), cron_job.jitter_percent())
@@ -54,9 +50,9 @@ impl Kept {
     }
 
     /// The CronJob again.
-    pub(super) fn entry(&self) -> Option<Entry> {
-        let cron_job = serde_json::from_str(&self.text).ok()?;
-        Some(Entry { cron_job: Arc::new(cron_job), timetable: self.timetable.clone() })
+    pub(super) fn entry(self: &Arc<Kept>) -> Option<Entry> {
+        let cron_job = Arc::new(serde_json::from_str(&self.text).ok()?);
+        Some(Entry { cron_job, timetable: self.timetable.clone(), kept: self.clone() })
     }
 
     pub(super) fn timetable(&self) -> Arc<Result<Timetable, Trouble>> {
@@ -87,7 +83,7 @@ mod tests {
     fn what_is_kept_comes_back_whole() {
         let zone = Zones::bundled().utc();
         let cron_job = cron_job("0 8 * * *", "9");
-        let kept = Kept::new(&cron_job, &zone);
+        let kept = Arc::new(Kept::new(&cron_job, &zone));
         let again = kept.entry().unwrap().cron_job;
         assert_eq!(
             serde_json::to_string(&*again).unwrap(),
@@ -100,7 +96,7 @@ mod tests {
     #[test]
     fn the_timetable_is_made_anew_only_for_another_schedule() {
         let zone = Zones::bundled().utc();
-        let kept = Kept::new(&cron_job("0 8 * * *", "9"), &zone);
+        let kept = Arc::new(Kept::new(&cron_job("0 8 * * *", "9"), &zone));
         let same = kept.renewed(&cron_job("0 8 * * *", "10"), &zone);
         assert!(Arc::ptr_eq(&kept.timetable, &same.timetable));
         let other = kept.renewed(&cron_job("0 9 * * *", "11"), &zone);

@@ -112,7 +112,7 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
             past.complete();
         }
         let cache = self.scope.cache;
-        let is_gone = |(name, (kept, _)): &(&Arc<CronJobName>, &(Kept, Memory))| {
+        let is_gone = |(name, (kept, _)): &(&Arc<CronJobName>, &(Arc<Kept>, Memory))| {
             self.shows(name) && !uids.contains(&kept.uid)
         };
         let gone: BTreeMap<String, Arc<CronJobName>> = {
