@@ -96,8 +96,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Who::Ours => ours(args, &punctual, &cluster, folder.path())?,
         };
         measured.push((who, driving::drive(round(args, &cluster, controller))?));
+        // Each time, so that a failure of the next one does not hide it.
+        print!("{}", report::table(args.count, &measured));
     }
-    print!("{}", report::table(args.count, &measured));
     Ok(())
 }
 

@@ -36,6 +36,11 @@ impl Progress {
     pub(crate) fn last_moved(&self) -> Option<Timestamp> {
         self.reached(self.0.last()?.1)
     }
+
+    /// What was seen afterwards.
+    pub(crate) fn append(&mut self, mut later: Progress) {
+        self.0.append(&mut later.0);
+    }
 }
 
 /// The revision of a server at this moment.

@@ -15,7 +15,7 @@ use super::{
         contender, create,
         exposition::{Exposition, Histogram},
         latency::Latencies,
-        progress,
+        progress::{self, Progress},
     },
     manifest,
 };
@@ -25,8 +25,10 @@ const CLIENTS: usize = 64;
 const EASE: Duration = Duration::from_secs(2);
 /// A burst that stops for so long has ended.
 const SILENCE: Duration = Duration::from_secs(120);
-/// After so long without a write nothing more is written.
+/// After so long without a write nothing more is written; longer, and an API server's own writes are heard.
 const QUIET: Duration = Duration::from_secs(3);
+/// Silences that statuses may still follow: kube-controller-manager tries some again after a while.
+const SILENCES_MAX: usize = 20;
 const QUIET_WITHIN: Duration = Duration::from_secs(900);
 /// The memory settles after the work.
 const REST: Duration = Duration::from_secs(2);
@@ -45,8 +47,10 @@ pub(in super::super) struct Many<'a> {
 pub(in super::super) struct Results {
     /// From the slot to the Job's arrival at the watch.
     pub(in super::super) skews: Latencies,
-    /// From the slot until the status of every CronJob said so.
-    pub(in super::super) recorded: Duration,
+    /// From the slot until the status of every CronJob said so, of those that ever did.
+    pub(in super::super) recorded: Option<Duration>,
+    /// How many CronJobs never said so.
+    pub(in super::super) unrecorded: usize,
     /// From the slot to the last write of any kind.
     pub(in super::super) quiet: Duration,
     /// What the server itself has measured, if it tells.
@@ -101,18 +105,18 @@ impl Many<'_> {
         let before = contender::processor(&self.pids)?;
         let hearing = tokio::spawn(watch.hear(self.count, SILENCE));
         tokio::time::sleep(clock::until(slot)).await;
-        let progress = progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await?;
+        let (progress, told) = self.finish(&mut connection, slot).await?;
         let heard = hearing.await.context("the watch ended")??;
         let processor = contender::processor(&self.pids)?.saturating_sub(before);
         println!("all were heard of; reading what they are");
         tokio::time::sleep(REST).await;
         let (memory, peak) = (contender::memory(&self.pids)?, contender::peak(&self.pids)?);
         let exposition = Exposition::read(&mut connection).await?;
-        let last = self.recorded(&mut connection, slot).await?;
         let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
         Ok(Results {
             skews: self.skews(&heard)?,
-            recorded: since(progress.reached(last)).context("a write that was not seen")?,
+            recorded: since(told.last().and_then(|last| progress.reached(*last))),
+            unrecorded: self.count.saturating_sub(told.len()),
             quiet: since(progress.last_moved()).unwrap_or_default(),
             own_skews: exposition.histogram("punctual_start_skew_seconds"),
             processor,
@@ -142,20 +146,38 @@ impl Many<'_> {
         Ok(())
     }
 
-    /// The revision at which the last CronJob was told of its slot; an error if one was not.
-    async fn recorded(&self, connection: &mut Connection, slot: Timestamp) -> anyhow::Result<u64> {
-        let listed: CronJobs = connection.read(create::PATH).await?;
-        let slot = slot.to_string();
-        let told = |cron_job: &&CronJob| cron_job.status.last_schedule_time.as_ref() == Some(&slot);
-        let told: Vec<&CronJob> = listed.items.iter().filter(told).collect();
-        ensure!(told.len() == self.count, "{} of {} have the slot", told.len(), self.count);
-        let versions =
-            told.iter().map(|cron_job| cron_job.metadata.resource_version.parse::<u64>());
-        versions.collect::<Result<Vec<_>, _>>()?.into_iter().max().context("no CronJob")
+    /// Waits until every status says the slot, or nobody seems to write one any more.
+    async fn finish(
+        &self,
+        connection: &mut Connection,
+        slot: Timestamp,
+    ) -> anyhow::Result<(Progress, Vec<u64>)> {
+        let mut progress = Progress::default();
+        let mut told_of = Vec::new();
+        for _silence in 0..SILENCES_MAX {
+            progress.append(progress::until_quiet(connection, QUIET, QUIET_WITHIN).await?);
+            told_of = told(connection, slot).await?;
+            if told_of.len() == self.count {
+                break;
+            }
+        }
+        Ok((progress, told_of))
     }
 
     fn skews(&self, heard: &[Arrival]) -> anyhow::Result<Latencies> {
         ensure!(heard.len() == self.count, "{} Jobs for {} CronJobs", heard.len(), self.count);
         arrivals::skews(heard)
     }
+}
+
+/// The revisions of the CronJobs that say the slot in their status, the latest last.
+async fn told(connection: &mut Connection, slot: Timestamp) -> anyhow::Result<Vec<u64>> {
+    let listed: CronJobs = connection.read(create::PATH).await?;
+    let slot = slot.to_string();
+    let told = |cron_job: &&CronJob| cron_job.status.last_schedule_time.as_ref() == Some(&slot);
+    let versions = listed.items.iter().filter(told);
+    let versions = versions.map(|cron_job| cron_job.metadata.resource_version.parse::<u64>());
+    let mut versions = versions.collect::<Result<Vec<_>, _>>()?;
+    versions.sort_unstable();
+    Ok(versions)
 }

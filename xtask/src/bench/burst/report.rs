@@ -39,8 +39,16 @@ fn skews(count: usize, both: Both<'_>) -> Vec<Row> {
 }
 
 fn costs(both: Both<'_>) -> Vec<Row> {
+    let recorded = |results: &Results| results.recorded.map(milliseconds);
+    let unrecorded = |results: &Results| results.unrecorded as f64;
     vec![
-        row("status of all written after", both, "ms", |results| milliseconds(results.recorded)),
+        Row::new(
+            "statuses written after",
+            both.0.and_then(recorded),
+            both.1.and_then(recorded),
+            "ms",
+        ),
+        row("statuses not written", both, "", unrecorded),
         row("no more writes after", both, "ms", |results| milliseconds(results.quiet)),
         row("processor time", both, "ms", |results| milliseconds(results.processor)),
         row("memory after", both, "MiB", |results| mebibytes(results.memory)),

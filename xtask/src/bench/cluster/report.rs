@@ -12,27 +12,33 @@ use crate::bench::{
 struct Figure {
     name: &'static str,
     unit: &'static str,
-    read: fn(&Results) -> f64,
+    read: fn(&Results) -> Option<f64>,
     /// Of the tuned one's.
     of_tuned: Option<f64>,
     /// Of the one's that is as it comes.
     of_default: Option<f64>,
 }
 
-const FIGURES: [Figure; 9] = [
-    Figure::new("skew p50", "ms", |it| milliseconds(it.skews.percentile(50))),
-    Figure::new("skew p99", "ms", |it| milliseconds(it.skews.percentile(99))).at_most(0.5, 0.05),
-    Figure::new("skew max", "ms", |it| milliseconds(it.skews.max())),
-    Figure::new("Jobs a second", "/s", Results::per_second),
-    Figure::new("status of all written after", "ms", |it| milliseconds(it.recorded)),
-    Figure::new("no more writes after", "ms", |it| milliseconds(it.quiet)),
-    Figure::new("processor time", "ms", |it| milliseconds(it.processor)).at_most(0.5, 0.5),
-    Figure::new("memory after", "MiB", |it| mebibytes(it.memory)),
-    Figure::new("memory, the most", "MiB", |it| mebibytes(it.peak)).at_most(0.25, 0.25),
+const FIGURES: [Figure; 10] = [
+    Figure::new("skew p50", "ms", |it| Some(milliseconds(it.skews.percentile(50)))),
+    Figure::new("skew p99", "ms", |it| Some(milliseconds(it.skews.percentile(99))))
+        .at_most(0.5, 0.05),
+    Figure::new("skew max", "ms", |it| Some(milliseconds(it.skews.max()))),
+    Figure::new("Jobs a second", "/s", |it| Some(it.per_second())),
+    Figure::new("statuses written after", "ms", |it| it.recorded.map(milliseconds)),
+    Figure::new("statuses not written", "", |it| Some(it.unrecorded as f64)),
+    Figure::new("no more writes after", "ms", |it| Some(milliseconds(it.quiet))),
+    Figure::new("processor time", "ms", |it| Some(milliseconds(it.processor))).at_most(0.5, 0.5),
+    Figure::new("memory after", "MiB", |it| Some(mebibytes(it.memory))).at_most(0.25, 0.25),
+    Figure::new("memory, the most", "MiB", |it| Some(mebibytes(it.peak))).at_most(0.25, 0.25),
 ];
 
 impl Figure {
-    const fn new(name: &'static str, unit: &'static str, read: fn(&Results) -> f64) -> Figure {
+    const fn new(
+        name: &'static str,
+        unit: &'static str,
+        read: fn(&Results) -> Option<f64>,
+    ) -> Figure {
         Figure { name, unit, read, of_tuned: None, of_default: None }
     }
 
@@ -41,7 +47,7 @@ impl Figure {
     }
 
     fn of(&self, who: Who, measured: &Measured) -> Option<f64> {
-        measured.iter().find(|(of, _)| *of == who).map(|(_, results)| (self.read)(results))
+        measured.iter().find(|(of, _)| *of == who).and_then(|(_, results)| (self.read)(results))
     }
 
     /// How ours relates to another's, and whether that is little enough.
