@@ -18,7 +18,7 @@ use http::Response;
 use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
 use punctual_server::{ADMIN_GROUP, Config, Limits, Server, User};
-use punctual_store::{Options, Store};
+use punctual_store::{Forgetful, Options, Store};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -102,7 +102,7 @@ fn report(args: &Args, seen: &Seen, warm: Option<u64>) -> anyhow::Result<()> {
 
 async fn router(dialect: Dialect) -> anyhow::Result<Router> {
     let options = Options { ring_changes_max: 256, ring_bytes_max: 4 << 20, ..Options::default() };
-    let store = Store::start(Box::new(memory::Forgetful), options)?;
+    let store = Store::start(Box::new(Forgetful), options)?;
     let limits = Limits { requests_per_second: u32::MAX, ..Limits::default() };
     let config = Config { dialect, limits, ..Config::new(store) };
     let server = Server::start(config).await.context("the server did not start")?;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::body::Body;
-use http::Request;
+use http::Method;
 use punctual_store::Change;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -150,27 +149,14 @@ impl Life {
 
     /// Tells the server how the Pod is, until it has heard.
     async fn tell(&self, status: &Value) {
-        let patch = json!({"metadata": {"uid": &*self.uid}, "status": status}).to_string();
-        self.insist("PATCH", &format!("{}/status", self.path()), &patch).await;
+        let patch = json!({"metadata": {"uid": &*self.uid}, "status": status});
+        let path = format!("{}/status", self.path());
+        self.site.insist(RETRY_EVERY, &Method::PATCH, &path, &patch).await;
     }
 
     /// Takes the Pod away.
     async fn leave(&self) {
         let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": &*self.uid}});
-        self.insist("DELETE", &self.path(), &options.to_string()).await;
-    }
-
-    async fn insist(&self, method: &str, path: &str, body: &str) {
-        loop {
-            let content_type =
-                if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-            let request = Request::builder().method(method).uri(path);
-            let request = request.header("Content-Type", content_type);
-            let Ok(request) = request.body(Body::from(body.to_owned())) else { return };
-            match self.site.ask(request).await {
-                Ok(answer) if !answer.status().is_server_error() => return,
-                _ => self.stage.until(self.stage.now() + RETRY_EVERY).await,
-            }
-        }
+        self.site.insist(RETRY_EVERY, &Method::DELETE, &self.path(), &options).await;
     }
 }

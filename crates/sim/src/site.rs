@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
-use http::{Request, Response};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -108,6 +110,37 @@ impl Site {
         match life.death.is_cancelled() {
             true => Err(Away),
             false => Ok(answer),
+        }
+    }
+
+    /// Asks again and again until there is an answer that is not the server's own trouble.
+    pub(crate) async fn insist(
+        &self,
+        every: Millis,
+        method: &Method,
+        path: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let content_type = match *method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        loop {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.header("Content-Type", content_type);
+            let Ok(request) = request.body(Body::from(text.clone())) else {
+                return (400, Value::Null);
+            };
+            match self.ask(request).await {
+                Ok(answer) if !answer.status().is_server_error() => {
+                    let code = answer.status().as_u16();
+                    let body = answer.into_body().collect().await;
+                    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
+                    return (code, serde_json::from_slice(&bytes).unwrap_or_default());
+                }
+                _ => self.stage.until(self.stage.now() + every).await,
+            }
         }
     }
 

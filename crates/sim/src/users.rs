@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use http::{Method, Request};
-use http_body_util::BodyExt as _;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::history::Happened;
@@ -106,29 +104,8 @@ impl Users {
         self.insist(Method::DELETE, &format!("{JOBS}/{newest}"), &options).await.0
     }
 
-    /// Asks until there is an answer.
     async fn insist(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
-        let content_type = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let text = if body.is_null() { String::new() } else { body.to_string() };
-        loop {
-            let request = Request::builder().method(method.clone()).uri(path);
-            let request = request.header("Content-Type", content_type);
-            let Ok(request) = request.body(Body::from(text.clone())) else {
-                return (400, Value::Null);
-            };
-            match self.site.ask(request).await {
-                Ok(answer) if !answer.status().is_server_error() => {
-                    let code = answer.status().as_u16();
-                    let body = answer.into_body().collect().await;
-                    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
-                    return (code, serde_json::from_slice(&bytes).unwrap_or_default());
-                }
-                _ => self.stage.until(self.stage.now() + RETRY_EVERY).await,
-            }
-        }
+        self.site.insist(RETRY_EVERY, &method, path, body).await
     }
 }
 

@@ -60,7 +60,7 @@ mod watch;
 
 pub use change::{Change, ChangeKind, Entry};
 pub use error::Error;
-pub use log::{Batch, Loaded, Log, Row};
+pub use log::{Batch, Forgetful, Loaded, Log, Row};
 pub use redb_log::RedbLog;
 pub use state::Snapshot;
 pub use store::{Options, Pending, Store};

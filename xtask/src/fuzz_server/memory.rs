@@ -1,30 +1,6 @@
-//! A store that forgets when it ends, and what this process takes.
-
-use std::path::Path;
+//! What this process takes.
 
 use anyhow::Context;
-use punctual_store::{Batch, Error, Loaded, Log};
-
-/// A log that keeps nothing: the store's own memory is enough for a while.
-pub(super) struct Forgetful;
-
-impl Log for Forgetful {
-    fn path(&self) -> &Path {
-        Path::new("nowhere")
-    }
-
-    fn load(&mut self) -> Result<Loaded, Error> {
-        Ok(Loaded::default())
-    }
-
-    fn commit(&mut self, _: &Batch<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn shrink(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-}
 
 /// Memory of this process, in KiB.
 pub(super) fn resident_kib() -> anyhow::Result<u64> {

@@ -1,6 +1,5 @@
 //! A server without a disk, candidates with a clock and a connection each, and a watchman.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use punctual_controller::{
 use punctual_lease::Config;
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Server, User};
-use punctual_store::{Batch, Error, Loaded, Log, Options, Store};
+use punctual_store::{Forgetful, Options, Store};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -31,27 +30,6 @@ const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
 pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
-}
-
-/// A log that forgets.
-struct Nowhere;
-
-impl Log for Nowhere {
-    fn path(&self) -> &Path {
-        Path::new("nowhere")
-    }
-
-    fn load(&mut self) -> Result<Loaded, Error> {
-        Ok(Loaded::default())
-    }
-
-    fn commit(&mut self, _: &Batch<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn shrink(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
 }
 
 /// The clocks of a machine: those of the runtime, unless they stand still.
@@ -160,7 +138,7 @@ impl World {
         let start = Instant::now();
         let mut tasks = JoinSet::new();
         let (store, committing) =
-            Store::start_inline(Box::new(Nowhere), Options::default()).unwrap();
+            Store::start_inline(Box::new(Forgetful), Options::default()).unwrap();
         tasks.spawn(committing);
         let config = punctual_server::Config {
             world: Clocks::new(start),
