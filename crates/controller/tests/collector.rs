@@ -8,10 +8,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod asking;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use kube::Client;
 use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
@@ -49,10 +50,7 @@ impl World {
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, kube::Error> {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("Content-Type", "application/json");
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.client.request(request.body(body).unwrap()).await
+        asking::send(&self.client, method, path, body).await
     }
 
     /// A config map with owners, by name and uid.

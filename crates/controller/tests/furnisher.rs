@@ -8,10 +8,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod asking;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use kube::Client;
 use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect, furnish};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
@@ -53,14 +54,7 @@ impl World {
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
-        let request = Request::builder().method(method).uri(path);
-        let content_type = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = request.header("Content-Type", content_type);
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.client.request(request.body(body).unwrap()).await.unwrap()
+        asking::send(&self.client, method, path, body).await.unwrap()
     }
 
     async fn namespace(&self, name: &str) {

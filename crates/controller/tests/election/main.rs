@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../asking/mod.rs"]
+mod asking;
 mod handovers;
 mod links;
 mod terms;

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::Flavor;
@@ -20,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::asking;
 use crate::links::{Book, Fault, Link};
 
 pub(crate) const LEASE: &str =
@@ -206,10 +206,7 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("Content-Type", "application/json");
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.client.request(request.body(body).unwrap()).await
+        asking::send(&self.client, method, path, body).await
     }
 
     /// What stands in the Lease.
@@ -323,13 +320,8 @@ fn election(number: usize) -> Election {
 }
 
 async fn finish(client: &Client, name: &str) {
-    let send = async |method: &str, path: &str, body: Vec<u8>| {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("Content-Type", "application/json").body(body).unwrap();
-        client.request::<Value>(request).await
-    };
     let path = format!("{JOBS}/{name}");
-    let mut job = send("GET", &path, Vec::new()).await.unwrap();
+    let mut job = asking::send(client, "GET", &path, &Value::Null).await.unwrap();
     let now = job["metadata"]["creationTimestamp"].clone();
     let end = |kind: &str| {
         json!({"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now,
@@ -338,5 +330,5 @@ async fn finish(client: &Client, name: &str) {
     job["status"] = json!({"startTime": now, "completionTime": now, "succeeded": 1,
         "uncountedTerminatedPods": {},
         "conditions": [end("SuccessCriteriaMet"), end("Complete")]});
-    send("PUT", &format!("{path}/status"), job.to_string().into_bytes()).await.unwrap();
+    asking::send(client, "PUT", &format!("{path}/status"), &job).await.unwrap();
 }

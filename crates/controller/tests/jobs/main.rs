@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../asking/mod.rs"]
+mod asking;
 mod claims;
 mod crashes;
 mod flaky;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_controller::{Clock, Fence, Haste, Metrics, RealClock, Tools, run_jobs};
@@ -15,6 +14,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::asking;
 use crate::flaky::{Dice, Faults, Flaky};
 
 /// More than anything here takes on a busy machine.
@@ -122,14 +122,7 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let content_type = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("Content-Type", content_type);
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.client.request(request.body(body).unwrap()).await
+        asking::send(&self.client, method, path, body).await
     }
 
     /// Makes a Job with these fields in its spec, and gives its UID.

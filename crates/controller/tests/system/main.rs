@@ -11,6 +11,8 @@
 )]
 
 mod abroad;
+#[path = "../asking/mod.rs"]
+mod asking;
 mod bursts;
 mod crashes;
 mod life;

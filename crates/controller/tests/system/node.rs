@@ -1,9 +1,10 @@
 //! A node that runs nothing: what becomes of a Pod is what its command says.
 
-use http::Request;
 use kube::Client;
 use punctual_store::Store;
 use serde_json::{Value, json};
+
+use crate::asking::send;
 
 pub(crate) const NAME: &str = "node";
 
@@ -47,16 +48,4 @@ pub(crate) fn end(pod: &mut Value, phase: &str, code: i32) {
     pod["status"]["containerStatuses"] = json!([{"name": "main", "image": "busybox", "imageID": "",
         "ready": false, "restartCount": 0,
         "state": {"terminated": {"exitCode": code, "reason": "Test"}}}]);
-}
-
-async fn send(
-    client: &Client,
-    method: &str,
-    path: &str,
-    body: &Value,
-) -> Result<Value, kube::Error> {
-    let request = Request::builder().method(method).uri(path);
-    let request = request.header("Content-Type", "application/json");
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    client.request(request.body(body).unwrap()).await
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{Dialect, Flavor, Time};
@@ -19,6 +18,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::asking;
 use crate::node;
 
 /// More than anything here takes on a busy machine.
@@ -174,13 +174,7 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let content = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = Request::builder().method(method).uri(path).header("Content-Type", content);
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        self.client.request(request.body(body).unwrap()).await
+        asking::send(&self.client, method, path, body).await
     }
 
     /// Creates a CronJob with a spec like this one.

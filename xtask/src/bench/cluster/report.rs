@@ -54,6 +54,7 @@ impl Figure {
     fn verdict(&self, other: Who, limit: Option<f64>, measured: &Measured) -> Option<String> {
         let ratio = self.of(Who::Ours, measured)? / self.of(other, measured)?;
         Some(match limit {
+            None if ratio.is_nan() => String::new(),
             None => format!("{ratio:.3}"),
             Some(limit) if ratio <= limit => format!("{ratio:.3}, at most {limit}: met"),
             Some(limit) => format!("{ratio:.3}, at most {limit}: MISSED"),
