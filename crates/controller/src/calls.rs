@@ -20,6 +20,9 @@ const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
+/// How an API server says that there is no such object.
+const NOT_FOUND: &str = "NotFound";
+
 /// Why a call did not succeed.
 #[derive(Clone, Debug)]
 pub(crate) enum Refused {
@@ -51,6 +54,12 @@ impl Refused {
     /// looked at again.
     pub(crate) fn is_outdated(&self) -> bool {
         self.is_not_found() || self.is_conflict()
+    }
+
+    /// Whether it will be refused again, until somebody changes something.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Refused::Said { code: 400..500, .. })
+            && !matches!(self, Refused::Said { code: 401 | 404 | 409 | 429, .. })
     }
 
     /// Whether it may have happened all the same: the answer was lost, or the server speaks of
@@ -97,6 +106,10 @@ impl From<kube::Error> for Refused {
             kube::Error::Api(status) => status,
             other => return Refused::Unknown(other.to_string()),
         };
+        // One without those words is of something in between, such as a gateway that does not know its way.
+        if status.code == 404 && status.reason != NOT_FOUND {
+            return Refused::Unknown(format!("404: {}", status.message));
+        }
         let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         Refused::Said {
             code: status.code,

@@ -105,8 +105,9 @@ fn scripted(answers: Vec<(u16, Value)>) -> (Client, Arc<Mutex<Vec<String>>>) {
 }
 
 fn status(code: u16, message: &str) -> (u16, Value) {
+    let reason = if code == 404 { "NotFound" } else { "Because" };
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "code": code, "reason": "Because", "message": message});
+        "code": code, "reason": reason, "message": message});
     (code, status)
 }
 
