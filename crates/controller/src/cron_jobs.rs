@@ -8,6 +8,7 @@ mod cache;
 mod cluster;
 mod effects;
 mod held;
+mod places;
 mod seen;
 mod storage;
 mod turn;
@@ -17,7 +18,6 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use punctual_api::Flavor;
-use punctual_bugs::{Bug, has};
 use punctual_queue::{Backoff, Failure};
 use punctual_schedule::Zone;
 use tokio_util::sync::CancellationToken;
@@ -25,13 +25,14 @@ use tokio_util::sync::CancellationToken;
 use self::cache::{Cache, Scope};
 pub use self::cluster::{Cluster, Signals};
 use self::effects::Effects;
+use self::places::{Place, Unlisted, places};
 use self::seen::Key;
 use crate::clock::Clock;
 use crate::driver::{Driver, Rank};
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
 use crate::tools::Tools;
-use crate::watching::{Place, follow, resource};
+use crate::watching::{At, follow, resource};
 
 const COMPONENT: &str = "cronjob-controller";
 
@@ -65,6 +66,7 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
         recorder,
         clock: tools.clock.clone(),
         metrics: tools.metrics.clone(),
+        places: places(&config),
     });
     let working = async {
         controller.clone().work(&config, stop.clone()).await;
@@ -82,50 +84,61 @@ struct Controller {
     recorder: Recorder,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
+    places: Vec<Place>,
 }
 
 impl Controller {
     /// Watches into the cache.
     async fn watch(&self, tools: &Tools, config: &CronJobs, stop: &CancellationToken) {
-        let listed = || self.cache.listed().clone();
-        let places = config.cluster.places();
-        let jobs = places.iter().map(|namespace| {
-            let place = Place::new(resource("batch/v1", "Job", "jobs"), namespace.clone());
+        let jobs = self.places.iter().map(|Place { namespace, jobs, .. }| {
+            let at = At::new(resource("batch/v1", "Job", "jobs"), namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
             let (client, stop) = (tools.client.clone(), stop.clone());
-            async move { follow(client, place, &scope.jobs(), listed(), stop).await }
+            async move { follow(client, at, &scope.jobs(), jobs.clone(), stop).await }
         });
-        let both =
-            config.flavors.iter().flat_map(|flavor| places.iter().map(move |p| (*flavor, p)));
-        let cron_jobs = both.map(|(flavor, namespace)| {
+        let kinds = self.places.iter().flat_map(|Place { namespace, kinds, .. }| {
+            kinds.iter().map(move |(flavor, listed)| (namespace, *flavor, listed))
+        });
+        let cron_jobs = kinds.map(|(namespace, flavor, listed)| {
             let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
-            let place = Place::new(kind, namespace.clone());
+            let at = At::new(kind, namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
             let cron_jobs = scope.cron_jobs(self.effects.storage(flavor), self.clock.now());
             let (client, stop) = (tools.client.clone(), stop.clone());
-            async move { follow(client, place, &cron_jobs, listed(), stop).await }
+            async move { follow(client, at, &cron_jobs, listed.clone(), stop).await }
         });
         tokio::join!(join_all(cron_jobs), join_all(jobs));
     }
 
     async fn work(self: Arc<Self>, config: &CronJobs, stop: CancellationToken) {
-        let lists = (config.flavors.len() + 1) * config.cluster.places().len();
-        // Nothing is decided on half a world.
-        tokio::select! {
+        let mut unlisted = Unlisted::new(&self.places, &self.metrics);
+        let first = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            () = self.cache.listed().wait_for(lists - usize::from(has(Bug::HalfWorld))) => {}
-        }
+            first = unlisted.next() => first,
+        };
+        self.cache.open(&first);
         let _listing = config.cluster.signals.listed();
         let work = |key| {
             let controller = self.clone();
             async move { controller.look_at(&key).await }
         };
-        self.driver.run(config.workers.max(1), work, stop).await;
+        let opening = async {
+            loop {
+                self.cache.open(&unlisted.next().await);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = opening => {}
+            () = self.driver.run(config.workers.max(1), work, stop) => {}
+        }
     }
 
     async fn look_at(&self, key: &Key) -> Result<(), Failure> {
         match key {
+            // It is looked at when everything was listed that has to be known.
+            Key::CronJob(name) if !self.cache.is_open(name) => Ok(()),
             Key::CronJob(name) => self.turn(key, name).await,
             Key::Held(name) => self.let_go(name).await,
         }

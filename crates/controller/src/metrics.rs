@@ -42,6 +42,7 @@ struct Shared {
     runs: Runs,
     missed: Counter,
     cron_jobs: Gauge,
+    unlisted: Gauge,
     events_dropped: Counter,
     leaders: Family<Named, Gauge>,
     queues: Queues,
@@ -81,6 +82,7 @@ impl Default for Metrics {
             runs: Runs::default(),
             missed: Counter::default(),
             cron_jobs: Gauge::default(),
+            unlisted: Gauge::default(),
             events_dropped: Counter::default(),
             leaders: Family::default(),
             queues: Queues::default(),
@@ -97,12 +99,12 @@ impl Shared {
         registry.register("punctual_api_errors", "Calls that failed", self.errors.clone());
         registry.register(
             "cronjob_controller_job_creation_skew_duration_seconds",
-            "Time from the slot of a run to the creation of its Job",
+            "Time from when the slot of a run takes effect to the creation of its Job",
             self.creation_skew.clone(),
         );
         registry.register(
             "punctual_start_skew_seconds",
-            "Time from the slot of a run to the creation of its Job, finely",
+            "Time from when the slot of a run takes effect to the creation of its Job, finely",
             self.start_skew.clone(),
         );
         registry.register(
@@ -113,6 +115,11 @@ impl Shared {
         registry.register("punctual_runs", "Runs by how they ended", self.runs.counters());
         registry.register("punctual_missed", "Slots that were missed", self.missed.clone());
         registry.register("punctual_cron_jobs", "CronJobs that are known", self.cron_jobs.clone());
+        registry.register(
+            "punctual_unlisted",
+            "Kinds to be looked after that could not be listed yet, in each namespace that was named",
+            self.unlisted.clone(),
+        );
         registry.register(
             "punctual_events_dropped",
             "Events that were not written",
@@ -176,6 +183,11 @@ impl Metrics {
     /// So many CronJobs are known.
     pub(crate) fn cron_jobs(&self, total: usize) {
         self.shared.cron_jobs.set(i64::try_from(total).unwrap_or(i64::MAX));
+    }
+
+    /// So many kinds, in each namespace that was named, are to be looked after and were not listed yet.
+    pub(crate) fn unlisted(&self, count: usize) {
+        self.shared.unlisted.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// So many events were not written.

@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ApiResource};
 use kube::core::{DynamicResourceScope, GroupVersionKind};
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::utils::Backoff;
+use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
 use punctual_bugs::{Bug, has};
@@ -59,7 +59,7 @@ impl Listed {
     }
 }
 
-/// How long to wait before a watch that was cut is tried again: longer each time, until something comes.
+/// How long to wait before a watch that was cut is tried again: longer each time, until it lasts for a while.
 /// A server that is back is to be heard soon, and one that is not is asked a few times a minute.
 struct Patience {
     next: Duration,
@@ -68,6 +68,7 @@ struct Patience {
 impl Patience {
     const MIN: Duration = Duration::from_millis(200);
     const MAX: Duration = Duration::from_secs(10);
+    const CALM: Duration = Duration::from_secs(30);
 }
 
 impl Default for Patience {
@@ -93,15 +94,15 @@ impl Backoff for Patience {
 }
 
 /// What is watched: a kind, everywhere or in one namespace.
-pub(crate) struct Place {
+pub(crate) struct At {
     resource: ApiResource,
     namespace: Option<String>,
 }
 
-impl Place {
+impl At {
     /// A kind in one namespace, or everywhere if none is given.
-    pub(crate) fn new(resource: ApiResource, namespace: Option<String>) -> Place {
-        Place { resource, namespace }
+    pub(crate) fn new(resource: ApiResource, namespace: Option<String>) -> At {
+        At { resource, namespace }
     }
 
     fn api<T: Summary>(&self, client: Client) -> Api<Seen<T>> {
@@ -123,23 +124,25 @@ impl Place {
     }
 }
 
-impl From<ApiResource> for Place {
-    fn from(resource: ApiResource) -> Place {
-        Place::new(resource, None)
+impl From<ApiResource> for At {
+    fn from(resource: ApiResource) -> At {
+        At::new(resource, None)
     }
 }
 
 /// Watches a kind until told to stop.
 pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
     client: Client,
-    place: impl Into<Place>,
+    at: impl Into<At>,
     who: impl Deref<Target = W>,
     listed: Listed,
     stop: CancellationToken,
 ) {
-    let place = place.into();
-    let api = place.api::<T>(client);
-    let events = watcher(api, watcher::Config::default()).backoff(Patience::default());
+    let at = at.into();
+    let api = at.api::<T>(client);
+    // To begin a list is no success yet: only after a while without a failure it is short again.
+    let backoff = ResetTimerBackoff::new(Patience::default(), Patience::CALM);
+    let events = watcher(api, watcher::Config::default()).backoff(backoff);
     let mut events = events.take_until(stop.cancelled_owned()).boxed();
     let (mut there, mut is_first) = (HashSet::new(), true);
     while let Some(event) = events.next().await {
@@ -161,7 +164,7 @@ pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
             Ok(Event::Apply(seen)) => seen.tell(|object| who.put(object)),
             Ok(Event::Delete(seen)) => seen.tell(|object| who.remove(object)),
             Err(_) if has(Bug::WatchNotResumed) && !is_first => return,
-            Err(error) => place.tell(&error),
+            Err(error) => at.tell(&error),
         }
     }
 }

@@ -3,11 +3,11 @@
 mod kept;
 mod scope;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use punctual_api::CronJob;
+use punctual_api::{CronJob, Flavor};
 use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
@@ -17,11 +17,11 @@ use punctual_schedule::Zone;
 
 use self::kept::Kept;
 pub(super) use self::scope::Scope;
+use super::places::Opened;
 use super::seen::{CronJobName, JobSeen, Key};
 use crate::driver::Driver;
 use crate::metrics::Metrics;
 use crate::version::{is_newer, is_older};
-use crate::watching::Listed;
 
 /// Names of Jobs, and what a live read found.
 pub(super) type Live = Vec<(String, Option<JobView>)>;
@@ -80,6 +80,9 @@ struct Memory {
     ended: BTreeMap<String, JobView>,
 }
 
+/// So many Jobs of a CronJob are in doubt at most: there are more only where nothing can be written for hours.
+const DOUBTFUL_MAX: usize = 100;
+
 /// So many Jobs of a CronJob end unseen by a watch at most; the oldest are forgotten first.
 const ENDED_MAX: usize = 16;
 
@@ -117,6 +120,15 @@ struct State {
     held: HashMap<String, JobSeen>,
     /// CronJobs that a read has shown to be gone, until the watch has too: what it tells of them is old.
     buried: HashMap<String, Arc<CronJobName>>,
+    /// Where everything was listed that has to be known, of each kind.
+    open: HashMap<Flavor, Open>,
+}
+
+/// All namespaces, or some of them.
+#[derive(Default)]
+struct Open {
+    everywhere: bool,
+    namespaces: BTreeSet<String>,
 }
 
 /// What is known.
@@ -125,20 +137,39 @@ pub(super) struct Cache {
     zone: Zone,
     driver: Arc<Driver<Key>>,
     metrics: Metrics,
-    listed: Listed,
 }
 
 impl Cache {
     pub(super) fn new(zone: Zone, driver: Arc<Driver<Key>>, metrics: Metrics) -> Cache {
-        Cache { state: Mutex::default(), zone, driver, metrics, listed: Listed::new() }
-    }
-
-    pub(super) fn listed(&self) -> &Listed {
-        &self.listed
+        Cache { state: Mutex::default(), zone, driver, metrics }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything was listed that has to be known of a kind somewhere. What was put off is looked at.
+    pub(super) fn open(&self, opened: &Opened) {
+        let mut state = self.state();
+        let Open { everywhere, namespaces } = state.open.entry(opened.flavor).or_default();
+        match &opened.namespace {
+            Some(namespace) => drop(namespaces.insert(namespace.clone())),
+            None => *everywhere = true,
+        }
+        let only = opened.namespace.as_ref();
+        let is_there = |name: &&Arc<CronJobName>| {
+            name.flavor == opened.flavor && only.is_none_or(|only| *only == name.namespace)
+        };
+        let mut names: Vec<_> = state.cron_jobs.keys().filter(is_there).collect();
+        names.sort_unstable_by_key(|name| (&name.namespace, &name.name));
+        names.into_iter().for_each(|name| self.driver.add(&Key::CronJob(name.clone())));
+    }
+
+    /// Whether everything was listed that has to be known to decide about a CronJob.
+    pub(super) fn is_open(&self, name: &CronJobName) -> bool {
+        let state = self.state();
+        let is_there = |open: &Open| open.everywhere || open.namespaces.contains(&name.namespace);
+        state.open.get(&name.flavor).is_some_and(is_there)
     }
 
     /// What to do about a CronJob; none if it is gone.
@@ -235,7 +266,11 @@ impl Cache {
         let Some((_, memory)) = state.cron_jobs.get_mut(name) else { return };
         memory.doubtful.retain(|doubtful| doubtful != job);
         match is_doubtful {
-            true => memory.doubtful.push(job.to_owned()),
+            true => {
+                memory.doubtful.push(job.to_owned());
+                let forgotten = memory.doubtful.len().saturating_sub(DOUBTFUL_MAX);
+                memory.doubtful.drain(..forgotten);
+            }
             false => memory.doubtful.shrink_to_fit(),
         }
     }

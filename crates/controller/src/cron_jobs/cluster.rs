@@ -37,7 +37,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Whether everything was listed that is looked after, so that work is done.
+    /// Whether something that is looked after was listed, so that work is done.
     pub fn is_listed(&self) -> bool {
         *self.listed.borrow()
     }
@@ -54,7 +54,7 @@ impl Signals {
         }
     }
 
-    /// Says that everything was listed, until the result is dropped.
+    /// Says that work is done, until the result is dropped.
     pub(super) fn listed(&self) -> Listing {
         self.listed.send_replace(true);
         Listing(self.listed.clone())
@@ -65,7 +65,7 @@ impl Signals {
     }
 }
 
-/// Everything is listed while this is there; also for work that is dropped where it stands.
+/// Work is done while this is there; also for work that is dropped where it stands.
 pub(super) struct Listing(watch::Sender<bool>);
 
 impl Drop for Listing {

@@ -1,8 +1,17 @@
 //! CronJobs on a server that is not ours.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use crate::world::{CRON_JOBS, World, slot, template};
+use futures::future::{BoxFuture, FutureExt as _};
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::Service;
+
+use crate::world::{CRON_JOBS, JOBS, World, slot, template};
 
 const SINCE: &str = "punctual.dev/schedule-since";
 const MISSED: &str = "punctual.dev/missed";
@@ -72,4 +81,63 @@ async fn other_namespaces_are_left_alone() {
     assert_eq!(world.count("/jobs.batch/other/"), 0);
     let found = world.send("GET", &format!("{elsewhere}/a"), &Value::Null).await.unwrap();
     assert_eq!(annotation(&found, SINCE), "");
+}
+
+/// A way to the server on which the Jobs of the namespace `late` may not be listed.
+#[derive(Clone)]
+struct Barred {
+    inner: Client,
+    is_shut: Arc<AtomicBool>,
+}
+
+impl Service<Request<Body>> for Barred {
+    type Response = Response<Body>;
+    type Error = tower::BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let is_late = request.uri().path() == JOBS.replace("default", "late");
+        let is_refused = is_late && self.is_shut.load(Ordering::Relaxed);
+        let client = self.inner.clone();
+        async move {
+            if is_refused {
+                let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden"});
+                let body = Body::from(status.to_string().into_bytes());
+                return Ok(Response::builder().status(403).body(body)?);
+            }
+            Ok(client.send(request).await?)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_cannot_be_listed_keeps_no_other_waiting() {
+    let mut world = World::abroad("08:00:10").await;
+    world.kill().await;
+    let late = CRON_JOBS.replace("default", "late");
+    world.send("POST", "/api/v1/namespaces", &json!({"metadata": {"name": "late"}})).await.unwrap();
+    let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "b"},
+        "spec": {"schedule": "* * * * *", "jobTemplate": template(json!({}))}});
+    world.send("POST", &late, &object).await.unwrap();
+    let is_shut = Arc::new(AtomicBool::new(true));
+    let barred = Barred { inner: world.client.clone(), is_shut: is_shut.clone() };
+    world.start_with(Client::new(barred, "default"));
+    world.cron_job("a", json!({"schedule": "* * * * *"})).await;
+    world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    world.set("08:01:00");
+    world.until_jobs("a", &[&slot("08:01:00")]).await;
+
+    let path = format!("{late}/b");
+    let found = world.send("GET", &path, &Value::Null).await.unwrap();
+    assert_eq!(annotation(&found, SINCE), "", "nothing is decided on half a namespace");
+    let mut watch = world.store.watch("/cronjobs.batch/late/", world.store.revision()).unwrap();
+    is_shut.store(false, Ordering::Relaxed);
+    watch.next().await.unwrap();
+    let found = world.send("GET", &path, &Value::Null).await.unwrap();
+    assert!(!annotation(&found, SINCE).is_empty(), "{found}");
 }

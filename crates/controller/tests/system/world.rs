@@ -69,7 +69,7 @@ impl punctual_server::World for SetClock {
 enum Cast {
     CronJobs,
     Everybody,
-    /// A CronJob controller of the namespace `default` on a server that keeps Kubernetes' fields alone.
+    /// A CronJob controller of the namespaces `default` and `late` on a server that keeps Kubernetes' fields alone.
     Abroad,
 }
 
@@ -136,7 +136,7 @@ impl World {
         };
         let cluster = match self.cast {
             Cast::Abroad => Cluster {
-                namespaces: vec!["default".to_owned()],
+                namespaces: vec!["default".to_owned(), "late".to_owned()],
                 pruned: vec![Flavor::BatchV1],
                 ..Cluster::default()
             },

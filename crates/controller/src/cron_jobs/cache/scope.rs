@@ -88,8 +88,11 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
         if state.buried.contains_key(&cron_job.metadata.uid) {
             return;
         }
-        let generation =
-            |state: &State| state.cron_jobs.get(&name).map(|(kept, _)| kept.generation);
+        // Another of the same name has nothing to do with what failed before, either.
+        let generation = |state: &State| {
+            let known = state.cron_jobs.get(&name);
+            known.map(|(kept, _)| (kept.uid.clone(), kept.generation))
+        };
         let before = generation(&state);
         if !state.put(name.clone(), &self.storage.read(cron_job), &cache.zone) {
             return;
