@@ -47,6 +47,7 @@ use self::campaign::Campaign;
 use self::lease_calls::{API_VERSION, KIND, LeaseCalls, lease_path};
 use crate::cron_jobs::{CronJobs, run_cron_jobs};
 use crate::fence::Fence;
+use crate::metrics::Metrics;
 use crate::recorder::Recorder;
 use crate::tools::Tools;
 
@@ -58,6 +59,12 @@ const RELEASE_MAX: Duration = Duration::from_secs(1);
 
 /// The name of the election in the counters.
 const NAME: &str = "punctual";
+
+/// Says that this process does not lead yet: those who count leaders see one that never comes so far as to
+/// stand for election, too.
+pub fn stand_by(metrics: &Metrics) {
+    metrics.leader(NAME, false);
+}
 
 /// Who stands for election, and for what.
 #[derive(Clone)]

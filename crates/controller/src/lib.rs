@@ -27,7 +27,7 @@ mod watching;
 pub use self::clock::{Clock, RealClock};
 pub use self::collector::collect;
 pub use self::cron_jobs::{Cluster, CronJobs, Signals, run_cron_jobs};
-pub use self::election::{Election, run_elected};
+pub use self::election::{Election, run_elected, stand_by};
 pub use self::fence::Fence;
 pub use self::furnisher::furnish;
 pub use self::haste::Haste;

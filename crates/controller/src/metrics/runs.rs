@@ -68,12 +68,21 @@ impl Runs {
         let is_known = known.contains(&key) || known.len() < CRON_JOBS_MAX;
         let (namespace, cronjob) = match is_known {
             true => {
-                known.insert(key.clone());
+                // A counter that is born with its first failure looks to Prometheus as if nothing had failed.
+                if known.insert(key.clone()) {
+                    Outcome::ALL.into_iter().for_each(|outcome| self.show(&key, outcome));
+                }
                 key
             }
             false => (String::new(), OTHER.to_owned()),
         };
         self.counters.get_or_create(&Run { namespace, cronjob, outcome }).inc_by(count);
+    }
+
+    /// Has a counter seen before it counts.
+    fn show(&self, (namespace, name): &(String, String), outcome: Outcome) {
+        let (namespace, cronjob) = (namespace.clone(), name.clone());
+        drop(self.counters.get_or_create(&Run { namespace, cronjob, outcome }));
     }
 
     pub(super) fn forget(&self, namespace: &str, name: &str) {
