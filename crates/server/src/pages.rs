@@ -22,10 +22,11 @@ use crate::metrics::{self, MorePages};
 
 /// More than a kubelet and a few Prometheus servers need.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a client may take to say what it wants. A connection is for one question: whoever held many open
+/// would keep the kubelet out, which takes that for a process that hangs.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a connection may last, so that nobody keeps the others out for good.
-const CONNECTION_MAX: Duration = Duration::from_secs(120);
+const CONNECTION_MAX: Duration = Duration::from_secs(30);
 /// How long accepting rests when the system has no more room for connections.
 const REST: Duration = Duration::from_millis(50);
 
@@ -43,20 +44,24 @@ pub async fn serve_pages(pages: Pages, listener: TcpListener, stop: Cancellation
     let router = router(pages);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let accepting = async {
+            let place = room.clone().acquire_owned().await;
+            (place, listener.accept().await)
+        };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
+            accepted = accepting => accepted,
         };
         match accepted {
-            Ok((socket, _)) => {
+            (Err(_), _) => return,
+            (Ok(place), Ok((socket, _))) => {
                 let talk = talk(socket, router.clone());
                 tokio::spawn(async move {
                     let _place = place;
                     let _ = tokio::time::timeout(CONNECTION_MAX, talk).await;
                 });
             }
-            Err(error) => {
+            (_, Err(error)) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(REST).await;
             }
@@ -65,8 +70,8 @@ pub async fn serve_pages(pages: Pages, listener: TcpListener, stop: Cancellation
 }
 
 async fn talk(socket: TcpStream, router: Router) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
     let service = TowerToHyperService::new(router);
     // A client that goes away, or speaks something else, harms nobody.
     if let Err(error) = builder.serve_connection(TokioIo::new(socket), service).await {
