@@ -155,16 +155,23 @@ impl Controller {
         if has(Bug::HistoryBeforeStatus) {
             self.clean_up(name, &about, &settled).await;
         }
-        if let Err(refused) = self.write(name, &entry.cron_job, &settled).await {
-            // What was done was done, and would not be told again.
-            settled.notes.iter().filter(|n| is_deed(n)).for_each(|n| self.recorder.note(&about, n));
-            return self.take_refusal(key, name, &entry.cron_job, &refused).await;
-        }
+        let unwritten = match self.write(name, &entry.cron_job, &settled).await {
+            Ok(unwritten) => unwritten,
+            Err(refused) => {
+                // What was done was done, and would not be told again.
+                let deeds = settled.notes.iter().filter(|note| is_deed(note));
+                deeds.for_each(|note| self.recorder.note(&about, note));
+                return self.take_refusal(key, name, &entry.cron_job, &refused).await;
+            }
+        };
         // What they were looked up for is written down.
         doubtful.iter().for_each(|job| self.cache.doubt(name, job, false));
         settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
         let is_clean = self.clean_up(name, &about, &settled).await;
         self.driver.set_wake(key, settled.wake_at);
+        if let Some(refused) = unwritten {
+            return Err(refused.failure());
+        }
         // What waits after a miss may count from it, and only this turn knows that it was booked.
         let missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
         if missed > entry.cron_job.status.last_missed_time {
@@ -176,17 +183,23 @@ impl Controller {
         }
     }
 
-    /// Writes what has changed of the CronJob itself.
+    /// Writes what has changed of the CronJob itself. The result is what keeps our annotations from being
+    /// written: where nobody may change the CronJob, its status can still be told.
     async fn write(
         &self,
         name: &Arc<CronJobName>,
         seen: &Arc<CronJob>,
         settled: &Settled,
-    ) -> Result<(), Refused> {
+    ) -> Result<Option<Refused>, Refused> {
         let (mut current, storage) = (seen.clone(), self.effects.storage(name.flavor));
         let annotations = storage.annotations(seen, settled);
+        let mut unwritten = None;
         if !annotations.is_empty() {
-            current = self.effects.annotate(name, &current, &annotations).await?;
+            match self.effects.annotate(name, &current, &annotations).await {
+                Ok(annotated) => current = annotated,
+                Err(refused) if refused.is_final() => unwritten = Some(refused),
+                Err(refused) => return Err(refused),
+            }
             // Where the annotations keep what was missed, it is counted by now.
             self.count(name, &seen.status, &current.status);
             self.cache.refresh(name, current.clone());
@@ -194,11 +207,16 @@ impl Controller {
         if let Some(status) = storage.status(seen, settled) {
             let written = self.effects.write_status(name, &current, status).await?;
             self.cache.refresh(name, written);
-            if let Some(status) = &settled.status {
+            // What was missed and is not written down would be counted again and again.
+            if let Some(status) = settled.status.as_ref().filter(|_| unwritten.is_none()) {
                 self.count(name, &current.status, status);
             }
         }
-        Ok(())
+        if let Some(refused) = &unwritten {
+            let (namespace, cron_job, why) = (&name.namespace, &name.name, refused.message());
+            tracing::warn!(namespace, cron_job, why, "our annotations could not be written");
+        }
+        Ok(unwritten)
     }
 
     /// The CronJob is not what we took it for, or nobody knows: look at it anew.
