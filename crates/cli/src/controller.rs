@@ -23,7 +23,7 @@ use anyhow::{Context, bail};
 use punctual_api::Flavor;
 use punctual_controller::{
     Cluster, CronJobs, Election, ElectionConfig, Fence, Haste, Metrics, Probe, RealClock, Rival,
-    Tools, run_cron_jobs, run_elected,
+    Tools, run_cron_jobs, run_elected, stand_by,
 };
 use punctual_schedule::Zone;
 use punctual_server::{Pages, RealWorld, World as _, serve_pages};
@@ -86,11 +86,14 @@ impl<'a> Service<'a> {
     ) -> anyhow::Result<Service<'a>> {
         let Connection { client, namespace } = connection;
         let clock = Arc::new(RealClock);
+        let (metrics, haste) = (Metrics::default(), Haste::default());
         let fence = match asked.election.leader_elect {
-            true => Fence::shut(clock.clone()),
+            true => {
+                stand_by(&metrics);
+                Fence::shut(clock.clone())
+            }
             false => Fence::open(),
         };
-        let (metrics, haste) = (Metrics::default(), Haste::default());
         let tools = Tools { client, clock, metrics, haste, fence };
         let cluster = Cluster {
             namespaces: distinct(&asked.namespaces),

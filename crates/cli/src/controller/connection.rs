@@ -22,7 +22,9 @@ impl Connection {
         let config = named(config(asked).await?);
         let namespace = config.default_namespace.clone();
         let url = config.cluster_url.to_string();
-        let client = transport::client(config)
+        // Of Jobs and of each kind, in each place.
+        let watches = asked.namespaces.len().max(1) * (asked.kinds.len() + 1);
+        let client = transport::client(config, watches)
             .with_context(|| format!("there is no way to the cluster at {url}"))?;
         tracing::info!(url, namespace, "the cluster");
         Ok(Connection { client, namespace })

@@ -1,12 +1,17 @@
-//! One connection to the server for all calls and watches: HTTP/2, as API servers speak it.
+//! One connection to the server for all calls and watches: HTTP/2, as API servers speak it. They allow a hundred
+//! streams on each, so many watches have connections of their own.
 //!
 //! kube's own client speaks HTTP/1.1, which takes a connection for every call that is under way, with a
 //! handshake and buffers each. What is lost with them is told by pings instead: a connection that does not
 //! answer is given up, and with it what waits for it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context as _, bail};
+use http::Request;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
@@ -14,7 +19,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
@@ -23,32 +28,85 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const SILENCE_MAX: Duration = Duration::from_secs(150);
 
 /// How often a connection is tried while something waits for it, and how long the answer may take. Together
-/// they are less than a lease lasts.
-const PING_EVERY: Duration = Duration::from_secs(5);
-const PONG_WITHIN: Duration = Duration::from_secs(5);
+/// they are half of what a leader has to renew its lease: there is time to do it on another connection.
+const PING_EVERY: Duration = Duration::from_secs(2);
+const PONG_WITHIN: Duration = Duration::from_secs(3);
 
-/// A client as the configuration says. Nothing is sent yet.
-pub(super) fn client(config: Config) -> anyhow::Result<Client> {
-    // What kube can do about proxies it can do with its own client alone.
-    if config.proxy_url.is_some() {
-        return Ok(Client::try_from(config)?);
+/// So many watches share the connection of the calls.
+const FEW: usize = 16;
+/// So many watches share one of their own.
+const WATCHES_MAX: usize = 50;
+
+type Connector = TimeoutConnector<HttpsConnector<HttpConnector>>;
+type Http = legacy::Client<Connector, Body>;
+
+/// A client as the configuration says, for so many watches and whatever calls. Nothing is sent yet.
+pub(super) fn client(config: Config, watches: usize) -> anyhow::Result<Client> {
+    if let Some(proxy) = &config.proxy_url {
+        bail!(
+            "the kubeconfig or the environment (HTTPS_PROXY) names the proxy {proxy}, and there is no way \
+             through a proxy yet; start without it"
+        );
     }
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .http2_adaptive_window(true)
-        .http2_keep_alive_interval(PING_EVERY)
-        .http2_keep_alive_timeout(PONG_WITHIN)
-        .build(connector(&config)?);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(http);
+        .service(Lines::new(&config, watches)?);
     Ok(Client::new(service, config.default_namespace))
 }
 
-fn connector(config: &Config) -> anyhow::Result<TimeoutConnector<HttpsConnector<HttpConnector>>> {
+/// Connections: one for the calls, and more for watches where there are many. A stream that cannot be opened
+/// would wait for a watch to end, and everything else behind it.
+#[derive(Clone)]
+struct Lines {
+    calls: Http,
+    watches: Arc<[Http]>,
+    count: Arc<AtomicUsize>,
+}
+
+impl Lines {
+    fn new(config: &Config, watches: usize) -> anyhow::Result<Lines> {
+        let lines = if watches <= FEW { 0 } else { watches.div_ceil(WATCHES_MAX) };
+        let watches: anyhow::Result<_> = (0..lines).map(|_| http(config)).collect();
+        Ok(Lines { calls: http(config)?, watches: watches?, count: Arc::default() })
+    }
+
+    fn line(&self, request: &Request<Body>) -> &Http {
+        let query = request.uri().query().unwrap_or_default();
+        if !query.split('&').any(|word| word == "watch=true") {
+            return &self.calls;
+        }
+        let turn = self.count.fetch_add(1, Ordering::Relaxed).checked_rem(self.watches.len());
+        turn.and_then(|turn| self.watches.get(turn)).unwrap_or(&self.calls)
+    }
+}
+
+impl Service<Request<Body>> for Lines {
+    type Response = <Http as Service<Request<Body>>>::Response;
+    type Error = <Http as Service<Request<Body>>>::Error;
+    type Future = <Http as Service<Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        self.line(&request).request(request)
+    }
+}
+
+fn http(config: &Config) -> anyhow::Result<Http> {
+    Ok(legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .http2_adaptive_window(true)
+        .http2_keep_alive_interval(PING_EVERY)
+        .http2_keep_alive_timeout(PONG_WITHIN)
+        .build(connector(config)?))
+}
+
+fn connector(config: &Config) -> anyhow::Result<Connector> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -65,4 +123,34 @@ fn connector(config: &Config) -> anyhow::Result<TimeoutConnector<HttpsConnector<
     // A connection may have rested in the pool for a while.
     connector.set_reset_reader_on_write(true);
     Ok(connector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(watches: usize) -> Lines {
+        let config = Config::new("https://127.0.0.1:1".parse().unwrap());
+        Lines::new(&config, watches).unwrap()
+    }
+
+    fn get(path: &str) -> Request<Body> {
+        Request::get(path).body(Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn many_watches_leave_the_connection_of_the_calls_alone() {
+        let lines = lines(120);
+        let watch = get("/apis/batch/v1/jobs?allowWatchBookmarks=true&watch=true");
+        for own in [0, 1, 2, 0] {
+            assert!(std::ptr::eq(lines.line(&watch), &lines.watches[own]));
+        }
+        assert!(std::ptr::eq(lines.line(&get("/apis/batch/v1/jobs?limit=500")), &lines.calls));
+    }
+
+    #[test]
+    fn a_few_watches_share_it() {
+        let lines = lines(6);
+        assert!(std::ptr::eq(lines.line(&get("/api/v1/pods?watch=true")), &lines.calls));
+    }
 }
