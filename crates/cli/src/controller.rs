@@ -36,6 +36,9 @@ use self::kinds::Kinds;
 use self::readiness::Readiness;
 use crate::{log, output, stop};
 
+/// Calls end after half a minute; what takes longer on its way has been dropped by somebody.
+const ECHO: Duration = Duration::from_secs(30);
+
 /// How long taking our probe away may take.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
@@ -99,6 +102,7 @@ impl<'a> Service<'a> {
             namespaces: distinct(&asked.namespaces),
             // The definition of ScheduledJobs is ours, and has every field.
             pruned: vec![Flavor::BatchV1],
+            echo: ECHO,
             ..Cluster::default()
         };
         let election = election(asked, &namespace)?;

@@ -6,6 +6,7 @@
 
 mod cache;
 mod cluster;
+mod echo;
 mod effects;
 mod held;
 mod places;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::cache::{Cache, Scope};
 pub use self::cluster::{Cluster, Signals};
+use self::echo::Echo;
 use self::effects::Effects;
 use self::places::{Place, Unlisted, places};
 use self::seen::Key;
@@ -67,6 +69,7 @@ pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationTok
         clock: tools.clock.clone(),
         metrics: tools.metrics.clone(),
         places: places(&config),
+        echo: Echo::new(config.cluster.echo, tools.clock.clone()),
     });
     let working = async {
         controller.clone().work(&config, stop.clone()).await;
@@ -85,6 +88,7 @@ struct Controller {
     clock: Arc<dyn Clock>,
     metrics: Metrics,
     places: Vec<Place>,
+    echo: Echo,
 }
 
 impl Controller {

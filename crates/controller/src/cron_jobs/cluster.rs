@@ -1,5 +1,7 @@
 //! What is to be known of a cluster that is not ours.
 
+use std::time::Duration;
+
 use punctual_api::Flavor;
 use tokio::sync::watch;
 
@@ -15,6 +17,9 @@ pub struct Cluster {
     /// forgotten of their status is kept in an annotation, and somebody else who writes their status is
     /// told through the signals.
     pub pruned: Vec<Flavor>,
+    /// How long a call may be on its way after everybody has given it up. What has ended is not removed for
+    /// so long after a start or a call without an answer: a late create must find its name taken.
+    pub echo: Duration,
     /// What whoever runs the controller wants to hear.
     pub signals: Signals,
 }

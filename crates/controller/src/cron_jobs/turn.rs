@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
@@ -130,6 +131,9 @@ impl Controller {
         };
         self.cache.doubt(name, &create.name, true);
         let creation = self.effects.create_job(&name.namespace, &create.name, text).await;
+        if creation.is_doubtful {
+            self.echo.begin();
+        }
         if let Attempt::Done { .. } = creation.attempt {
             let late = self.clock.now().duration_since(timetable.effective(create.slot));
             self.metrics.started(late.try_into().unwrap_or(Duration::ZERO));
@@ -167,8 +171,11 @@ impl Controller {
         // What they were looked up for is written down.
         doubtful.iter().for_each(|job| self.cache.doubt(name, job, false));
         settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
-        let is_clean = self.clean_up(name, &about, &settled).await;
-        self.driver.set_wake(key, settled.wake_at);
+        let (is_clean, wake_at) = match self.echo.left() {
+            Duration::ZERO => (self.clean_up(name, &about, &settled).await, settled.wake_at),
+            left => (true, self.clean_up_after(left, &settled)),
+        };
+        self.driver.set_wake(key, wake_at);
         if let Some(refused) = unwritten {
             return Err(refused.failure());
         }
@@ -245,6 +252,15 @@ impl Controller {
             return Ok(());
         }
         Err(refused.failure())
+    }
+
+    /// When to look again, if nothing may go for a while.
+    fn clean_up_after(&self, left: Duration, settled: &Settled) -> Option<Timestamp> {
+        if settled.release.is_empty() && settled.clean_up.is_empty() {
+            return settled.wake_at;
+        }
+        let then = self.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
+        Some(settled.wake_at.map_or(then, |wake_at| wake_at.min(then)))
     }
 
     /// What may go once everything is written down. Whether all of it went.

@@ -83,6 +83,23 @@ async fn other_namespaces_are_left_alone() {
     assert_eq!(annotation(&found, SINCE), "");
 }
 
+#[tokio::test]
+async fn a_job_stays_while_a_create_of_its_name_may_still_arrive() {
+    let world = World::abroad("08:00:50").await;
+    let spec = json!({"schedule": "* * * * *", "successfulJobsHistoryLimit": 0});
+    world.cron_job("a", spec).await;
+    world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    world.set("08:01:00");
+    let name = format!("a-{}", slot("08:01:00"));
+    world.until("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
+    world.finish(&name, "Complete").await;
+    world.until("a", |found| found["status"]["active"] == Value::Null).await;
+    world.set("08:01:15");
+    world.until_jobs("a", &[&slot("08:01:00")]).await;
+    world.set("08:01:25");
+    world.until_jobs("a", &[]).await;
+}
+
 /// A way to the server on which the Jobs of the namespace `late` may not be listed.
 #[derive(Clone)]
 struct Barred {

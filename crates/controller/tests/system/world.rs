@@ -138,6 +138,7 @@ impl World {
             Cast::Abroad => Cluster {
                 namespaces: vec!["default".to_owned(), "late".to_owned()],
                 pruned: vec![Flavor::BatchV1],
+                echo: Duration::from_secs(30),
                 ..Cluster::default()
             },
             _ => Cluster::default(),
