@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     ability::{Ability, ELECTION, Span},
-    fleet::Enlisted,
+    fleet::{self, Enlisted},
     record::{End, Run},
     trouble::{Kind, Trouble, short},
 };
@@ -15,6 +15,9 @@ use super::{
 const CLOCK: SignedDuration = SignedDuration::from_secs(1);
 /// What was decided in time may be on its way, or asleep, for as long as others stay away.
 const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(5);
+/// kube-apiserver learns anew every half minute which kinds there are; before, its admission plugin
+/// OwnerReferencesPermissionEnforcement refuses Jobs of kinds that it had not yet learned of when it started.
+const UNMAPPED: SignedDuration = SignedDuration::from_secs(31);
 
 /// What is judged.
 pub(super) struct Evidence<'a> {
@@ -215,7 +218,16 @@ impl Case<'_> {
         let waits = self.enlisted.member.policy.waits();
         let others = self.runs.iter().filter(|run| waits && run.slot != slot);
         let to = |run: &Run| run.end.map_or(self.evidence.end, |(moment, _)| moment.at);
-        others.map(|run| Span { from: run.begun.at, to: to(run) }).collect()
+        let others = others.map(|run| Span { from: run.begun.at, to: to(run) });
+        others.chain(self.unmapped()).collect()
+    }
+
+    /// When kube-apiserver may have refused Jobs of ScheduledJobs.
+    fn unmapped(&self) -> impl Iterator<Item = Span> {
+        let is_concerned = self.enlisted.member.kind == fleet::Kind::ScheduledJob;
+        let restarts = self.evidence.troubles.iter().filter(|trouble| trouble.kind == Kind::Server);
+        let restarts = restarts.filter(move |_| is_concerned);
+        restarts.map(|trouble| Span { to: trouble.span.to + UNMAPPED, ..trouble.span })
     }
 
     fn excuse(&self, wait: Span) -> String {
