@@ -16,8 +16,8 @@
 {{- end }}
 
 {{- define "punctual.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "punctual.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "punctual.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "punctual.labels" -}}
@@ -69,6 +69,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "punctual.subject" -}}
 - kind: ServiceAccount
-  name: {{ include "punctual.serviceAccountName" . }}
-  namespace: {{ .Release.Namespace }}
+  name: {{ include "punctual.serviceAccountName" . | quote }}
+  namespace: {{ .Release.Namespace | quote }}
 {{- end }}
