@@ -2,15 +2,13 @@
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::Instant;
-use tower::Service;
+use tower::{BoxError, service_fn};
 
 /// What is wrong with a way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +73,6 @@ impl Drop for Underway {
 }
 
 /// A way to the server.
-#[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) inner: Client,
     pub(crate) sender: usize,
@@ -84,16 +81,16 @@ pub(crate) struct Link {
     pub(crate) fault: Arc<Mutex<(Fault, &'static str)>>,
 }
 
-impl Service<Request<Body>> for Link {
-    type Response = Response<Body>;
-    type Error = tower::BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
-        Poll::Ready(Ok(()))
+impl Link {
+    /// A client that goes this way.
+    pub(crate) fn client(self) -> Client {
+        Client::new(service_fn(move |request| self.carry(request)), "default")
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn carry(
+        &self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<Response<Body>, BoxError>> + use<> {
         let path = request.uri().path();
         let (fault, part) = *self.fault.lock().unwrap();
         let fault = if path.contains(part) { fault } else { Fault::None };
@@ -112,6 +109,5 @@ impl Service<Request<Body>> for Link {
                 Fault::Broken => Err("the connection was refused".into()),
             }
         }
-        .boxed()
     }
 }

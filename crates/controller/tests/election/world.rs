@@ -161,7 +161,7 @@ impl World {
         self.fences.lock().unwrap().push(fence.clone());
         self.tasks.spawn(watch_out(sender, self.fences.clone()));
         let tools = Tools {
-            client: Client::new(link, "default"),
+            client: link.client(),
             clock: clock.clone(),
             metrics: Metrics::default(),
             haste: Haste::default(),

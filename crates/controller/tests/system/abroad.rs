@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
-use futures::future::{BoxFuture, FutureExt as _};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tower::Service;
+use tokio::sync::Notify;
+use tower::{BoxError, service_fn};
 
 use crate::world::{CRON_JOBS, JOBS, World, slot, template};
 
@@ -94,42 +93,28 @@ async fn a_job_stays_while_a_create_of_its_name_may_still_arrive() {
     world.until("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
     world.finish(&name, "Complete").await;
     world.until("a", |found| found["status"]["active"] == Value::Null).await;
-    world.set("08:01:15");
-    world.until_jobs("a", &[&slot("08:01:00")]).await;
+    // Whoever looks at the new schedule has done with what was before it.
+    world.change("a", json!({"spec": {"schedule": "0 * * * *"}})).await;
+    world.until("a", |found| annotation(found, SINCE).ends_with("0 * * * *")).await;
+    assert_eq!(world.jobs("a"), [slot("08:01:00")]);
     world.set("08:01:25");
     world.until_jobs("a", &[]).await;
 }
 
-/// A way to the server on which the Jobs of the namespace `late` may not be listed.
-#[derive(Clone)]
-struct Barred {
+/// A way to the server on which some requests are answered by somebody else.
+fn by_way_of(
     inner: Client,
-    is_shut: Arc<AtomicBool>,
-}
-
-impl Service<Request<Body>> for Barred {
-    type Response = Response<Body>;
-    type Error = tower::BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let is_late = request.uri().path() == JOBS.replace("default", "late");
-        let is_refused = is_late && self.is_shut.load(Ordering::Relaxed);
-        let client = self.inner.clone();
+    answer: impl Fn(&Request<Body>) -> Option<u16> + Send + 'static,
+) -> Client {
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, code) = (inner.clone(), answer(&request));
         async move {
-            if is_refused {
-                let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden"});
-                let body = Body::from(status.to_string().into_bytes());
-                return Ok(Response::builder().status(403).body(body)?);
-            }
-            Ok(client.send(request).await?)
+            let Some(code) = code else { return Ok(client.send(request).await?) };
+            let body = Body::from(b"no way".to_vec());
+            Ok::<_, BoxError>(Response::builder().status(code).body(body)?)
         }
-        .boxed()
-    }
+    });
+    Client::new(service, "default")
 }
 
 #[tokio::test]
@@ -142,8 +127,11 @@ async fn a_namespace_that_cannot_be_listed_keeps_no_other_waiting() {
         "spec": {"schedule": "* * * * *", "jobTemplate": template(json!({}))}});
     world.send("POST", &late, &object).await.unwrap();
     let is_shut = Arc::new(AtomicBool::new(true));
-    let barred = Barred { inner: world.client.clone(), is_shut: is_shut.clone() };
-    world.start_with(Client::new(barred, "default"));
+    let is_barred = is_shut.clone();
+    world.start_with(by_way_of(world.client.clone(), move |request| {
+        let is_late = request.uri().path() == JOBS.replace("default", "late");
+        (is_late && is_barred.load(Ordering::Relaxed)).then_some(403)
+    }));
     world.cron_job("a", json!({"schedule": "* * * * *"})).await;
     world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
     world.set("08:01:00");
@@ -157,4 +145,49 @@ async fn a_namespace_that_cannot_be_listed_keeps_no_other_waiting() {
     watch.next().await.unwrap();
     let found = world.send("GET", &path, &Value::Null).await.unwrap();
     assert!(!annotation(&found, SINCE).is_empty(), "{found}");
+}
+
+#[tokio::test]
+async fn a_status_is_written_where_annotations_are_refused() {
+    let mut world = World::abroad("08:00:10").await;
+    world.kill().await;
+    world.start_with(by_way_of(world.client.clone(), |request| {
+        (request.method() == Method::PATCH && request.uri().path().contains("/cronjobs/"))
+            .then_some(403)
+    }));
+    world.cron_job("a", json!({"schedule": "* * * * *"})).await;
+    world.set("08:01:00");
+    let name = format!("a-{}", slot("08:01:00"));
+    world.until("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
+    world.finish(&name, "Complete").await;
+    let ended = |found: &Value| found["status"]["lastSuccessfulTime"] != Value::Null;
+    let found = world.until("a", ended).await;
+    assert_eq!(found["status"]["lastScheduleTime"], "2026-01-31T08:01:00Z");
+    assert_eq!(annotation(&found, SINCE), "");
+}
+
+#[tokio::test]
+async fn a_cron_job_that_a_gateway_does_not_find_is_not_gone() {
+    let mut world = World::abroad("08:00:10").await;
+    world.kill().await;
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let (is_asked, lost) = (Arc::new(Notify::new()), is_lost.clone());
+    let asked = is_asked.clone();
+    world.start_with(by_way_of(world.client.clone(), move |request| {
+        let is_about_it = request.uri().path() == format!("{CRON_JOBS}/a");
+        let is_lost = lost.load(Ordering::Relaxed) && request.uri().path().contains("/cronjobs/a");
+        if is_lost && is_about_it && request.method() == Method::GET {
+            asked.notify_one();
+        }
+        is_lost.then_some(404)
+    }));
+    world.cron_job("a", json!({"schedule": "* * * * *"})).await;
+    world.until("a", |found| !annotation(found, SINCE).is_empty()).await;
+    is_lost.store(true, Ordering::Relaxed);
+    world.set("08:01:00");
+    // Its status could not be written, and it was not there when it was read.
+    is_asked.notified().await;
+    is_lost.store(false, Ordering::Relaxed);
+    let name = format!("a-{}", slot("08:01:00"));
+    world.until("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
 }

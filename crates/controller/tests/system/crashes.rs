@@ -1,50 +1,33 @@
 //! The controller dies, answers are lost: each slot still has one Job.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use futures::future::{BoxFuture, FutureExt as _};
-use http::{Request, Response};
+use http::Request;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tower::Service;
+use tower::{BoxError, service_fn};
 
 use crate::world::{JOBS, World, slot, template};
 
 /// A way to the server on which the answer to every so-manieth write is lost.
-#[derive(Clone)]
-struct Lossy {
-    inner: Client,
-    count: Arc<AtomicUsize>,
-    every: usize,
-}
-
-impl Service<Request<Body>> for Lossy {
-    type Response = Response<Body>;
-    type Error = tower::BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+fn lossy(inner: Client, every: usize) -> Client {
+    let mut writes = 0_usize;
+    let service = service_fn(move |request: Request<Body>| {
         let is_write = request.method() != http::Method::GET;
-        let number = self.count.fetch_add(usize::from(is_write), Ordering::Relaxed);
-        let is_lost = is_write && number.is_multiple_of(self.every);
-        let client = self.inner.clone();
+        let is_lost = is_write && writes.is_multiple_of(every);
+        writes += usize::from(is_write);
+        let client = inner.clone();
         async move {
             let answer = client.send(request).await?;
             match is_lost {
-                true => Err("the connection was reset".into()),
+                true => Err(BoxError::from("the connection was reset")),
                 false => Ok(answer),
             }
         }
-        .boxed()
-    }
+    });
+    Client::new(service, "default")
 }
 
 #[tokio::test]
@@ -52,8 +35,7 @@ async fn lost_answers_double_nothing() {
     for every in [1_usize, 2, 3] {
         let mut world = World::at("08:00:10").await;
         world.kill().await;
-        let lossy = Lossy { inner: world.client.clone(), count: Arc::default(), every: every + 1 };
-        world.start_with(Client::new(lossy, "default"));
+        world.start_with(lossy(world.client.clone(), every + 1));
         // A history of one, so that a second run of a slot would not be stopped by its name.
         let spec = json!({"schedule": "* * * * *", "successfulJobsHistoryLimit": 0});
         world.cron_job("a", spec).await;
@@ -120,33 +102,19 @@ async fn a_controller_that_dies_after_any_write_is_followed_by_one_that_doubles_
 }
 
 /// A way to the server on which the answers to status writes of one CronJob wait.
-#[derive(Clone)]
-struct Slow {
-    inner: Client,
-    gate: Arc<Semaphore>,
-}
-
-impl Service<Request<Body>> for Slow {
-    type Response = Response<Body>;
-    type Error = tower::BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, tower::BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+fn slow(inner: Client, gate: Arc<Semaphore>) -> Client {
+    let service = service_fn(move |request: Request<Body>| {
         let is_slow = request.uri().path().ends_with("/cronjobs/a/status");
-        let (client, gate) = (self.inner.clone(), self.gate.clone());
+        let (client, gate) = (inner.clone(), gate.clone());
         async move {
             let answer = client.send(request).await?;
             if is_slow {
                 gate.acquire().await?.forget();
             }
-            Ok(answer)
+            Ok::<_, BoxError>(answer)
         }
-        .boxed()
-    }
+    });
+    Client::new(service, "default")
 }
 
 #[tokio::test]
@@ -154,8 +122,7 @@ async fn a_cron_job_that_goes_while_its_status_is_written_does_not_come_back() {
     let mut world = World::at("08:00:10").await;
     world.kill().await;
     let gate = Arc::new(Semaphore::new(0));
-    let slow = Slow { inner: world.client.clone(), gate: gate.clone() };
-    world.start_with(Client::new(slow, "default"));
+    world.start_with(slow(world.client.clone(), gate.clone()));
     let spec = json!({"schedule": "* * * * *"});
     world.cron_job("a", spec.clone()).await;
     // It is written, and nobody has heard.
