@@ -22,7 +22,7 @@ use crate::time::Time;
 use crate::well_known::annotations;
 
 /// The names under which a CronJob is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flavor {
     /// `batch/v1` CronJob.
     BatchV1,

@@ -141,8 +141,7 @@ impl Controller {
 
     async fn look_at(&self, key: &Key) -> Result<(), Failure> {
         match key {
-            // It is looked at when everything was listed that has to be known.
-            Key::CronJob(name) if !self.cache.is_open(name) => Ok(()),
+            Key::CronJob(name) if self.cache.puts_off(name) => Ok(()),
             Key::CronJob(name) => self.turn(key, name).await,
             Key::Held(name) => self.let_go(name).await,
         }

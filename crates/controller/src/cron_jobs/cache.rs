@@ -122,6 +122,8 @@ struct State {
     buried: HashMap<String, Arc<CronJobName>>,
     /// Where everything was listed that has to be known, of each kind.
     open: HashMap<Flavor, Open>,
+    /// CronJobs to be looked at where that is not so yet.
+    put_off: BTreeSet<Arc<CronJobName>>,
 }
 
 /// All namespaces, or some of them.
@@ -156,20 +158,21 @@ impl Cache {
             Some(namespace) => drop(namespaces.insert(namespace.clone())),
             None => *everywhere = true,
         }
-        let only = opened.namespace.as_ref();
-        let is_there = |name: &&Arc<CronJobName>| {
-            name.flavor == opened.flavor && only.is_none_or(|only| *only == name.namespace)
-        };
-        let mut names: Vec<_> = state.cron_jobs.keys().filter(is_there).collect();
-        names.sort_unstable_by_key(|name| (&name.namespace, &name.name));
-        names.into_iter().for_each(|name| self.driver.add(&Key::CronJob(name.clone())));
+        let put_off = std::mem::take(&mut state.put_off);
+        let (due, put_off) = put_off.into_iter().partition(|name| state.is_open(name));
+        state.put_off = put_off;
+        let due: BTreeSet<Arc<CronJobName>> = due;
+        due.into_iter().for_each(|name| self.driver.add(&Key::CronJob(name)));
     }
 
-    /// Whether everything was listed that has to be known to decide about a CronJob.
-    pub(super) fn is_open(&self, name: &CronJobName) -> bool {
-        let state = self.state();
-        let is_there = |open: &Open| open.everywhere || open.namespaces.contains(&name.namespace);
-        state.open.get(&name.flavor).is_some_and(is_there)
+    /// Whether nothing can be decided about a CronJob yet. It is looked at when it can.
+    pub(super) fn puts_off(&self, name: &Arc<CronJobName>) -> bool {
+        let mut state = self.state();
+        let is_early = !state.is_open(name);
+        if is_early {
+            state.put_off.insert(name.clone());
+        }
+        is_early
     }
 
     /// What to do about a CronJob; none if it is gone.
@@ -290,6 +293,12 @@ impl Cache {
 }
 
 impl State {
+    /// Whether everything was listed that has to be known to decide about a CronJob.
+    fn is_open(&self, name: &CronJobName) -> bool {
+        let is_there = |open: &Open| open.everywhere || open.namespaces.contains(&name.namespace);
+        self.open.get(&name.flavor).is_some_and(is_there)
+    }
+
     /// Whether that was news.
     fn put(&mut self, name: Arc<CronJobName>, cron_job: &CronJob, zone: &Zone) -> bool {
         let meta = &cron_job.metadata;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::watching::Summary;
 
 /// The name of a CronJob.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CronJobName {
     pub(super) flavor: Flavor,
     pub(super) namespace: String,
