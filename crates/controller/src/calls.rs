@@ -58,8 +58,8 @@ impl Refused {
 
     /// Whether it will be refused again, until somebody changes something.
     pub(crate) fn is_final(&self) -> bool {
-        matches!(self, Refused::Said { code: 400..500, .. })
-            && !matches!(self, Refused::Said { code: 401 | 404 | 409 | 429, .. })
+        matches!(self, Refused::Said { code: code @ 400..500, .. }
+            if !matches!(code, 401 | 404 | 409 | 429))
     }
 
     /// Whether it may have happened all the same: the answer was lost, or the server speaks of

@@ -22,7 +22,7 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Who leads is ready when everything is listed; who waits when it could lead, for which it must
+    /// Who leads is ready when something is listed; who waits when it could lead, for which it must
     /// reach the cluster.
     pub(super) fn check(&self) -> BoxFuture<'static, Result<(), String>> {
         let Readiness { client, fence, signals, has_begun } = self.clone();

@@ -203,13 +203,15 @@ impl Controller {
         let mut unwritten = None;
         if !annotations.is_empty() {
             match self.effects.annotate(name, &current, &annotations).await {
-                Ok(annotated) => current = annotated,
+                Ok(annotated) => {
+                    // Where the annotations keep what was missed, it is counted by now.
+                    self.count(name, &seen.status, &annotated.status);
+                    self.cache.refresh(name, annotated.clone());
+                    current = annotated;
+                }
                 Err(refused) if refused.is_final() => unwritten = Some(refused),
                 Err(refused) => return Err(refused),
             }
-            // Where the annotations keep what was missed, it is counted by now.
-            self.count(name, &seen.status, &current.status);
-            self.cache.refresh(name, current.clone());
         }
         if let Some(status) = storage.status(seen, settled) {
             let written = self.effects.write_status(name, &current, status).await?;
