@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
-use crate::controller::args::Controller;
+use crate::controller::args::ControllerArgs;
 
 /// More slots than this are not listed at once.
 pub(crate) const COUNT_MAX: u32 = 100_000;
@@ -24,16 +24,16 @@ Examples:
   punctual explain '0 0 13 * 5'
   punctual validate -f examples/hello.yaml --warnings
   punctual up examples/hello.yaml")]
-pub(crate) struct Args {
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// What holds for every command.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Time zone of schedules that name none, such as Europe/Berlin [default: the system's]
     #[arg(long, global = true, value_name = "ZONE", env = "PUNCTUAL_TIME_ZONE")]
     pub(crate) time_zone: Option<String>,
@@ -47,29 +47,29 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run CronJobs on this machine: API server, controllers and a runner of Pods in one process
-    Up(Up),
+    Up(UpArgs),
     /// Run the Kubernetes API server alone: durable, for kubectl and any other client
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Look after the CronJobs of a Kubernetes cluster: in place of its own controller, or beside it
-    Controller(Box<Controller>),
+    Controller(Box<ControllerArgs>),
     /// Print what somebody's kubectl needs: a certificate of their own, and a role
-    Kubeconfig(Kubeconfig),
+    Kubeconfig(KubeconfigArgs),
     /// Show when a schedule runs next
-    Next(Next),
+    Next(NextArgs),
     /// Say what a schedule means, what is odd about it, and when it runs next
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Check manifests as a server would, and show when what is valid runs next
-    Validate(Validate),
+    Validate(ValidateArgs),
     /// Say what the controller would do about a dumped CronJob, and why
-    Decide(Decide),
+    Decide(DecideArgs),
     /// Print the CustomResourceDefinition by which a cluster serves ScheduledJob
     #[command(after_help = "Example: punctual crd | kubectl apply --server-side -f -")]
     Crd,
     /// Show the version of the program and of its time zone data
-    Version(Version),
+    Version(VersionArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: punctual completions bash > /etc/bash_completion.d/punctual")]
-    Completions(Completions),
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -82,12 +82,12 @@ next `punctual up` takes them on. Ctrl-C or SIGTERM stops it cleanly, a second C
 Examples:
   punctual up examples/hello.yaml
   punctual up --data-dir ./data --plain manifests/")]
-pub(crate) struct Up {
+pub(crate) struct UpArgs {
     /// Manifests to apply: YAML or JSON files, directories of them, or - for standard input
     #[arg(value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) site: SiteArgs,
+    pub(crate) instance: InstanceArgs,
     /// Name of this machine's node [default: the one of the last start, else the host's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) node_name: Option<String>,
@@ -108,7 +108,7 @@ pub(crate) struct Up {
     no_color: Option<String>,
 }
 
-impl Up {
+impl UpArgs {
     /// Whether colors are wanted. By custom an empty `NO_COLOR` says nothing.
     pub(crate) fn has_color(&self) -> bool {
         self.no_color.as_deref().unwrap_or_default().is_empty()
@@ -122,9 +122,9 @@ Prints `serving https://ADDRESS` when it is ready. Ctrl-C or SIGTERM stops it cl
 Example:
   punctual serve --kubeconfig-out kubeconfig &
   kubectl --kubeconfig kubeconfig get cronjobs -A")]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub(crate) site: SiteArgs,
+    pub(crate) instance: InstanceArgs,
     /// What is accepted in Kubernetes' own kinds
     #[arg(long, value_name = "WHOSE", default_value = "kubernetes")]
     pub(crate) dialect: Dialect,
@@ -132,7 +132,7 @@ pub(crate) struct Serve {
 
 /// Where a server of ours lives, and what it takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct SiteArgs {
+pub(crate) struct InstanceArgs {
     /// Folder of the data, the certificates and the audit log [default: ~/.local/share/punctual]
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -175,7 +175,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 The certificate is signed by the authority in the data folder and holds for a year.
 
 Example: punctual kubeconfig --user alice --role view > alice.kubeconfig")]
-pub(crate) struct Kubeconfig {
+pub(crate) struct KubeconfigArgs {
     /// Their name
     #[arg(long, value_name = "NAME")]
     pub(crate) user: String,
@@ -214,7 +214,7 @@ is any error, 2 if the command line is wrong.
 Examples:
   punctual validate -f backup.yaml --warnings
   kubectl get cronjobs -A -o yaml | punctual validate -f - --strict")]
-pub(crate) struct Validate {
+pub(crate) struct ValidateArgs {
     /// Manifests: YAML or JSON files, directories of them, or - for standard input
     #[arg(long = "filename", short = 'f', value_name = "FILE or DIR", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
@@ -242,12 +242,12 @@ With --stdin each line is an object like
 of which only expr must be there, and is answered by a line of its own:
   {\"next\":[\"2026-01-01T08:00:00Z\",\"2026-01-02T08:00:00Z\",\"2026-01-05T08:00:00Z\"]}
 An empty string ends the list where there is no further slot; {\"error\":\"...\"} says what is wrong.")]
-pub(crate) struct Next {
+pub(crate) struct NextArgs {
     /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
     #[arg(value_name = "EXPR", required_unless_present = "stdin")]
     pub(crate) expr: Vec<String>,
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) range: SlotRange,
     /// Answer requests from standard input instead, one JSON object a line
     #[arg(long, conflicts_with_all = ["expr", "output"])]
     pub(crate) stdin: bool,
@@ -256,12 +256,12 @@ pub(crate) struct Next {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
     #[arg(value_name = "EXPR", required = true)]
     pub(crate) expr: Vec<String>,
     #[command(flatten)]
-    pub(crate) span: Span,
+    pub(crate) range: SlotRange,
     #[command(flatten)]
     pub(crate) output: OutputArg,
 }
@@ -272,7 +272,7 @@ Each line is an object like
   {\"now\":\"2026-01-31T08:00:05Z\",\"cronJob\":{...},\"jobsListed\":[...],\"jobsOnlyOnServer\":[...]}
 with the Jobs of the CronJob as its controller's cache has them, and those that only a live read
 finds. Nothing is done: the answer is what would be.")]
-pub(crate) struct Decide {
+pub(crate) struct DecideArgs {
     /// Read worlds from standard input, one JSON object a line
     #[arg(long, required = true)]
     pub(crate) stdin: bool,
@@ -291,7 +291,7 @@ pub(crate) enum DecideFormat {
 
 /// Which slots to show.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Span {
+pub(crate) struct SlotRange {
     /// Show slots after this time: RFC 3339, or a civil time in the zone [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
@@ -317,13 +317,13 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Version {
+pub(crate) struct VersionArgs {
     #[command(flatten)]
     pub(crate) output: OutputArg,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
 }

@@ -3,12 +3,12 @@
 use clap::CommandFactory;
 
 use crate::{
-    args::{Args, Completions},
+    args::{CliArgs, CompletionsArgs},
     output,
 };
 
-pub(crate) fn run(args: &Completions) -> anyhow::Result<()> {
+pub(crate) fn run(args: &CompletionsArgs) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "punctual", &mut script);
+    clap_complete::generate(args.shell, &mut CliArgs::command(), "punctual", &mut script);
     output::print(&String::from_utf8_lossy(&script))
 }

@@ -10,8 +10,8 @@
 
 pub(crate) mod args;
 mod connection;
-mod kinds;
 mod readiness;
+mod served_kinds;
 mod transport;
 
 use std::fs;
@@ -30,33 +30,33 @@ use punctual_server::{Pages, RealWorld, World as _, serve_pages};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use self::args::{Controller, Kind};
+use self::args::{ControllerArgs, KindArg};
 use self::connection::Connection;
-use self::kinds::Kinds;
-use self::readiness::Readiness;
-use crate::{log, output, stop};
+use self::readiness::ReadinessCheck;
+use self::served_kinds::ServedKinds;
+use crate::{logging, output, signals};
 
 /// Calls end after half a minute; what takes longer on its way has been dropped by somebody.
 const ECHO: Duration = Duration::from_secs(30);
 
 /// How long taking our probe away may take.
-const LEAVE_MAX: Duration = Duration::from_secs(1);
+const PROBE_REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What kube's client says of every request that failed; we say what we make of it.
-const QUIET: &str = "kube_client::client::builder=off";
+const LOG_FILTER_KUBE: &str = "kube_client::client::builder=off";
 
-pub(crate) fn run(asked: &Controller, zone: &Zone) -> anyhow::Result<()> {
-    log::start(&format!("{QUIET},{}", asked.log), std::io::stderr)?;
+pub(crate) fn run(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
+    logging::init(&format!("{LOG_FILTER_KUBE},{}", args.log), std::io::stderr)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(living(asked, zone))
+    runtime.block_on(run_until_stopped(args, zone))
 }
 
-async fn living(asked: &Controller, zone: &Zone) -> anyhow::Result<()> {
-    let stop = stop::on_signal()?;
-    let connection = Connection::open(asked).await?;
-    let service = Service::new(asked, zone, connection)?;
-    let listener = TcpListener::bind(asked.listen).await.with_context(|| {
-        format!("could not listen on {}; choose another address with --listen", asked.listen)
+async fn run_until_stopped(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
+    let stop = signals::stop_token()?;
+    let connection = Connection::open(args).await?;
+    let service = ControllerProcess::new(args, zone, connection)?;
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!("could not listen on {}; choose another address with --listen", args.listen)
     })?;
     output::print(&format!("listening http://{}\n", listener.local_addr()?))?;
     let front = CancellationToken::new();
@@ -72,25 +72,25 @@ async fn living(asked: &Controller, zone: &Zone) -> anyhow::Result<()> {
 }
 
 /// What is done for as long as the process lives.
-struct Service<'a> {
-    asked: &'a Controller,
+struct ControllerProcess<'a> {
+    args: &'a ControllerArgs,
     zone: &'a Zone,
     tools: Tools,
     cluster: Cluster,
     election: Election,
-    has_begun: Arc<AtomicBool>,
+    has_started: Arc<AtomicBool>,
 }
 
-impl<'a> Service<'a> {
+impl<'a> ControllerProcess<'a> {
     fn new(
-        asked: &'a Controller,
+        args: &'a ControllerArgs,
         zone: &'a Zone,
         connection: Connection,
-    ) -> anyhow::Result<Service<'a>> {
+    ) -> anyhow::Result<ControllerProcess<'a>> {
         let Connection { client, namespace } = connection;
         let clock = Arc::new(RealClock);
         let (metrics, haste) = (Metrics::default(), Haste::default());
-        let fence = match asked.election.leader_elect {
+        let fence = match args.election.leader_elect {
             true => {
                 stand_by(&metrics);
                 Fence::shut(clock.clone())
@@ -99,21 +99,21 @@ impl<'a> Service<'a> {
         };
         let tools = Tools { client, clock, metrics, haste, fence };
         let cluster = Cluster {
-            namespaces: distinct(&asked.namespaces),
+            namespaces: distinct(&args.namespaces),
             // The definition of ScheduledJobs is ours, and has every field.
             pruned: vec![Flavor::BatchV1],
             echo: ECHO,
             ..Cluster::default()
         };
-        let election = election(asked, &namespace)?;
-        let has_begun = Arc::default();
-        Ok(Service { asked, zone, tools, cluster, election, has_begun })
+        let election = election(args, &namespace)?;
+        let has_started = Arc::default();
+        Ok(ControllerProcess { args, zone, tools, cluster, election, has_started })
     }
 
     fn pages(&self) -> Pages {
         let Tools { client, fence, metrics, .. } = self.tools.clone();
-        let (signals, has_begun) = (self.cluster.signals.clone(), self.has_begun.clone());
-        let readiness = Readiness { client, fence, signals, has_begun };
+        let (signals, has_started) = (self.cluster.signals.clone(), self.has_started.clone());
+        let readiness = ReadinessCheck { client, fence, signals, has_started };
         Pages {
             is_ready: Arc::new(move || readiness.check()),
             metrics: Arc::new(move |page: &mut String| metrics.encode(page)),
@@ -127,7 +127,7 @@ impl<'a> Service<'a> {
             let kinds = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                kinds = Kinds::find(&self.tools.client, &self.asked.kinds) => kinds,
+                kinds = ServedKinds::find(&self.tools.client, &self.args.kinds) => kinds,
             };
             if !is_alone && kinds.served.contains(&Flavor::BatchV1) {
                 tokio::select! {
@@ -143,14 +143,18 @@ impl<'a> Service<'a> {
     }
 
     /// Looks after the kinds that are served until told to stop, or until there are more of them.
-    async fn look_after(&self, kinds: &Kinds, stop: &CancellationToken) -> anyhow::Result<()> {
+    async fn look_after(
+        &self,
+        kinds: &ServedKinds,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
         let config = CronJobs {
             flavors: kinds.served.clone(),
             zone: self.zone.clone(),
-            workers: self.asked.concurrent_syncs as usize,
+            workers: self.args.concurrent_syncs as usize,
             cluster: self.cluster.clone(),
         };
-        self.has_begun.store(true, Ordering::Relaxed);
+        self.has_started.store(true, Ordering::Relaxed);
         let round = stop.child_token();
         let mut working = Box::pin(self.lead(config, round.clone()));
         if !kinds.missing.is_empty() {
@@ -166,7 +170,7 @@ impl<'a> Service<'a> {
     async fn lead(&self, config: CronJobs, stop: CancellationToken) -> anyhow::Result<()> {
         let kinds: Vec<&str> = config.flavors.iter().map(|flavor| flavor.plural()).collect();
         let (tools, election) = (self.tools.clone(), self.election.clone());
-        match self.asked.election.leader_elect {
+        match self.args.election.leader_elect {
             true => {
                 let (lease, identity) = (&election.name, &election.identity);
                 let namespace = &election.namespace;
@@ -183,7 +187,7 @@ impl<'a> Service<'a> {
 
     /// Whether the cluster's own controller of CronJobs is in our way.
     fn must_be_alone(&self) -> bool {
-        !self.asked.take_over && self.asked.kinds.contains(&Kind::CronJobs)
+        !self.args.take_over && self.args.kinds.contains(&KindArg::CronJobs)
     }
 
     /// Fails while the cluster's own controller of CronJobs is at work.
@@ -224,7 +228,7 @@ impl<'a> Service<'a> {
     async fn leave(&self) {
         if self.must_be_alone() {
             // Without an answer it stays, and harms nobody.
-            let _ = tokio::time::timeout(LEAVE_MAX, self.probe().remove()).await;
+            let _ = tokio::time::timeout(PROBE_REMOVAL_TIMEOUT, self.probe().remove()).await;
         }
     }
 }
@@ -237,8 +241,8 @@ fn refusal(rival: &Rival) -> anyhow::Error {
     )
 }
 
-fn election(asked: &Controller, own_namespace: &str) -> anyhow::Result<Election> {
-    let args = &asked.election;
+fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Election> {
+    let args = &args.election;
     let config = ElectionConfig {
         lease_duration: args.lease_duration,
         renew_deadline: args.renew_deadline,
@@ -266,7 +270,7 @@ fn identity() -> String {
     format!("{}_{}", host.trim(), RealWorld.uid())
 }
 
-/// Kinds that are looked after twice would be listed twice.
+/// ServedKinds that are looked after twice would be listed twice.
 fn distinct(namespaces: &[String]) -> Vec<String> {
     let mut distinct: Vec<String> = namespaces.to_vec();
     distinct.sort();

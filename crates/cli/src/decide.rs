@@ -15,14 +15,14 @@ use punctual_schedule::Zone;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    args::{Decide, DecideFormat},
-    lines, slots,
+    args::{DecideArgs, DecideFormat},
+    slots, stdin_lines,
 };
 
 /// A CronJob, its Jobs and a time.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct World {
+struct DecideInput {
     now: String,
     cron_job: CronJob,
     jobs_listed: Option<Vec<Job>>,
@@ -31,7 +31,7 @@ struct World {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct DecideOutput {
     created: Vec<String>,
     deleted: Vec<String>,
     active: Vec<String>,
@@ -43,12 +43,12 @@ struct Answer {
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct DecideError {
     error: String,
 }
 
 /// What was decided and what came of it.
-struct Decided {
+struct SimulatedDecision {
     now: Timestamp,
     verdict: Verdict,
     unmet: u64,
@@ -59,30 +59,32 @@ struct Decided {
     cron_job: CronJob,
 }
 
-pub(crate) fn run(args: &Decide, zone: &Zone) -> anyhow::Result<()> {
-    lines::answer_each(|line| match (line.and_then(|line| decide(&line, zone)), args.output) {
-        (Ok(decided), DecideFormat::Json) => lines::json(&decided.answer()),
-        (Ok(decided), DecideFormat::Text) => Ok(decided.words()),
-        (Err(error), _) => lines::json(&Refused { error }),
+pub(crate) fn run(args: &DecideArgs, zone: &Zone) -> anyhow::Result<()> {
+    stdin_lines::answer_each(|line| {
+        match (line.and_then(|line| decide(&line, zone)), args.output) {
+            (Ok(decided), DecideFormat::Json) => stdin_lines::to_json_line(&decided.to_output()),
+            (Ok(decided), DecideFormat::Text) => Ok(decided.to_text()),
+            (Err(error), _) => stdin_lines::to_json_line(&DecideError { error }),
+        }
     })
 }
 
-fn decide(line: &[u8], zone: &Zone) -> Result<Decided, String> {
-    let world: World = serde_json::from_slice(line).map_err(|error| {
+fn decide(line: &[u8], zone: &Zone) -> Result<SimulatedDecision, String> {
+    let input: DecideInput = serde_json::from_slice(line).map_err(|error| {
         format!("expected an object like {{\"now\":\"...\",\"cronJob\":{{...}},\"jobsListed\":[...]}}: {error}")
     })?;
-    let now = slots::parse_instant(&world.now, zone)?;
+    let now = slots::parse_instant(&input.now, zone)?;
     let views = |jobs: &Option<Vec<Job>>| -> Vec<JobView> {
         jobs.iter().flatten().map(JobView::of).collect()
     };
-    let (listed, server) = (views(&world.jobs_listed), views(&world.jobs_only_on_server));
-    let timetable = Timetable::of(&world.cron_job, zone);
+    let (listed, server) = (views(&input.jobs_listed), views(&input.jobs_only_on_server));
+    let timetable = Timetable::of(&input.cron_job, zone);
     // A dump may have the Jobs of others as well, or of a CronJob that had this name before.
-    let uid = &world.cron_job.metadata.uid;
+    let uid = &input.cron_job.metadata.uid;
     let ours: Vec<JobView> =
         listed.iter().filter(|job| job.controller_uid == *uid).cloned().collect();
-    let plan = plan(&world.cron_job, &timetable, &ours, &server, now);
-    Ok(carry_out(plan, &[listed, server].concat(), world.cron_job, now))
+    let plan = plan(&input.cron_job, &timetable, &ours, &server, now);
+    Ok(apply_plan(plan, &[listed, server].concat(), input.cron_job, now))
 }
 
 /// Asks until the cache and the live reads are enough.
@@ -105,8 +107,13 @@ fn plan(
     }
 }
 
-/// Does as the plan says, in a world where everything works.
-fn carry_out(plan: Plan, known: &[JobView], cron_job: CronJob, now: Timestamp) -> Decided {
+/// Does as the plan says, in a input where everything works.
+fn apply_plan(
+    plan: Plan,
+    known: &[JobView],
+    cron_job: CronJob,
+    now: Timestamp,
+) -> SimulatedDecision {
     let deletes = plan.deletes.iter().map(|delete| Outcome::Deleted(delete.name.clone(), Ok(())));
     let mut outcomes: Vec<Outcome> = deletes.collect();
     let mut created = None;
@@ -127,7 +134,7 @@ fn carry_out(plan: Plan, known: &[JobView], cron_job: CronJob, now: Timestamp) -
     let cleaned = settled.clean_up.iter();
     let deleted = replaced.into_iter().chain(cleaned.clone().map(|delete| delete.name.clone()));
     let notes = settled.notes.iter().cloned().chain(cleaned.map(|delete| delete.deleted_note()));
-    Decided {
+    SimulatedDecision {
         now,
         verdict,
         unmet,
@@ -139,16 +146,16 @@ fn carry_out(plan: Plan, known: &[JobView], cron_job: CronJob, now: Timestamp) -
     }
 }
 
-impl Decided {
+impl SimulatedDecision {
     fn status(&self) -> &punctual_api::cronjob::CronJobStatus {
         self.settled.status.as_ref().unwrap_or(&self.cron_job.status)
     }
 
-    fn answer(&self) -> Answer {
+    fn to_output(&self) -> DecideOutput {
         let status = self.status();
         let event = |note: &Note| format!("{} {}", note.kind.as_str(), note.reason);
         let seconds = |wake: Timestamp| wake.duration_since(self.now).as_secs_f64();
-        Answer {
+        DecideOutput {
             created: self.created.iter().map(|create| create.name.clone()).collect(),
             deleted: self.deleted.clone(),
             active: status.active.iter().map(|entry| entry.name.clone()).collect(),
@@ -160,8 +167,8 @@ impl Decided {
         }
     }
 
-    fn words(&self) -> String {
-        let mut text = format!("{} at {}: {}\n", self.cron_job.key(), self.now, self.why());
+    fn to_text(&self) -> String {
+        let mut text = format!("{} at {}: {}\n", self.cron_job.key(), self.now, self.explain());
         for note in &self.notes {
             text.push_str(&format!("  event {note}\n"));
         }
@@ -172,7 +179,7 @@ impl Decided {
         text
     }
 
-    fn why(&self) -> String {
+    fn explain(&self) -> String {
         let waiting = match self.unmet {
             0 | 1 => String::new(),
             more => format!(", the one of {more} waiting that the policy chooses"),

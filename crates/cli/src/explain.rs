@@ -4,53 +4,53 @@ use punctual_schedule::{Lint, Schedule, Zone};
 use serde::Serialize;
 
 use crate::{
-    args::{Explain, Format},
+    args::{ExplainArgs, Format},
     output,
-    slots::{self, Slot, Slots},
+    slots::{self, SlotList, SlotRow},
 };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct ExplainOutput<'a> {
     schedule: &'a str,
     time_zone: &'a str,
     description: String,
-    lints: Vec<Finding>,
-    slots: &'a [Slot],
+    lints: Vec<LintOutput>,
+    slots: &'a [SlotRow],
 }
 
 #[derive(Serialize)]
-struct Finding {
+struct LintOutput {
     code: &'static str,
     message: String,
 }
 
-pub(crate) fn run(args: &Explain, zone: &Zone) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ExplainArgs, zone: &Zone) -> anyhow::Result<()> {
     let schedule = slots::parse_schedule(&args.expr, zone)?;
-    let coming = Slots::asked(&schedule, &args.span)?;
-    let lints = schedule.lints(coming.after);
+    let slots = SlotList::from_args(&schedule, &args.range)?;
+    let lints = schedule.lints(slots.after);
     match args.output.output {
-        Format::Table => output::print(&explain(&schedule, &lints, &coming)),
-        Format::Json => output::print_json(&Answer {
+        Format::Table => output::print(&explain(&schedule, &lints, &slots)),
+        Format::Json => output::print_json(&ExplainOutput {
             schedule: schedule.text(),
             time_zone: schedule.zone().name(),
             description: schedule.describe(),
-            lints: lints.iter().map(Finding::of).collect(),
-            slots: &coming.slots,
+            lints: lints.iter().map(LintOutput::new).collect(),
+            slots: &slots.slots,
         }),
     }
 }
 
-impl Finding {
-    fn of(lint: &Lint) -> Finding {
-        Finding { code: lint.code(), message: lint.to_string() }
+impl LintOutput {
+    fn new(lint: &Lint) -> LintOutput {
+        LintOutput { code: lint.code(), message: lint.to_string() }
     }
 }
 
-fn explain(schedule: &Schedule, lints: &[Lint], coming: &Slots) -> String {
+fn explain(schedule: &Schedule, lints: &[Lint], slots: &SlotList) -> String {
     let mut text = format!("{}.\n", schedule.describe());
     for lint in lints {
         text.push_str(&format!("\nnote: {lint} [{}]\n", lint.code()));
     }
-    format!("{text}\n{}", coming.table(schedule.zone()))
+    format!("{text}\n{}", slots.table(schedule.zone()))
 }

@@ -3,11 +3,11 @@
 use anyhow::ensure;
 use punctual_server::{ADMIN_GROUP, Identity, RealWorld, User, VIEW_GROUP};
 
-use crate::args::{Kubeconfig, Role};
-use crate::{clock, data, output};
+use crate::args::{KubeconfigArgs, Role};
+use crate::{clock, data_dir, output};
 
-pub(crate) fn run(asked: &Kubeconfig) -> anyhow::Result<()> {
-    let folder = data::folder(asked.data_dir.as_deref())?;
+pub(crate) fn run(asked: &KubeconfigArgs) -> anyhow::Result<()> {
+    let folder = data_dir::resolve(asked.data_dir.as_deref())?;
     let pki = folder.join("pki");
     // A new authority would sign what no server believes.
     ensure!(pki.join("ca.crt").exists(), "no server was ever started in {}", folder.display());

@@ -7,20 +7,20 @@ mod clock;
 mod completions;
 mod controller;
 mod crd;
-mod data;
+mod data_dir;
 mod decide;
 mod explain;
+mod instance;
 mod kubeconfig;
-mod lines;
-mod log;
+mod logging;
 mod manifest;
 mod next;
+mod next_stdin;
 mod output;
 mod serve;
-mod site;
+mod signals;
 mod slots;
-mod stop;
-mod stream;
+mod stdin_lines;
 mod tzdata;
 mod up;
 mod validate;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Args, Command};
+use args::{CliArgs, Command};
 
 /// Making and dropping small values is much of a server's work; see ARCHITECTURE.md for what was measured.
 #[global_allocator]
@@ -43,18 +43,18 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == "supervise") {
         return punctual_runner::supervise(words);
     }
-    match run(Args::parse()) {
+    match run(CliArgs::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough; that is no failure of ours.
-        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            output::print_error(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(args: Args) -> anyhow::Result<()> {
+fn run(args: CliArgs) -> anyhow::Result<()> {
     let zones = || tzdata::choose(&args.global.tzdata);
     let zone = || tzdata::zone(&zones()?, args.global.time_zone.as_deref());
     match &args.command {
@@ -62,7 +62,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Serve(serve) => serve::run(serve, zones()?),
         Command::Controller(asked) => controller::run(asked, &zone()?),
         Command::Kubeconfig(asked) => kubeconfig::run(asked),
-        Command::Next(next) if next.stdin => stream::run(next, &zone()?),
+        Command::Next(next) if next.stdin => next_stdin::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),
         Command::Validate(validate) => validate::run(validate, &zone()?),

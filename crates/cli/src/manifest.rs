@@ -21,27 +21,27 @@ const DOCUMENTS_MAX: usize = 50_000;
 
 /// Where something stands: in a file, in one of its documents, in one item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceLocation {
     pub(crate) file: String,
     /// None for the file as a whole.
-    pub(crate) document: Option<Position>,
+    pub(crate) document: Option<DocumentPosition>,
     /// The item of a list, counted from 1.
     pub(crate) item: Option<usize>,
 }
 
 /// A document of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct DocumentPosition {
     /// Counted from 1.
     pub(crate) number: usize,
     /// Line of the file on which it begins, counted from 1.
     pub(crate) line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let Some(Position { number, line }) = self.document {
+        if let Some(DocumentPosition { number, line }) = self.document {
             write!(f, ", document {number} (line {line})")?;
         }
         match self.item {
@@ -54,66 +54,69 @@ impl fmt::Display for Place {
 /// A document, or an item of one that is a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
-    pub(crate) place: Place,
+    pub(crate) location: SourceLocation,
     pub(crate) value: Value,
     /// Paths of the fields that are given twice; the value has the last.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// What could not be read, and why.
+/// What could not be read, and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable {
-    pub(crate) place: Place,
-    pub(crate) why: String,
+pub(crate) struct ReadError {
+    pub(crate) location: SourceLocation,
+    pub(crate) message: String,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.why)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for ReadError {}
 
-/// A document, or why there is none.
-pub(crate) type Read = Result<Document, Unreadable>;
+/// A document, or message there is none.
+pub(crate) type ReadResult = Result<Document, ReadError>;
 
 /// Everything in the files, in the order of the paths and of their documents. `-` is standard
 /// input.
-pub(crate) fn read(paths: &[PathBuf]) -> Vec<Read> {
-    paths.iter().flat_map(|path| files::below(path)).flat_map(read_file).collect()
+pub(crate) fn read(paths: &[PathBuf]) -> Vec<ReadResult> {
+    paths.iter().flat_map(|path| files::list(path)).flat_map(read_file).collect()
 }
 
-fn read_file(file: Result<files::File, Unreadable>) -> Vec<Read> {
+fn read_file(file: Result<files::ManifestFile, ReadError>) -> Vec<ReadResult> {
     match file {
-        Ok(file) => match file.text() {
+        Ok(file) => match file.read_text() {
             Ok(text) => read_text(&file.name, &text),
-            Err(why) => vec![Err(Unreadable { place: Place::whole(&file.name), why })],
+            Err(message) => {
+                vec![Err(ReadError { location: SourceLocation::whole_file(&file.name), message })]
+            }
         },
-        Err(unreadable) => vec![Err(unreadable)],
+        Err(read_error) => vec![Err(read_error)],
     }
 }
 
 /// The documents of a text; those that are empty are passed over and not counted.
-fn read_text(file: &str, text: &str) -> Vec<Read> {
+fn read_text(file: &str, text: &str) -> Vec<ReadResult> {
     let mut tally = Tally::default();
     let mut documents = Vec::new();
     let mut number = 0;
-    for chunk in chunks::of(text) {
+    for chunk in chunks::split(text) {
         for parsed in parse(&chunk, &mut tally) {
             number += 1;
-            let position = Position { number, line: parsed.line };
-            let place = Place { file: file.into(), document: Some(position), item: None };
+            let position = DocumentPosition { number, line: parsed.line };
+            let location =
+                SourceLocation { file: file.into(), document: Some(position), item: None };
             if number > DOCUMENTS_MAX {
-                let why = format!("the file has more than {DOCUMENTS_MAX} documents");
-                documents.push(Err(Unreadable { place, why }));
+                let message = format!("the file has more than {DOCUMENTS_MAX} documents");
+                documents.push(Err(ReadError { location, message }));
                 return documents;
             }
             match parsed.content {
                 Ok((value, duplicates)) => {
-                    documents.extend(list::opened(Document { place, value, duplicates }));
+                    documents.extend(list::expand(Document { location, value, duplicates }));
                 }
-                Err(why) => documents.push(Err(Unreadable { place, why })),
+                Err(message) => documents.push(Err(ReadError { location, message })),
             }
         }
     }
@@ -121,28 +124,28 @@ fn read_text(file: &str, text: &str) -> Vec<Read> {
 }
 
 /// A tree and the paths of the fields that are given twice.
-type Content = (Value, Vec<String>);
+type ParsedContent = (Value, Vec<String>);
 
 /// What was found at a line.
-struct Parsed {
+struct ParsedDocument {
     line: usize,
-    content: Result<Content, String>,
+    content: Result<ParsedContent, String>,
 }
 
 /// The document of a chunk, or the several of a chunk that is JSON.
-fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {
-    if let Some(rest) = chunk.odd_separator() {
-        let why = format!("invalid Yaml document separator: {rest}");
-        return vec![Parsed { line: chunk.first_line(), content: Err(why) }];
+fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> {
+    if let Some(rest) = chunk.separator_suffix() {
+        let message = format!("invalid Yaml document separator: {rest}");
+        return vec![ParsedDocument { line: chunk.first_line(), content: Err(message) }];
     }
     if chunk.looks_like_json() {
         let parsed = json::read(chunk, tally);
         // What starts with a brace may be YAML all the same, if it is no JSON from the start.
-        if !matches!(parsed.as_slice(), [Parsed { content: Err(_), .. }]) {
+        if !matches!(parsed.as_slice(), [ParsedDocument { content: Err(_), .. }]) {
             return parsed;
         }
         return match yaml::read(chunk.text, chunk.lines_before, tally) {
-            Ok(content) => vec![Parsed { line: chunk.first_line(), content: Ok(content) }],
+            Ok(content) => vec![ParsedDocument { line: chunk.first_line(), content: Ok(content) }],
             Err(_) => parsed,
         };
     }
@@ -150,12 +153,12 @@ fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {
     if matches!(&content, Ok((Value::Null, _))) {
         return Vec::new();
     }
-    vec![Parsed { line: chunk.first_line(), content }]
+    vec![ParsedDocument { line: chunk.first_line(), content }]
 }
 
-impl Place {
-    fn whole(file: &str) -> Place {
-        Place { file: file.into(), document: None, item: None }
+impl SourceLocation {
+    fn whole_file(file: &str) -> SourceLocation {
+        SourceLocation { file: file.into(), document: None, item: None }
     }
 }
 

@@ -4,30 +4,30 @@ use punctual_schedule::Zone;
 use serde::Serialize;
 
 use crate::{
-    args::{Format, Next},
+    args::{Format, NextArgs},
     output,
-    slots::{self, Slot, Slots},
+    slots::{self, SlotList, SlotRow},
 };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct NextOutput<'a> {
     schedule: &'a str,
     time_zone: &'a str,
     after: String,
-    slots: &'a [Slot],
+    slots: &'a [SlotRow],
 }
 
-pub(crate) fn run(args: &Next, zone: &Zone) -> anyhow::Result<()> {
+pub(crate) fn run(args: &NextArgs, zone: &Zone) -> anyhow::Result<()> {
     let schedule = slots::parse_schedule(&args.expr, zone)?;
-    let coming = Slots::asked(&schedule, &args.span)?;
+    let slots = SlotList::from_args(&schedule, &args.range)?;
     match args.output.output {
-        Format::Table => output::print(&coming.table(schedule.zone())),
-        Format::Json => output::print_json(&Answer {
+        Format::Table => output::print(&slots.table(schedule.zone())),
+        Format::Json => output::print_json(&NextOutput {
             schedule: schedule.text(),
             time_zone: schedule.zone().name(),
-            after: coming.after.to_string(),
-            slots: &coming.slots,
+            after: slots.after.to_string(),
+            slots: &slots.slots,
         }),
     }
 }

@@ -5,27 +5,27 @@ use punctual_api::Dialect;
 use punctual_schedule::Zones;
 use punctual_server::{Config, Server};
 
-use crate::args::{self, Serve};
-use crate::site::{self, Shared, Site};
-use crate::{log, output, stop};
+use crate::args::{self, ServeArgs};
+use crate::instance::{self, Instance, SharedState};
+use crate::{logging, output, signals};
 
-pub(crate) fn run(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
-    log::start(&serve.site.log, std::io::stderr)?;
+pub(crate) fn run(args: &ServeArgs, zones: Zones) -> anyhow::Result<()> {
+    logging::init(&args.instance.log, std::io::stderr)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serving(serve, zones))
+    runtime.block_on(run_until_stopped(args, zones))
 }
 
-async fn serving(serve: &Serve, zones: Zones) -> anyhow::Result<()> {
-    let site = Site::open(&serve.site).await?;
-    let config = Config { dialect: dialect(serve.dialect), ..site.config(zones)? };
-    let (server, store) = (Server::start(config).await?, site.store.clone());
-    let kubeconfig = site.write_kubeconfigs()?;
-    let stop = stop::on_signal()?;
-    output::print(&format!("serving {}\nkubeconfig {}\n", site.url(), kubeconfig.display()))?;
+async fn run_until_stopped(args: &ServeArgs, zones: Zones) -> anyhow::Result<()> {
+    let instance = Instance::open(&args.instance).await?;
+    let config = Config { dialect: dialect(args.dialect), ..instance.config(zones)? };
+    let (server, store) = (Server::start(config).await?, instance.store.clone());
+    let kubeconfig = instance.write_kubeconfigs()?;
+    let stop = signals::stop_token()?;
+    output::print(&format!("serving {}\nkubeconfig {}\n", instance.url(), kubeconfig.display()))?;
     // Deletions that do not happen at once are carried on by us: dependents, namespaces.
-    let tools = site::tools(&server, "punctual-collector", &Shared::default());
+    let tools = instance::tools(&server, "punctual-collector", &SharedState::default());
     let collecting = tokio::spawn(punctual_controller::collect(tools, stop.clone()));
-    site.serve(server, stop)?.await;
+    instance.serve(server, stop)?.await;
     collecting.await.context("the collector did not end cleanly")?;
     tracing::info!("stopped; closing the store");
     store.close().await.context("the store could not be closed cleanly")

@@ -5,12 +5,12 @@ use jiff::{SignedDuration, Timestamp, civil::DateTime};
 use punctual_schedule::{Schedule, Zone};
 use serde::Serialize;
 
-use crate::{args::Span, clock, output};
+use crate::{args::SlotRange, clock, output};
 
 /// A slot in both clocks, and how far off it is.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Slot {
+pub(crate) struct SlotRow {
     pub(crate) utc: String,
     pub(crate) local: String,
     pub(crate) in_seconds: i64,
@@ -18,31 +18,39 @@ pub(crate) struct Slot {
 
 /// The slots that a command was asked for.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct SlotList {
     pub(crate) after: Timestamp,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<SlotRow>,
     /// There is no further slot behind the last one.
-    pub(crate) ended: bool,
+    pub(crate) is_exhausted: bool,
 }
 
-impl Slots {
+impl SlotList {
     /// Distances are from `now`, wherever the slots begin.
-    pub(crate) fn of(schedule: &Schedule, after: Timestamp, count: u32, now: Timestamp) -> Slots {
+    pub(crate) fn compute(
+        schedule: &Schedule,
+        after: Timestamp,
+        count: u32,
+        now: Timestamp,
+    ) -> SlotList {
         let zone = schedule.zone();
-        let slots: Vec<Slot> =
-            schedule.after(after).take(count as usize).map(|at| Slot::of(zone, at, now)).collect();
-        let ended = slots.len() < count as usize;
-        Slots { after, slots, ended }
+        let slots: Vec<SlotRow> = schedule
+            .after(after)
+            .take(count as usize)
+            .map(|at| SlotRow::new(zone, at, now))
+            .collect();
+        let is_exhausted = slots.len() < count as usize;
+        SlotList { after, slots, is_exhausted }
     }
 
     /// The slots that the arguments ask for.
-    pub(crate) fn asked(schedule: &Schedule, span: &Span) -> anyhow::Result<Slots> {
+    pub(crate) fn from_args(schedule: &Schedule, range: &SlotRange) -> anyhow::Result<SlotList> {
         let now = clock::now();
-        let after = match &span.after {
+        let after = match &range.after {
             Some(text) => parse_instant(text, schedule.zone()).map_err(anyhow::Error::msg)?,
             None => now,
         };
-        Ok(Slots::of(schedule, after, span.count, now))
+        Ok(SlotList::compute(schedule, after, range.count, now))
     }
 
     pub(crate) fn table(&self, zone: &Zone) -> String {
@@ -52,16 +60,16 @@ impl Slots {
             rows.push(vec![weekday_first(&slot.local), slot.utc.clone(), distance]);
         }
         let mut text = if self.slots.is_empty() { String::new() } else { output::table(&rows) };
-        if self.ended {
+        if self.is_exhausted {
             text.push_str("no further slot\n");
         }
         text
     }
 }
 
-impl Slot {
-    fn of(zone: &Zone, at: Timestamp, now: Timestamp) -> Slot {
-        Slot {
+impl SlotRow {
+    fn new(zone: &Zone, at: Timestamp, now: Timestamp) -> SlotRow {
+        SlotRow {
             utc: at.to_string(),
             local: zone.at(at).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
             in_seconds: at.as_second() - now.as_second(),

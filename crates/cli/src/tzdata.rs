@@ -69,7 +69,7 @@ fn of_system(zones: &Zones) -> Zone {
     let found = TimeZone::try_system().ok();
     let name = found.as_ref().and_then(|zone| zone.iana_name()).unwrap_or("UTC");
     zones.get(name).unwrap_or_else(|_| {
-        output::complain(&format!(
+        output::print_error(&format!(
             "warning: the system's time zone {name:?} is not known; using UTC"
         ));
         zones.utc()

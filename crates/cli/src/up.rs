@@ -3,7 +3,7 @@
 //! ```text
 //!  manifests ─▶ apply ─┐               ┌─▶ controllers ─┐
 //!                      ▼               │                ▼
-//!  kubectl ─▶ site ─▶ server ─▶ store ─┼──────────── clients in this process
+//!  kubectl ─▶ instance ─▶ server ─▶ store ─┼──────────── clients in this process
 //!                      ▲               │                ▲
 //!         PodLogs ─────┘               ├─▶ runner ──────┤──▶ supervisors (their own processes)
 //!                                      └─▶ follow ──────┘──▶ the terminal
@@ -13,18 +13,18 @@
 //! everything goes on from what the store and the Pods' folders say.
 
 mod apply;
-mod follow;
-mod host;
-mod lines;
+mod components;
+mod display;
+mod event_lines;
 mod logs;
-mod model;
-mod node;
-mod parts;
+mod messages;
+mod node_name;
 mod printer;
+mod task_group;
 mod terminal;
 mod view;
+mod view_model;
 mod watch;
-mod words;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -38,104 +38,110 @@ use punctual_server::{Config, Server};
 use punctual_store::Store;
 use tokio_util::sync::CancellationToken;
 
-use self::follow::Style;
-use self::host::Host;
+use self::components::Components;
+use self::display::DisplayMode;
 use self::logs::PodLogs;
-use self::parts::Parts;
 use self::printer::Printer;
-use crate::args::Up;
+use self::task_group::TaskGroup;
+use crate::args::UpArgs;
+use crate::instance::{self, Instance, SharedState};
 use crate::manifest::Document;
-use crate::site::{self, Shared, Site};
-use crate::{log, stop};
+use crate::{logging, signals};
 
 /// How often the store is asked how it is; it has no way to call.
 const ASK_STORE_EVERY: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(up: &Up, zone: &Zone) -> anyhow::Result<()> {
+pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
     // Before anything is touched.
-    let documents = apply::read(&up.paths, zone)?;
-    let is_live = terminal::is_there() && !up.plain;
+    let documents = apply::read(&args.paths, zone)?;
+    let is_live = terminal::is_stdout_terminal() && !args.plain;
     let printer = Printer::start()?;
     if is_live && std::io::stderr().is_terminal() {
-        log::start(&up.site.log, printer.clone())?;
+        logging::init(&args.instance.log, printer.clone())?;
     } else {
-        log::start(&up.site.log, std::io::stderr)?;
+        logging::init(&args.instance.log, std::io::stderr)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let result = running(Start { up, zone, documents, is_live }, &printer).await;
+        let result = open_and_run(StartOptions { args, zone, documents, is_live }, &printer).await;
         printer.flush().await;
         result
     })
 }
 
 /// What was asked for.
-struct Start<'a> {
-    up: &'a Up,
+struct StartOptions<'a> {
+    args: &'a UpArgs,
     zone: &'a Zone,
     documents: Vec<Document>,
     is_live: bool,
 }
 
-async fn running(start: Start<'_>, printer: &Printer) -> anyhow::Result<()> {
-    let stop = stop::on_signal()?;
-    let site = Site::open(&start.up.site).await?;
-    let store = site.store.clone();
-    let result = Box::pin(living(start, site, printer, stop)).await;
+async fn open_and_run(start: StartOptions<'_>, printer: &Printer) -> anyhow::Result<()> {
+    let stop = signals::stop_token()?;
+    let instance = Instance::open(&start.args.instance).await?;
+    let store = instance.store.clone();
+    let result = Box::pin(run_until_stopped(start, instance, printer, stop)).await;
     let closed = store.close().await.context("the store could not be closed cleanly");
     result.and(closed)
 }
 
 /// From the first object to the last request.
-async fn living(
-    start: Start<'_>,
-    site: Site<'_>,
+async fn run_until_stopped(
+    start: StartOptions<'_>,
+    instance: Instance<'_>,
     printer: &Printer,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let node = node::name(start.up.node_name.as_deref(), &site.folder)?;
-    let shared = Shared::default();
+    let node = node_name::choose(start.args.node_name.as_deref(), &instance.folder)?;
+    let shared = SharedState::default();
     // Nobody else has this folder, so nobody else can lead.
     shared.metrics.leader("punctual", true);
-    let server = start_server(&site, &node, start.zone, &shared.metrics).await?;
-    let applying = apply::apply(site::client(&server, "punctual-up"), start.documents);
+    let server = start_server(&instance, &node, start.zone, &shared.metrics).await?;
+    let applying = apply::apply(instance::client(&server, "punctual-up"), start.documents);
     let applied = tokio::select! {
         applied = applying => applied?,
         () = stop.cancelled() => return Ok(()),
     };
-    let kubeconfig = site.write_kubeconfigs()?;
-    let mut parts = Parts::new(stop);
-    let host = Host { server: &server, site: &site, up: start.up, zone: start.zone, node: &node };
-    host.start(&shared, &mut parts).await?;
-    let (url, zone) = (site.url(), start.zone.clone());
-    printer.text(words::greeting(&url, &kubeconfig, &applied));
-    let style = match start.is_live {
-        true => Style::View { has_color: start.up.has_color(), url, zone },
-        false => Style::Lines,
+    let kubeconfig = instance.write_kubeconfigs()?;
+    let mut tasks = TaskGroup::new(stop);
+    let host = Components {
+        server: &server,
+        instance: &instance,
+        args: start.args,
+        zone: start.zone,
+        node: &node,
     };
-    let (viewer, to) = (site::client(&server, "punctual-view"), printer.clone());
-    parts.start("the view", |stop| follow::follow(viewer, style, to, stop));
-    let (store, front) = (site.store.clone(), CancellationToken::new());
-    let serving = site.serve(server.clone(), front.clone())?;
-    let mut front = Parts::new(front);
-    front.start("the server", |_| serving);
+    host.start(&shared, &mut tasks).await?;
+    let (url, zone) = (instance.url(), start.zone.clone());
+    printer.text(messages::startup(&url, &kubeconfig, &applied));
+    let style = match start.is_live {
+        true => DisplayMode::View { has_color: start.args.has_color(), url, zone },
+        false => DisplayMode::Lines,
+    };
+    let (viewer, to) = (instance::client(&server, "punctual-view"), printer.clone());
+    tasks.spawn("the view", |stop| display::run(viewer, style, to, stop));
+    let (store, front) = (instance.store.clone(), CancellationToken::new());
+    let serving = instance.serve(server.clone(), front.clone())?;
+    let mut front = TaskGroup::new(front);
+    front.spawn("the server", |_| serving);
     let result = tokio::select! {
-        result = parts.last() => result,
-        result = front.last() => result,
+        result = tasks.wait_for_stop() => result,
+        result = front.wait_for_stop() => result,
         failure = failure(&store) => Err(failure),
     };
     if let Err(error) = &result {
         tracing::error!("{error:#}; stopping");
     }
     // Whoever writes goes before whoever takes it down.
-    parts.end().await;
-    printer.text(words::farewell(&server).await);
-    front.end().await;
+    tasks.shut_down().await;
+    printer.text(messages::shutdown(&server).await);
+    front.shut_down().await;
     result
 }
 
 async fn start_server(
-    site: &Site<'_>,
+    instance: &Instance<'_>,
     node: &str,
     zone: &Zone,
     metrics: &Metrics,
@@ -144,9 +150,9 @@ async fn start_server(
     let config = Config {
         dialect: Dialect::Punctual,
         node: Some(node.to_owned()),
-        logs: Some(Arc::new(PodLogs::new(&site.folder))),
+        logs: Some(Arc::new(PodLogs::new(&instance.folder))),
         metrics: Some(Arc::new(move |page: &mut String| metrics.encode(page))),
-        ..site.config(zone.zones().clone())?
+        ..instance.config(zone.zones().clone())?
     };
     Ok(Server::start(config).await?)
 }

@@ -17,13 +17,13 @@ use std::{
 use serde_json::{Value, json};
 
 /// What the program says, and its exit status.
-struct Answer {
+struct ProgramOutput {
     stdout: String,
     stderr: String,
     status: i32,
 }
 
-impl Answer {
+impl ProgramOutput {
     fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap()
     }
@@ -34,7 +34,7 @@ impl Answer {
 }
 
 /// Runs the command beside the test data, with the bundled time zone data.
-fn validate_input(args: &[&str], input: &[u8]) -> Answer {
+fn validate_input(args: &[&str], input: &[u8]) -> ProgramOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
     command.current_dir(testdata()).arg("validate").args(args);
@@ -46,14 +46,14 @@ fn validate_input(args: &[&str], input: &[u8]) -> Answer {
     let writer = std::thread::spawn(move || _ = stdin.write_all(&input));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Answer {
+    ProgramOutput {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
         status: output.status.code().unwrap(),
     }
 }
 
-fn validate(args: &[&str]) -> Answer {
+fn validate(args: &[&str]) -> ProgramOutput {
     validate_input(args, b"")
 }
 
@@ -80,7 +80,7 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn valid_manifests_are_listed_with_their_next_slots() {
-    let Answer { stdout, stderr, status } = validate(&["-f", "good.yaml", "-n", "2"]);
+    let ProgramOutput { stdout, stderr, status } = validate(&["-f", "good.yaml", "-n", "2"]);
     assert_eq!((status, stderr.as_str()), (0, ""), "{stdout}");
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[0], "good.yaml, document 3 (line 41), Job by-hand-: ok");
@@ -100,7 +100,7 @@ fn valid_manifests_are_listed_with_their_next_slots() {
 
 #[test]
 fn errors_name_file_document_object_and_field() {
-    let Answer { stdout, stderr, status } = validate(&["-f", "bad.yaml"]);
+    let ProgramOutput { stdout, stderr, status } = validate(&["-f", "bad.yaml"]);
     assert_eq!((status, stderr.as_str()), (1, "error: 8 of 8 documents not valid\n"));
     let lines: Vec<&str> = stdout.lines().collect();
     let nightly = "bad.yaml, document 1 (line 1), CronJob nightly: ";
@@ -178,7 +178,7 @@ fn errors_name_file_document_object_and_field() {
 #[test]
 fn only_the_strict_dialect_refuses_what_is_ours() {
     assert_eq!(validate(&["ours.yaml"]).status, 0);
-    let Answer { stdout, status, .. } = validate(&["ours.yaml", "--strict"]);
+    let ProgramOutput { stdout, status, .. } = validate(&["ours.yaml", "--strict"]);
     assert_eq!(status, 1);
     let fields: Vec<&str> =
         stdout.lines().map(|line| line.split(": ").nth(1).unwrap_or_default()).collect();
@@ -192,7 +192,7 @@ fn only_the_strict_dialect_refuses_what_is_ours() {
 fn warnings_are_shown_on_request_and_change_nothing() {
     let quiet = validate(&["-f", "odd.yaml"]);
     assert!(!quiet.stdout.contains("warning:"), "{}", quiet.stdout);
-    let Answer { stdout, stderr, status } = validate(&["-f", "odd.yaml", "--warnings"]);
+    let ProgramOutput { stdout, stderr, status } = validate(&["-f", "odd.yaml", "--warnings"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     let subject = "warning: odd.yaml, document 1 (line 2), CronJob odd.name: ";
     let warnings: Vec<&str> = stdout.lines().filter_map(|l| l.strip_prefix(subject)).collect();
@@ -303,7 +303,7 @@ fn what_a_server_would_refuse_is_refused_and_nothing_else() {
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: 5\n".into(), "metadata: ConfigMap in version"),
         ("apiVersion: 1\nkind: [ConfigMap]\n".into(), "apiVersion: Required value"),
     ] {
-        let Answer { stdout, status, .. } = validate_input(&["-f", "-"], input.as_bytes());
+        let ProgramOutput { stdout, status, .. } = validate_input(&["-f", "-"], input.as_bytes());
         assert_eq!(status, i32::from(!want.is_empty()), "{input}{stdout}");
         let first = stdout.lines().next().unwrap();
         let message = first.split_once(": ").unwrap_or_default().1;
@@ -329,7 +329,7 @@ fn what_is_no_manifest_is_an_error_and_never_a_crash() {
             "standard input, document 1 (line 1), a\\nb\\u{1b}[0m: apiV",
         ),
     ] {
-        let Answer { stdout, stderr, status } = validate_input(&["-f", "-"], &input);
+        let ProgramOutput { stdout, stderr, status } = validate_input(&["-f", "-"], &input);
         assert_eq!(status, 1, "{want}");
         assert!(stdout.starts_with(want), "{stdout}");
         assert!(stderr.starts_with("error: "), "{stderr}");
@@ -351,7 +351,7 @@ fn a_wrong_command_line_has_a_status_of_its_own() {
 #[test]
 fn every_example_is_valid() {
     let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let Answer { stdout, status, .. } =
+    let ProgramOutput { stdout, status, .. } =
         validate(&["-f", &examples.display().to_string(), "--warnings"]);
     assert_eq!(status, 0, "{stdout}");
     assert!(stdout.contains("CronJob") && !stdout.contains("warning:"), "{stdout}");

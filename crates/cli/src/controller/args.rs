@@ -24,7 +24,7 @@ one leads, the others wait. Ctrl-C or SIGTERM stops it cleanly and hands the lea
 Examples:
   punctual controller
   punctual controller --kinds cronjobs,scheduledjobs --namespace shop --namespace billing")]
-pub(crate) struct Controller {
+pub(crate) struct ControllerArgs {
     /// File that says where the cluster is and who we are
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Controller {
     pub(crate) context: Option<String>,
     /// What to look after
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "scheduledjobs")]
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<KindArg>,
     /// Namespace to look after; can be given again [default: all]
     #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE")]
     pub(crate) namespaces: Vec<String>,
@@ -81,18 +81,18 @@ pub(crate) struct ElectionArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
-pub(crate) enum Kind {
+pub(crate) enum KindArg {
     /// batch/v1 CronJobs, in place of the cluster's own controller
     CronJobs,
     /// punctual.dev/v1 ScheduledJobs, beside it
     ScheduledJobs,
 }
 
-impl Kind {
+impl KindArg {
     pub(crate) fn flavor(self) -> Flavor {
         match self {
-            Kind::CronJobs => Flavor::BatchV1,
-            Kind::ScheduledJobs => Flavor::ScheduledJob,
+            KindArg::CronJobs => Flavor::BatchV1,
+            KindArg::ScheduledJobs => Flavor::ScheduledJob,
         }
     }
 }

@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use punctual_controller::MANAGER;
 
-use super::args::Controller;
+use super::args::ControllerArgs;
 use super::transport;
 
 /// A cluster.
@@ -18,12 +18,12 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Finds the cluster. Nothing is sent yet.
-    pub(super) async fn open(asked: &Controller) -> anyhow::Result<Connection> {
-        let config = named(config(asked).await?);
+    pub(super) async fn open(args: &ControllerArgs) -> anyhow::Result<Connection> {
+        let config = named(config(args).await?);
         let namespace = config.default_namespace.clone();
         let url = config.cluster_url.to_string();
         // Of Jobs and of each kind, in each place.
-        let watches = asked.namespaces.len().max(1) * (asked.kinds.len() + 1);
+        let watches = args.namespaces.len().max(1) * (args.kinds.len() + 1);
         let client = transport::client(config, watches)
             .with_context(|| format!("there is no way to the cluster at {url}"))?;
         tracing::info!(url, namespace, "the cluster");
@@ -31,17 +31,17 @@ impl Connection {
     }
 }
 
-async fn config(asked: &Controller) -> anyhow::Result<Config> {
+async fn config(args: &ControllerArgs) -> anyhow::Result<Config> {
     let options =
-        KubeConfigOptions { context: asked.context.clone(), ..KubeConfigOptions::default() };
-    if let Some(path) = &asked.kubeconfig {
+        KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    if let Some(path) = &args.kubeconfig {
         let shown = path.display();
         let file =
             Kubeconfig::read_from(path).with_context(|| format!("could not read {shown}"))?;
         let config = Config::from_custom_kubeconfig(file, &options).await;
         return config.with_context(|| format!("{shown} does not say how to reach the cluster"));
     }
-    if asked.context.is_some() {
+    if args.context.is_some() {
         let config = Config::from_kubeconfig(&options).await;
         return config.context("the kubeconfig does not say how to reach the cluster");
     }

@@ -9,35 +9,37 @@ use kube::Client;
 use punctual_controller::{Fence, Signals};
 
 /// Kubelets wait a second, unless they are told otherwise; a standby asks its cluster.
-const ANSWER_MAX: Duration = Duration::from_millis(900);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// What has to be looked at.
 #[derive(Clone)]
-pub(super) struct Readiness {
+pub(super) struct ReadinessCheck {
     pub(super) client: Client,
     pub(super) fence: Fence,
     pub(super) signals: Signals,
     /// Whether there is anything to look after.
-    pub(super) has_begun: Arc<AtomicBool>,
+    pub(super) has_started: Arc<AtomicBool>,
 }
 
-impl Readiness {
+impl ReadinessCheck {
     /// Who leads is ready when something is listed; who waits when it could lead, for which it must
     /// reach the cluster.
     pub(super) fn check(&self) -> BoxFuture<'static, Result<(), String>> {
-        let Readiness { client, fence, signals, has_begun } = self.clone();
+        let ReadinessCheck { client, fence, signals, has_started } = self.clone();
         Box::pin(async move {
-            if !has_begun.load(Ordering::Relaxed) {
+            if !has_started.load(Ordering::Relaxed) {
                 return Err("nothing to look after yet; the log says what is missing".to_owned());
             }
             match fence.allows() {
                 true if signals.is_listed() => Ok(()),
                 true => Err("what there is has not been listed yet".to_owned()),
-                false => match tokio::time::timeout(ANSWER_MAX, client.apiserver_version()).await {
-                    Ok(Ok(_)) => Ok(()),
-                    Ok(Err(error)) => Err(format!("the cluster cannot be reached: {error}")),
-                    Err(_) => Err("the cluster does not answer".to_owned()),
-                },
+                false => {
+                    match tokio::time::timeout(PROBE_TIMEOUT, client.apiserver_version()).await {
+                        Ok(Ok(_)) => Ok(()),
+                        Ok(Err(error)) => Err(format!("the cluster cannot be reached: {error}")),
+                        Err(_) => Err("the cluster does not answer".to_owned()),
+                    }
+                }
             }
         })
     }

@@ -21,24 +21,24 @@ use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config};
 use tower::{BoxError, Service, ServiceBuilder};
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longer silence is a connection that is gone. A watch hears a bookmark every minute; calls have their own
 /// end, which comes before this. It is for servers that speak HTTP/1.1 alone.
-const SILENCE_MAX: Duration = Duration::from_secs(150);
+const READ_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// How often a connection is tried while something waits for it, and how long the answer may take. Together
 /// they are half of what a leader has to renew its lease: there is time to do it on another connection.
-const PING_EVERY: Duration = Duration::from_secs(2);
-const PONG_WITHIN: Duration = Duration::from_secs(3);
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// So many watches share the connection of the calls.
-const FEW: usize = 16;
+const SHARED_WATCHES_MAX: usize = 16;
 /// So many watches share one of their own.
-const WATCHES_MAX: usize = 50;
+const WATCHES_PER_CONNECTION: usize = 50;
 
 type Connector = TimeoutConnector<HttpsConnector<HttpConnector>>;
-type Http = legacy::Client<Connector, Body>;
+type HttpClient = legacy::Client<Connector, Body>;
 
 /// A client as the configuration says, for so many watches and whatever calls. Nothing is sent yet.
 pub(super) fn client(config: Config, watches: usize) -> anyhow::Result<Client> {
@@ -53,27 +53,31 @@ pub(super) fn client(config: Config, watches: usize) -> anyhow::Result<Client> {
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(Lines::new(&config, watches)?);
+        .service(ConnectionPool::new(&config, watches)?);
     Ok(Client::new(service, config.default_namespace))
 }
 
 /// Connections: one for the calls, and more for watches where there are many. A stream that cannot be opened
 /// would wait for a watch to end, and everything else behind it.
 #[derive(Clone)]
-struct Lines {
-    calls: Http,
-    watches: Arc<[Http]>,
+struct ConnectionPool {
+    calls: HttpClient,
+    watches: Arc<[HttpClient]>,
     count: Arc<AtomicUsize>,
 }
 
-impl Lines {
-    fn new(config: &Config, watches: usize) -> anyhow::Result<Lines> {
-        let lines = if watches <= FEW { 0 } else { watches.div_ceil(WATCHES_MAX) };
-        let watches: anyhow::Result<_> = (0..lines).map(|_| http(config)).collect();
-        Ok(Lines { calls: http(config)?, watches: watches?, count: Arc::default() })
+impl ConnectionPool {
+    fn new(config: &Config, watches: usize) -> anyhow::Result<ConnectionPool> {
+        let pool = if watches <= SHARED_WATCHES_MAX {
+            0
+        } else {
+            watches.div_ceil(WATCHES_PER_CONNECTION)
+        };
+        let watches: anyhow::Result<_> = (0..pool).map(|_| http(config)).collect();
+        Ok(ConnectionPool { calls: http(config)?, watches: watches?, count: Arc::default() })
     }
 
-    fn line(&self, request: &Request<Body>) -> &Http {
+    fn connection_for(&self, request: &Request<Body>) -> &HttpClient {
         let query = request.uri().query().unwrap_or_default();
         if !query.split('&').any(|word| word == "watch=true") {
             return &self.calls;
@@ -83,26 +87,26 @@ impl Lines {
     }
 }
 
-impl Service<Request<Body>> for Lines {
-    type Response = <Http as Service<Request<Body>>>::Response;
-    type Error = <Http as Service<Request<Body>>>::Error;
-    type Future = <Http as Service<Request<Body>>>::Future;
+impl Service<Request<Body>> for ConnectionPool {
+    type Response = <HttpClient as Service<Request<Body>>>::Response;
+    type Error = <HttpClient as Service<Request<Body>>>::Error;
+    type Future = <HttpClient as Service<Request<Body>>>::Future;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        self.line(&request).request(request)
+        self.connection_for(&request).request(request)
     }
 }
 
-fn http(config: &Config) -> anyhow::Result<Http> {
+fn http(config: &Config) -> anyhow::Result<HttpClient> {
     Ok(legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .http2_adaptive_window(true)
-        .http2_keep_alive_interval(PING_EVERY)
-        .http2_keep_alive_timeout(PONG_WITHIN)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
         .build(connector(config)?))
 }
 
@@ -118,8 +122,8 @@ fn connector(config: &Config) -> anyhow::Result<Connector> {
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
     let mut connector = TimeoutConnector::new(builder.enable_all_versions().wrap_connector(tcp));
-    connector.set_connect_timeout(Some(CONNECT_MAX));
-    connector.set_read_timeout(Some(SILENCE_MAX));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_read_timeout(Some(READ_TIMEOUT));
     // A connection may have rested in the pool for a while.
     connector.set_reset_reader_on_write(true);
     Ok(connector)
@@ -129,9 +133,9 @@ fn connector(config: &Config) -> anyhow::Result<Connector> {
 mod tests {
     use super::*;
 
-    fn lines(watches: usize) -> Lines {
+    fn pool(watches: usize) -> ConnectionPool {
         let config = Config::new("https://127.0.0.1:1".parse().unwrap());
-        Lines::new(&config, watches).unwrap()
+        ConnectionPool::new(&config, watches).unwrap()
     }
 
     fn get(path: &str) -> Request<Body> {
@@ -140,17 +144,20 @@ mod tests {
 
     #[test]
     fn many_watches_leave_the_connection_of_the_calls_alone() {
-        let lines = lines(120);
+        let pool = pool(120);
         let watch = get("/apis/batch/v1/jobs?allowWatchBookmarks=true&watch=true");
         for own in [0, 1, 2, 0] {
-            assert!(std::ptr::eq(lines.line(&watch), &lines.watches[own]));
+            assert!(std::ptr::eq(pool.connection_for(&watch), &pool.watches[own]));
         }
-        assert!(std::ptr::eq(lines.line(&get("/apis/batch/v1/jobs?limit=500")), &lines.calls));
+        assert!(std::ptr::eq(
+            pool.connection_for(&get("/apis/batch/v1/jobs?limit=500")),
+            &pool.calls
+        ));
     }
 
     #[test]
     fn a_few_watches_share_it() {
-        let lines = lines(6);
-        assert!(std::ptr::eq(lines.line(&get("/api/v1/pods?watch=true")), &lines.calls));
+        let pool = pool(6);
+        assert!(std::ptr::eq(pool.connection_for(&get("/api/v1/pods?watch=true")), &pool.calls));
     }
 }

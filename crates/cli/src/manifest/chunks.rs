@@ -15,7 +15,7 @@ pub(super) struct Chunk<'a> {
 }
 
 /// The chunks that have something in them.
-pub(super) fn of(text: &str) -> Vec<Chunk<'_>> {
+pub(super) fn split(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
     let (mut start, mut offset, mut lines_before) = (0, 0, 0);
     for (line_index, line) in text.split_inclusive('\n').enumerate() {
@@ -62,7 +62,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// What follows the separator on its line and, as in kubectl, may not: only a comment may.
-    pub(super) fn odd_separator(&self) -> Option<&'a str> {
+    pub(super) fn separator_suffix(&self) -> Option<&'a str> {
         let rest = self.text.lines().next()?.strip_prefix(SEPARATOR)?.trim();
         (!rest.is_empty() && !rest.starts_with('#')).then_some(rest)
     }

@@ -6,29 +6,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Place, Unreadable};
+use super::{ReadError, SourceLocation};
 
 const FILE_BYTES_MAX: u64 = 16 << 20;
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Something to read a text from.
-pub(super) struct File {
+pub(super) struct ManifestFile {
     /// For messages.
     pub(super) name: String,
     /// None for standard input.
     path: Option<PathBuf>,
 }
 
-impl File {
-    fn at(path: PathBuf) -> File {
-        File { name: path.display().to_string(), path: Some(path) }
+impl ManifestFile {
+    fn new(path: PathBuf) -> ManifestFile {
+        ManifestFile { name: path.display().to_string(), path: Some(path) }
     }
 
     /// The whole text. No more than the bound is ever read, whatever kind of file it is.
-    pub(super) fn text(&self) -> Result<String, String> {
+    pub(super) fn read_text(&self) -> Result<String, String> {
         let bytes = match &self.path {
-            Some(path) => fs::File::open(path).and_then(bounded),
-            None => bounded(io::stdin().lock()),
+            Some(path) => fs::File::open(path).and_then(read_bounded),
+            None => read_bounded(io::stdin().lock()),
         };
         let bytes = bytes.map_err(|error| error.to_string())?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -41,32 +41,32 @@ impl File {
     }
 }
 
-fn bounded(input: impl Read) -> io::Result<Vec<u8>> {
+fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The file itself, or the manifests of a directory in the order of their names.
-pub(super) fn below(path: &Path) -> Vec<Result<File, Unreadable>> {
+pub(super) fn list(path: &Path) -> Vec<Result<ManifestFile, ReadError>> {
     if path == Path::new("-") {
-        return vec![Ok(File { name: "standard input".into(), path: None })];
+        return vec![Ok(ManifestFile { name: "standard input".into(), path: None })];
     }
     if !path.is_dir() {
-        return vec![Ok(File::at(path.into()))];
+        return vec![Ok(ManifestFile::new(path.into()))];
     }
-    let unreadable = |why: String| {
-        let place = Place::whole(&path.display().to_string());
-        vec![Err(Unreadable { place, why })]
+    let read_error = |message: String| {
+        let location = SourceLocation::whole_file(&path.display().to_string());
+        vec![Err(ReadError { location, message })]
     };
-    match manifests(path) {
-        Ok(files) if files.is_empty() => unreadable("no .yaml, .yml or .json file in it".into()),
-        Ok(files) => files.into_iter().map(|file| Ok(File::at(file))).collect(),
-        Err(error) => unreadable(error.to_string()),
+    match list_directory(path) {
+        Ok(files) if files.is_empty() => read_error("no .yaml, .yml or .json file in it".into()),
+        Ok(files) => files.into_iter().map(|file| Ok(ManifestFile::new(file))).collect(),
+        Err(error) => read_error(error.to_string()),
     }
 }
 
-fn manifests(directory: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_directory(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
     let mut files = entries.collect::<io::Result<Vec<_>>>()?;
     let is_manifest = |file: &PathBuf| {

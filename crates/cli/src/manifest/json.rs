@@ -4,40 +4,40 @@ use punctual_api::tree::{Numbers, Tally, Tree};
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, value::RawValue};
 
-use super::{Content, Parsed, chunks::Chunk};
+use super::{ParsedContent, ParsedDocument, chunks::Chunk};
 
 /// The objects up to the end, or up to the first that is broken: behind it nothing is certain.
-pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<Parsed> {
+pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> {
     let body = chunk.body();
     let mut stream = Deserializer::from_str(body).into_iter::<&RawValue>();
-    let mut lines = Lines { text: body, offset: 0, line: chunk.lines_before_body() + 1 };
+    let mut lines = LineCounter { text: body, offset: 0, line: chunk.lines_before_body() + 1 };
     let mut parsed = Vec::new();
     loop {
-        let line = lines.at_content(stream.byte_offset());
+        let line = lines.line_after(stream.byte_offset());
         let content = match stream.next() {
             None => return parsed,
             Some(Ok(raw)) => read_one(raw, line, tally),
-            Some(Err(error)) => Err(positioned(&error, chunk.lines_before_body())),
+            Some(Err(error)) => Err(message_with_position(&error, chunk.lines_before_body())),
         };
         let is_broken = content.is_err();
-        parsed.push(Parsed { line, content });
+        parsed.push(ParsedDocument { line, content });
         if is_broken {
             return parsed;
         }
     }
 }
 
-fn read_one(raw: &RawValue, line: usize, tally: &mut Tally) -> Result<Content, String> {
+fn read_one(raw: &RawValue, line: usize, tally: &mut Tally) -> Result<ParsedContent, String> {
     let mut reader = Deserializer::from_str(raw.get());
     let mut duplicates = Vec::new();
     let value = Tree::root(Numbers::AsWritten, &mut duplicates, tally)
         .deserialize(&mut reader)
-        .map_err(|error| positioned(&error, line - 1))?;
+        .map_err(|error| message_with_position(&error, line - 1))?;
     Ok((value, duplicates))
 }
 
 /// The message with the position in the file.
-fn positioned(error: &serde_json::Error, lines_before: usize) -> String {
+fn message_with_position(error: &serde_json::Error, lines_before: usize) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
@@ -45,15 +45,15 @@ fn positioned(error: &serde_json::Error, lines_before: usize) -> String {
 }
 
 /// Counts lines as it goes, so that many objects cost no more than one.
-struct Lines<'a> {
+struct LineCounter<'a> {
     text: &'a str,
     offset: usize,
     line: usize,
 }
 
-impl Lines<'_> {
+impl LineCounter<'_> {
     /// The line of what follows an offset and the blanks behind it.
-    fn at_content(&mut self, offset: usize) -> usize {
+    fn line_after(&mut self, offset: usize) -> usize {
         let rest = self.text.get(offset..).unwrap_or_default();
         let content = offset + (rest.len() - rest.trim_start().len());
         let passed = self.text.get(self.offset..content).unwrap_or_default();

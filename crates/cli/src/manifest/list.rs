@@ -4,26 +4,29 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Document, Read, Unreadable};
+use super::{Document, ReadError, ReadResult};
 
 /// The items of a list, or the document itself.
-pub(super) fn opened(mut document: Document) -> Vec<Read> {
+pub(super) fn expand(mut document: Document) -> Vec<ReadResult> {
     let Some(items) = take_items(&mut document.value) else {
         return vec![Ok(document)];
     };
-    let mut duplicates = Duplicates::of(std::mem::take(&mut document.duplicates));
-    let inherited = Inherited::of(&document.value);
-    let place = document.place;
+    let mut duplicates = DuplicateFields::new(std::mem::take(&mut document.duplicates));
+    let inherited = InheritedFields::new(&document.value);
+    let location = document.location;
     let own = duplicates.own.drain(..).map(|path| {
-        Err(Unreadable { place: place.clone(), why: format!("duplicate field \"{path}\"") })
+        Err(ReadError {
+            location: location.clone(),
+            message: format!("duplicate field \"{path}\""),
+        })
     });
-    let mut found: Vec<Read> = own.collect();
+    let mut found: Vec<ReadResult> = own.collect();
     for (index, mut value) in items.into_iter().enumerate() {
         inherited.fill_in(&mut value);
-        let mut place = place.clone();
-        place.item = Some(index + 1);
+        let mut location = location.clone();
+        location.item = Some(index + 1);
         let duplicates = duplicates.of_items.remove(&index).unwrap_or_default();
-        found.push(Ok(Document { place, value, duplicates }));
+        found.push(Ok(Document { location, value, duplicates }));
     }
     found
 }
@@ -40,18 +43,18 @@ fn take_items(value: &mut Value) -> Option<Vec<Value>> {
 }
 
 /// What the items of a list of one kind may leave out.
-struct Inherited {
+struct InheritedFields {
     fields: Vec<(&'static str, Value)>,
 }
 
-impl Inherited {
-    fn of(list: &Value) -> Inherited {
+impl InheritedFields {
+    fn new(list: &Value) -> InheritedFields {
         let text = |key: &str| list.get(key).and_then(Value::as_str).unwrap_or_default();
         let fields = match text("kind").strip_suffix("List") {
             None | Some("") => Vec::new(),
             Some(kind) => vec![("kind", kind.into()), ("apiVersion", text("apiVersion").into())],
         };
-        Inherited { fields }
+        InheritedFields { fields }
     }
 
     fn fill_in(&self, item: &mut Value) {
@@ -65,16 +68,16 @@ impl Inherited {
 
 /// The paths of fields given twice, each with the item that it belongs to.
 #[derive(Default)]
-struct Duplicates {
+struct DuplicateFields {
     of_items: HashMap<usize, Vec<String>>,
     own: Vec<String>,
 }
 
-impl Duplicates {
-    fn of(paths: Vec<String>) -> Duplicates {
-        let mut duplicates = Duplicates::default();
+impl DuplicateFields {
+    fn new(paths: Vec<String>) -> DuplicateFields {
+        let mut duplicates = DuplicateFields::default();
         for path in paths {
-            match in_item(&path) {
+            match split_item_path(&path) {
                 Some((index, rest)) => {
                     duplicates.of_items.entry(index).or_default().push(rest.into());
                 }
@@ -86,7 +89,7 @@ impl Duplicates {
 }
 
 /// `items[3].spec.schedule` is `spec.schedule` of item 3.
-fn in_item(path: &str) -> Option<(usize, &str)> {
+fn split_item_path(path: &str) -> Option<(usize, &str)> {
     let (index, rest) = path.strip_prefix("items[")?.split_once("].")?;
     Some((index.parse().ok()?, rest))
 }

@@ -4,9 +4,11 @@ use super::*;
 
 /// What a text contains: trees as JSON, and `line: error` for what cannot be read.
 fn contents(text: &str) -> Vec<String> {
-    let shown = |read: Read| match read {
+    let shown = |read: ReadResult| match read {
         Ok(document) => document.value.to_string(),
-        Err(Unreadable { place, why }) => format!("{}: {why}", place.document.unwrap().line),
+        Err(ReadError { location, message }) => {
+            format!("{}: {message}", location.document.unwrap().line)
+        }
     };
     read_text("file", text).into_iter().map(shown).collect()
 }
@@ -112,8 +114,10 @@ fn a_list_is_opened_up_and_its_items_know_where_they_stand() {
     let shown: Vec<String> = read
         .iter()
         .map(|read| match read {
-            Ok(Document { place, value, duplicates }) => format!("{place}: {value} {duplicates:?}"),
-            Err(unreadable) => unreadable.to_string(),
+            Ok(Document { location, value, duplicates }) => {
+                format!("{location}: {value} {duplicates:?}")
+            }
+            Err(read_error) => read_error.to_string(),
         })
         .collect();
     assert_eq!(
@@ -126,7 +130,7 @@ fn a_list_is_opened_up_and_its_items_know_where_they_stand() {
     );
     for kept in ["kind: List\nitems: 5", "kind: Menu\nitems: [1]", "items: [1]", "kind: List"] {
         assert_eq!(value(kept), value(&format!("{kept}\n")), "{kept}");
-        assert!(read_text("file", kept).remove(0).unwrap().place.item.is_none(), "{kept}");
+        assert!(read_text("file", kept).remove(0).unwrap().location.item.is_none(), "{kept}");
     }
 }
 

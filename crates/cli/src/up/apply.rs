@@ -18,47 +18,47 @@ use kube::{Client, ResourceExt as _};
 use punctual_schedule::Zone;
 use serde_json::Value;
 
-use crate::manifest::{self, Document, Place};
+use crate::manifest::{self, Document, SourceLocation};
 use crate::validate;
 
 /// Whose fields they are.
-const MANAGER: &str = "punctual-up";
-/// How many objects are on their way at a time.
-const AT_A_TIME: usize = 64;
+const FIELD_MANAGER: &str = "punctual-up";
+/// ApplyResult many objects are on their way at a time.
+const CONCURRENT_MAX: usize = 64;
 /// So many mistakes are told at once.
-const FAULTS_MAX: usize = 20;
+const ERRORS_SHOWN_MAX: usize = 20;
 
 /// What became of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Applied {
+pub(super) struct AppliedObject {
     /// `CronJob default/hello`
-    pub(super) what: String,
-    pub(super) how: How,
+    pub(super) object: String,
+    pub(super) result: ApplyResult,
 }
 
-/// How an object was changed.
+/// ApplyResult an object was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum How {
+pub(super) enum ApplyResult {
     Created,
     Configured,
     Unchanged,
 }
 
-impl fmt::Display for How {
+impl fmt::Display for ApplyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            How::Created => "created",
-            How::Configured => "configured",
-            How::Unchanged => "unchanged",
+            ApplyResult::Created => "created",
+            ApplyResult::Configured => "configured",
+            ApplyResult::Unchanged => "unchanged",
         })
     }
 }
 
 /// The documents of all files, if there is nothing wrong with any of them.
 pub(super) fn read(paths: &[PathBuf], zone: &Zone) -> anyhow::Result<Vec<Document>> {
-    match validate::sound(manifest::read(paths), zone) {
+    match validate::require_valid(manifest::read(paths), zone) {
         Ok(documents) => Ok(documents),
-        Err(faults) => refuse(&faults),
+        Err(errors) => reject(&errors),
     }
 }
 
@@ -66,16 +66,16 @@ pub(super) fn read(paths: &[PathBuf], zone: &Zone) -> anyhow::Result<Vec<Documen
 pub(super) async fn apply(
     client: Client,
     documents: Vec<Document>,
-) -> anyhow::Result<Vec<Applied>> {
-    let objects = located(&client, documents).await?;
-    let there = rehearsed(&objects).await?;
+) -> anyhow::Result<Vec<AppliedObject>> {
+    let objects = resolve_all(&client, documents).await?;
+    let there = dry_run_all(&objects).await?;
     let mut applied = Vec::new();
     // What lives in a namespace needs it.
     for wants_namespaces in [true, false] {
         let wave = objects.iter().zip(&there);
         let wave = wave.filter(|(object, _)| object.is_namespace() == wants_namespaces);
         let mut wave = stream::iter(wave.map(|(object, there)| object.write(there.as_deref())))
-            .buffered(AT_A_TIME);
+            .buffered(CONCURRENT_MAX);
         while let Some(written) = wave.next().await {
             applied.push(written.map_err(anyhow::Error::msg)?);
         }
@@ -83,16 +83,16 @@ pub(super) async fn apply(
     Ok(applied)
 }
 
-fn refuse<T>(faults: &[String]) -> anyhow::Result<T> {
-    let shown = faults.iter().take(FAULTS_MAX).map(|fault| format!("\n  {fault}"));
-    let more = faults.len().saturating_sub(FAULTS_MAX);
+fn reject<T>(errors: &[String]) -> anyhow::Result<T> {
+    let shown = errors.iter().take(ERRORS_SHOWN_MAX).map(|error| format!("\n  {error}"));
+    let more = errors.len().saturating_sub(ERRORS_SHOWN_MAX);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     bail!("nothing was applied and nothing is run:{}{more}", shown.collect::<String>())
 }
 
 /// An object and where it belongs.
-struct Object {
-    place: Place,
+struct ManifestObject {
+    location: SourceLocation,
     value: Value,
     api: Api<DynamicObject>,
     kind: String,
@@ -102,45 +102,54 @@ struct Object {
 }
 
 /// Kinds that were looked up.
-type Known = HashMap<(String, String), Option<(ApiResource, ApiCapabilities)>>;
+type KindCache = HashMap<(String, String), Option<(ApiResource, ApiCapabilities)>>;
 
 /// Finds out where documents belong.
-async fn located(client: &Client, documents: Vec<Document>) -> anyhow::Result<Vec<Object>> {
-    let (mut objects, mut faults) = (Vec::new(), Vec::new());
-    let (mut known, mut places) = (Known::new(), HashMap::new());
+async fn resolve_all(
+    client: &Client,
+    documents: Vec<Document>,
+) -> anyhow::Result<Vec<ManifestObject>> {
+    let (mut objects, mut errors) = (Vec::new(), Vec::new());
+    let (mut kinds, mut locations) = (KindCache::new(), HashMap::new());
     for document in documents {
-        let found = locate(client, document, &mut known).await.and_then(|object| {
+        let found = resolve(client, document, &mut kinds).await.and_then(|object| {
             let key = (object.api.resource_url().to_owned(), object.name.clone());
-            match places.insert(key, object.place.clone()) {
-                Some(first) => Err(object.blamed(&format!("is in {first} already"))),
+            match locations.insert(key, object.location.clone()) {
+                Some(first) => Err(object.locate_error(&format!("is in {first} already"))),
                 None => Ok(object),
             }
         });
         match found {
             Ok(object) => objects.push(object),
-            Err(fault) => faults.push(fault),
+            Err(error) => errors.push(error),
         }
     }
-    if faults.is_empty() { Ok(objects) } else { refuse(&faults) }
+    if errors.is_empty() { Ok(objects) } else { reject(&errors) }
 }
 
-async fn locate(client: &Client, document: Document, known: &mut Known) -> Result<Object, String> {
-    let Document { place, value, .. } = document;
+async fn resolve(
+    client: &Client,
+    document: Document,
+    kinds: &mut KindCache,
+) -> Result<ManifestObject, String> {
+    let Document { location, value, .. } = document;
     let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("/apiVersion").to_owned(), text("/kind").to_owned());
     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name").to_owned());
     if name.is_empty() {
-        return Err(format!("{place}, {kind}: metadata.name: Required value: to be applied again"));
+        return Err(format!(
+            "{location}, {kind}: metadata.name: Required value: to be applied again"
+        ));
     }
     let key = (version, kind);
-    let found = match known.get(&key) {
+    let found = match kinds.get(&key) {
         Some(found) => found.clone(),
-        None => known.entry(key.clone()).or_insert(look_up(client, &key).await).clone(),
+        None => kinds.entry(key.clone()).or_insert(discover_kind(client, &key).await).clone(),
     };
     let (version, kind) = key;
     let Some((resource, capabilities)) = found else {
         return Err(format!(
-            "{place}, {kind} {name}: no matches for kind {kind:?} in version {version:?}"
+            "{location}, {kind} {name}: no matches for kind {kind:?} in version {version:?}"
         ));
     };
     let (api, namespace) = match (capabilities.scope, namespace) {
@@ -150,11 +159,11 @@ async fn locate(client: &Client, document: Document, known: &mut Known) -> Resul
             (Api::namespaced_with(client.clone(), namespace, &resource), namespace.to_owned())
         }
     };
-    Ok(Object { place, value, api, kind, namespace, name })
+    Ok(ManifestObject { location, value, api, kind, namespace, name })
 }
 
-/// How a kind is addressed; none if the server does not have it.
-async fn look_up(
+/// ApplyResult a kind is addressed; none if the server does not have it.
+async fn discover_kind(
     client: &Client,
     (version, kind): &(String, String),
 ) -> Option<(ApiResource, ApiCapabilities)> {
@@ -163,57 +172,59 @@ async fn look_up(
 }
 
 /// Asks the server about every object; the version of each that is there already.
-async fn rehearsed(objects: &[Object]) -> anyhow::Result<Vec<Option<String>>> {
+async fn dry_run_all(objects: &[ManifestObject]) -> anyhow::Result<Vec<Option<String>>> {
     let coming: HashSet<&str> =
         objects.iter().filter(|object| object.is_namespace()).map(|object| &*object.name).collect();
-    let rehearsals = stream::iter(objects.iter().map(|object| object.rehearse(&coming)));
-    let answers: Vec<_> = rehearsals.buffered(AT_A_TIME).collect().await;
-    let (mut there, mut faults) = (Vec::new(), Vec::new());
+    let dry_runs = stream::iter(objects.iter().map(|object| object.dry_run(&coming)));
+    let answers: Vec<_> = dry_runs.buffered(CONCURRENT_MAX).collect().await;
+    let (mut there, mut errors) = (Vec::new(), Vec::new());
     for answer in answers {
         match answer {
             Ok(version) => there.push(version),
-            Err(fault) => faults.push(fault),
+            Err(error) => errors.push(error),
         }
     }
-    if faults.is_empty() { Ok(there) } else { refuse(&faults) }
+    if errors.is_empty() { Ok(there) } else { reject(&errors) }
 }
 
-impl Object {
+impl ManifestObject {
     fn is_namespace(&self) -> bool {
         self.kind == "Namespace" && self.namespace.is_empty()
     }
 
-    fn blamed(&self, why: &str) -> String {
-        format!("{}, {} {}: {why}", self.place, self.kind, self.name)
+    fn locate_error(&self, why: &str) -> String {
+        format!("{}, {} {}: {why}", self.location, self.kind, self.name)
     }
 
     /// A new object in a namespace that comes with it cannot be tried; that it is valid by itself is
-    /// known.
-    async fn rehearse(&self, coming: &HashSet<&str>) -> Result<Option<String>, String> {
+    /// kinds.
+    async fn dry_run(&self, coming: &HashSet<&str>) -> Result<Option<String>, String> {
         let found = self.api.get_opt(&self.name).await;
-        let found = found.map_err(|error| self.blamed(&said(&error)))?;
+        let found = found.map_err(|error| self.locate_error(&api_message(&error)))?;
         match self.patch(&params().dry_run()).await {
             Err(kube::Error::Api(status))
                 if status.code == 404 && coming.contains(&*self.namespace) =>
             {
                 Ok(None)
             }
-            Err(error) => Err(self.blamed(&said(&error))),
+            Err(error) => Err(self.locate_error(&api_message(&error))),
             Ok(_) => Ok(found.and_then(|found| found.resource_version())),
         }
     }
 
-    async fn write(&self, version_before: Option<&str>) -> Result<Applied, String> {
+    async fn write(&self, version_before: Option<&str>) -> Result<AppliedObject, String> {
         let written = self.patch(&params()).await;
-        let written = written.map_err(|error| self.blamed(&said(&error)))?;
-        let how = match version_before {
-            None => How::Created,
-            Some(before) if written.resource_version().as_deref() == Some(before) => How::Unchanged,
-            Some(_) => How::Configured,
+        let written = written.map_err(|error| self.locate_error(&api_message(&error)))?;
+        let result = match version_before {
+            None => ApplyResult::Created,
+            Some(before) if written.resource_version().as_deref() == Some(before) => {
+                ApplyResult::Unchanged
+            }
+            Some(_) => ApplyResult::Configured,
         };
         let slash = if self.namespace.is_empty() { "" } else { "/" };
-        let what = format!("{} {}{slash}{}", self.kind, self.namespace, self.name);
-        Ok(Applied { what, how })
+        let object = format!("{} {}{slash}{}", self.kind, self.namespace, self.name);
+        Ok(AppliedObject { object, result })
     }
 
     async fn patch(&self, params: &PatchParams) -> kube::Result<DynamicObject> {
@@ -222,11 +233,11 @@ impl Object {
 }
 
 fn params() -> PatchParams {
-    PatchParams::apply(MANAGER).force().validation_strict()
+    PatchParams::apply(FIELD_MANAGER).force().validation_strict()
 }
 
 /// The server's own words where there are any.
-fn said(error: &kube::Error) -> String {
+fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),

@@ -12,14 +12,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::terminal::{self, Size};
+use super::terminal::{self, TerminalSize};
 
 /// Pieces that may wait to be written.
-const WAITING_MAX: usize = 4096;
-/// How long the last pieces may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+const QUEUED_MAX: usize = 4096;
+/// How long the last items may take.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-enum Piece {
+enum OutputItem {
     Text(String),
     Frame(String),
     /// The frame stays as it is, and what comes goes below it.
@@ -31,45 +31,45 @@ enum Piece {
 /// A handle to the thread that writes.
 #[derive(Clone)]
 pub(super) struct Printer {
-    pieces: SyncSender<Piece>,
+    items: SyncSender<OutputItem>,
     lost: Arc<AtomicU64>,
 }
 
 impl Printer {
     /// Starts the thread. It ends with the process.
     pub(super) fn start() -> io::Result<Printer> {
-        let (pieces, waiting) = sync_channel(WAITING_MAX);
+        let (items, queue) = sync_channel(QUEUED_MAX);
         let lost = Arc::new(AtomicU64::new(0));
-        let printer = Printer { pieces, lost: lost.clone() };
-        let canvas = Canvas { out: io::stdout(), frame: String::new() };
+        let printer = Printer { items, lost: lost.clone() };
+        let screen = Screen { out: io::stdout(), frame: String::new() };
         std::thread::Builder::new()
             .name("printer".to_owned())
-            .spawn(move || canvas.run(&waiting, &lost))?;
+            .spawn(move || screen.run(&queue, &lost))?;
         Ok(printer)
     }
 
     /// Text that stays; whole lines.
     pub(super) fn text(&self, text: String) {
-        if self.pieces.try_send(Piece::Text(text)).is_err() {
+        if self.items.try_send(OutputItem::Text(text)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// What is shown below all text from now on. There is always a next one.
     pub(super) fn frame(&self, frame: String) {
-        let _ = self.pieces.try_send(Piece::Frame(frame));
+        let _ = self.items.try_send(OutputItem::Frame(frame));
     }
 
     /// No more frames: the last one becomes text.
     pub(super) fn freeze(&self) {
-        let _ = self.pieces.try_send(Piece::Freeze);
+        let _ = self.items.try_send(OutputItem::Freeze);
     }
 
     /// Waits until everything is written, within reason.
     pub(super) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
-        if self.pieces.try_send(Piece::Flushed(done)).is_ok() {
-            let _ = tokio::time::timeout(FAREWELL, flushed).await;
+        if self.items.try_send(OutputItem::Flushed(done)).is_ok() {
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, flushed).await;
         }
     }
 }
@@ -98,33 +98,33 @@ impl Write for LogLine<'_> {
 }
 
 /// What is on the screen.
-struct Canvas<W> {
+struct Screen<W> {
     out: W,
     frame: String,
 }
 
-impl<W: Write> Canvas<W> {
-    fn run(mut self, waiting: &Receiver<Piece>, lost: &AtomicU64) {
-        while let Ok(piece) = waiting.recv() {
+impl<W: Write> Screen<W> {
+    fn run(mut self, queue: &Receiver<OutputItem>, lost: &AtomicU64) {
+        while let Ok(item) = queue.recv() {
             let lost = lost.swap(0, Ordering::Relaxed);
             if lost > 0 {
                 self.add(&format!("({lost} lines could not be written)\n"), terminal::size());
             }
-            self.take(piece, terminal::size());
+            self.take(item, terminal::size());
         }
     }
 
-    fn take(&mut self, piece: Piece, size: Size) {
-        match piece {
-            Piece::Text(text) => self.add(&text, size),
-            Piece::Frame(frame) if frame == self.frame => {}
-            Piece::Frame(frame) => self.replace("", frame, size),
-            Piece::Freeze => self.freeze(),
-            Piece::Flushed(done) => drop(done.send(())),
+    fn take(&mut self, item: OutputItem, size: TerminalSize) {
+        match item {
+            OutputItem::Text(text) => self.add(&text, size),
+            OutputItem::Frame(frame) if frame == self.frame => {}
+            OutputItem::Frame(frame) => self.replace("", frame, size),
+            OutputItem::Freeze => self.freeze(),
+            OutputItem::Flushed(done) => drop(done.send(())),
         }
     }
 
-    fn add(&mut self, text: &str, size: Size) {
+    fn add(&mut self, text: &str, size: TerminalSize) {
         self.replace(text, self.frame.clone(), size);
     }
 
@@ -136,8 +136,8 @@ impl<W: Write> Canvas<W> {
     }
 
     /// Takes the frame off, adds text that stays, and draws the next frame, in one write.
-    fn replace(&mut self, text: &str, frame: String, size: Size) {
-        let shown = format!("{}{text}{frame}", erasure(&self.frame, size));
+    fn replace(&mut self, text: &str, frame: String, size: TerminalSize) {
+        let shown = format!("{}{text}{frame}", erase_sequence(&self.frame, size));
         self.write(&shown);
         self.frame = frame;
     }
@@ -149,7 +149,7 @@ impl<W: Write> Canvas<W> {
 }
 
 /// What takes a frame off the screen. A window that has become narrower has broken its lines.
-fn erasure(frame: &str, size: Size) -> String {
+fn erase_sequence(frame: &str, size: TerminalSize) -> String {
     let rows = |line: &str| terminal::width(line).div_ceil(size.columns.max(1)).max(1);
     match frame.lines().map(rows).sum::<usize>() {
         0 => String::new(),
@@ -161,33 +161,33 @@ fn erasure(frame: &str, size: Size) -> String {
 mod tests {
     use super::*;
 
-    const SIZE: Size = Size { rows: 24, columns: 10 };
+    const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 10 };
 
-    fn written(pieces: Vec<Piece>) -> String {
-        let mut canvas = Canvas { out: Vec::new(), frame: String::new() };
-        pieces.into_iter().for_each(|piece| canvas.take(piece, SIZE));
-        String::from_utf8(canvas.out).unwrap()
+    fn written(items: Vec<OutputItem>) -> String {
+        let mut screen = Screen { out: Vec::new(), frame: String::new() };
+        items.into_iter().for_each(|item| screen.take(item, SIZE));
+        String::from_utf8(screen.out).unwrap()
     }
 
     #[test]
     fn text_goes_above_the_frame() {
-        let frame = |text: &str| Piece::Frame(text.into());
-        let pieces = vec![
-            Piece::Text("a\n".into()),
+        let frame = |text: &str| OutputItem::Frame(text.into());
+        let items = vec![
+            OutputItem::Text("a\n".into()),
             frame("one\ntwo\n"),
             frame("one\ntwo\n"),
-            Piece::Text("b\n".into()),
-            Piece::Freeze,
-            Piece::Text("c\n".into()),
+            OutputItem::Text("b\n".into()),
+            OutputItem::Freeze,
+            OutputItem::Text("c\n".into()),
         ];
         let want = "a\none\ntwo\n\r\x1b[2A\x1b[Jb\none\ntwo\n\r\x1b[Kc\n";
-        assert_eq!(written(pieces), want);
+        assert_eq!(written(items), want);
     }
 
     #[test]
     fn a_frame_is_erased_by_the_rows_that_it_takes_now() {
-        assert_eq!(erasure("0123456789\n01234567890\n\n", SIZE), "\r\x1b[4A\x1b[J");
-        assert_eq!(erasure("\x1b[1m0123456789\x1b[0m\n", SIZE), "\r\x1b[1A\x1b[J");
-        assert_eq!(erasure("", SIZE), "");
+        assert_eq!(erase_sequence("0123456789\n01234567890\n\n", SIZE), "\r\x1b[4A\x1b[J");
+        assert_eq!(erase_sequence("\x1b[1m0123456789\x1b[0m\n", SIZE), "\r\x1b[1A\x1b[J");
+        assert_eq!(erase_sequence("", SIZE), "");
     }
 }

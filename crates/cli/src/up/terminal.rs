@@ -4,25 +4,25 @@ use std::io::{self, IsTerminal as _};
 
 /// What a terminal shows at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct TerminalSize {
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
 /// Of a terminal that does not say.
-const USUAL: Size = Size { rows: 24, columns: 80 };
+const DEFAULT_SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-pub(super) fn is_there() -> bool {
+pub(super) fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
 /// The size of the window at this moment.
-pub(super) fn size() -> Size {
+pub(super) fn size() -> TerminalSize {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
-            Size { rows: size.ws_row.into(), columns: size.ws_col.into() }
+            TerminalSize { rows: size.ws_row.into(), columns: size.ws_col.into() }
         }
-        _ => USUAL,
+        _ => DEFAULT_SIZE,
     }
 }
 

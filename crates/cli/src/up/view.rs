@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 use punctual_schedule::Zone;
 
-use super::lines::one_line;
-use super::model::{CronJob, Job, Model, Outcome, Totals};
-use super::terminal::Size;
+use super::event_lines::one_line;
+use super::terminal::TerminalSize;
+use super::view_model::{CronJobSummary, FinishedJob, JobSummary, Totals, ViewModel};
 use crate::output;
 use crate::slots::distance;
 
@@ -20,7 +20,7 @@ const RUNNING_MAX: usize = 10;
 const NAME_CHARS_MAX: usize = 40;
 
 /// What does not change from one frame to the next.
-pub(super) struct Look {
+pub(super) struct ViewOptions {
     pub(super) has_color: bool,
     /// Where the server is.
     pub(super) url: String,
@@ -29,42 +29,47 @@ pub(super) struct Look {
 }
 
 /// The whole view as lines that fit the window, with a row left for the cursor.
-pub(super) fn render(model: &Model, look: &Look, now: Timestamp, size: Size) -> String {
-    let view = View { model, look, now };
+pub(super) fn render(
+    model: &ViewModel,
+    options: &ViewOptions,
+    now: Timestamp,
+    size: TerminalSize,
+) -> String {
+    let view = Renderer { model, options, now };
     let wanted = [
         model.cron_jobs.len().min(DUE_MAX),
         model.running.len().min(RUNNING_MAX),
-        model.outcomes.len(),
+        model.finished.len(),
     ];
-    let [due, running, outcomes] = shares(wanted, size.rows.saturating_sub(2));
-    let mut lines = vec![(Paint::Bold, view.title())];
+    let [due, running, finished] = allot_rows(wanted, size.rows.saturating_sub(2));
+    let mut lines = vec![(LineStyle::Bold, view.title())];
     lines.extend(view.section(&view.due(due)));
     lines.extend(view.section(&view.running(running)));
-    lines.extend(view.section(&view.outcomes(outcomes)));
+    lines.extend(view.section(&view.finished(finished)));
     lines.truncate(size.rows.saturating_sub(1));
-    let painted = lines.iter().map(|(paint, line)| {
-        let line = cut(line, size.columns);
-        if look.has_color { paint.on(&line) } else { line }
+    let styled = lines.iter().map(|(style, line)| {
+        let line = truncate(line, size.columns);
+        if options.has_color { style.on(&line) } else { line }
     });
-    painted.map(|line| line + "\n").collect()
+    styled.map(|line| line + "\n").collect()
 }
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Paint {
+enum LineStyle {
     Plain,
     Bold,
     Dim,
     Red,
 }
 
-impl Paint {
+impl LineStyle {
     fn on(self, line: &str) -> String {
         let code = match self {
-            Paint::Plain => return line.to_owned(),
-            Paint::Bold => 1,
-            Paint::Dim => 2,
-            Paint::Red => 31,
+            LineStyle::Plain => return line.to_owned(),
+            LineStyle::Bold => 1,
+            LineStyle::Dim => 2,
+            LineStyle::Red => 31,
         };
         if line.is_empty() { String::new() } else { format!("\x1b[{code}m{line}\x1b[0m") }
     }
@@ -74,7 +79,7 @@ impl Paint {
 const SECTION_ROWS: usize = 3;
 
 /// How many of each there is room for: whoever wants most gives way first, down to one.
-fn shares(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
+fn allot_rows(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
     let taken = |wanted: &[usize; 3]| -> usize {
         wanted.iter().filter(|count| **count > 0).map(|count| count + SECTION_ROWS).sum()
     };
@@ -88,24 +93,24 @@ fn shares(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
 }
 
 /// A table of things, in the view.
-struct Section {
-    rows: Vec<(Paint, Vec<String>)>,
+struct TableSection {
+    rows: Vec<(LineStyle, Vec<String>)>,
     /// How many there are besides.
     more: usize,
 }
 
-struct View<'a> {
-    model: &'a Model,
-    look: &'a Look,
+struct Renderer<'a> {
+    model: &'a ViewModel,
+    options: &'a ViewOptions,
     now: Timestamp,
 }
 
-impl View<'_> {
+impl Renderer<'_> {
     fn title(&self) -> String {
         let Totals { succeeded, failed, missed } = self.model.totals;
         let (there, running) = (self.model.cron_jobs.len(), self.model.running.len());
-        let time = self.look.zone.at(self.now).strftime("%H:%M:%S");
-        let mut title = format!("punctual {time}  {}  {there} CronJobs", self.look.url);
+        let time = self.options.zone.at(self.now).strftime("%H:%M:%S");
+        let mut title = format!("punctual {time}  {}  {there} CronJobs", self.options.url);
         let _ = write!(title, "  {running} running  {succeeded} ok  {failed} failed");
         if missed > 0 {
             let _ = write!(title, " ({missed} missed)");
@@ -113,38 +118,38 @@ impl View<'_> {
         title
     }
 
-    fn section(&self, section: &Section) -> Vec<(Paint, String)> {
+    fn section(&self, section: &TableSection) -> Vec<(LineStyle, String)> {
         if section.rows.len() < 2 {
             return Vec::new();
         }
         let cells: Vec<Vec<String>> = section.rows.iter().map(|(_, row)| row.clone()).collect();
         let table = output::table(&cells);
-        let paints = section.rows.iter().map(|(paint, _)| *paint);
-        let mut lines = vec![(Paint::Plain, String::new())];
-        lines.extend(paints.zip(table.lines().map(str::to_owned)));
+        let styles = section.rows.iter().map(|(style, _)| *style);
+        let mut lines = vec![(LineStyle::Plain, String::new())];
+        lines.extend(styles.zip(table.lines().map(str::to_owned)));
         if section.more > 0 {
-            lines.push((Paint::Dim, format!("and {} more", section.more)));
+            lines.push((LineStyle::Dim, format!("and {} more", section.more)));
         }
         lines
     }
 
-    fn due(&self, count: usize) -> Section {
+    fn due(&self, count: usize) -> TableSection {
         let titles = ["CRONJOB", "IN", "NEXT", "LAST", "ACTIVE", "SCHEDULE", "ZONE"];
         let shown = self.model.cron_jobs.iter().take(count);
-        let rows = shown.map(|cron_job| (Paint::Plain, self.due_row(cron_job)));
+        let rows = shown.map(|cron_job| (LineStyle::Plain, self.due_row(cron_job)));
         section(&titles, rows, self.model.cron_jobs.len())
     }
 
-    fn due_row(&self, cron_job: &CronJob) -> Vec<String> {
+    fn due_row(&self, cron_job: &CronJobSummary) -> Vec<String> {
         let (away, next) = match cron_job.next {
             _ if cron_job.is_suspended => ("-".into(), "suspended".into()),
             Some(next) => (self.until(next), self.local(next)),
             None => ("-".into(), "-".into()),
         };
         let last = cron_job.last.map_or_else(|| "-".into(), |last| self.ago(last));
-        let zone = cron_job.zone.as_deref().unwrap_or(self.look.zone.name());
+        let zone = cron_job.zone.as_deref().unwrap_or(self.options.zone.name());
         vec![
-            short(&cron_job.name),
+            truncate_name(&cron_job.name),
             away,
             next,
             last,
@@ -154,26 +159,28 @@ impl View<'_> {
         ]
     }
 
-    fn running(&self, count: usize) -> Section {
+    fn running(&self, count: usize) -> TableSection {
         let shown = self.model.running.iter().take(count);
-        let row = |job: &Job| (Paint::Plain, vec![short(&job.name), self.since(job.since)]);
+        let row = |job: &JobSummary| {
+            (LineStyle::Plain, vec![truncate_name(&job.name), self.since(job.since)])
+        };
         section(&["RUNNING", "FOR"], shown.map(row), self.model.running.len())
     }
 
-    fn outcomes(&self, count: usize) -> Section {
-        let shown = self.model.outcomes.iter().take(count);
-        let rows = shown.map(|outcome| self.outcome_row(outcome));
+    fn finished(&self, count: usize) -> TableSection {
+        let shown = self.model.finished.iter().take(count);
+        let rows = shown.map(|finished_job| self.outcome_row(finished_job));
         // The older ones are of no interest.
         section(&["LATEST RESULTS", "ENDED", "TOOK", "RESULT"], rows, 0)
     }
 
-    fn outcome_row(&self, outcome: &Outcome) -> (Paint, Vec<String>) {
-        let (paint, result) = match &outcome.end.fault {
-            None => (Paint::Plain, "ok".to_owned()),
-            Some(fault) => (Paint::Red, format!("failed: {}", one_line(fault))),
+    fn outcome_row(&self, finished_job: &FinishedJob) -> (LineStyle, Vec<String>) {
+        let (style, result) = match &finished_job.end.fault {
+            None => (LineStyle::Plain, "ok".to_owned()),
+            Some(fault) => (LineStyle::Red, format!("failed: {}", one_line(fault))),
         };
-        let (ended, took) = (self.ago(outcome.end.at), distance(outcome.took));
-        (paint, vec![short(&outcome.job), ended, took, result])
+        let (ended, took) = (self.ago(finished_job.end.at), distance(finished_job.took));
+        (style, vec![truncate_name(&finished_job.job), ended, took, result])
     }
 
     /// A countdown never shows that something is late by the blink of an eye.
@@ -192,26 +199,26 @@ impl View<'_> {
     }
 
     fn local(&self, instant: Timestamp) -> String {
-        self.look.zone.at(instant).strftime("%Y-%m-%d %H:%M:%S").to_string()
+        self.options.zone.at(instant).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 }
 
 fn section(
     titles: &[&str],
-    rows: impl Iterator<Item = (Paint, Vec<String>)>,
+    rows: impl Iterator<Item = (LineStyle, Vec<String>)>,
     there: usize,
-) -> Section {
+) -> TableSection {
     let titles = titles.iter().map(|title| (*title).to_owned()).collect();
-    let rows: Vec<_> = std::iter::once((Paint::Dim, titles)).chain(rows).collect();
-    Section { more: (there + 1).saturating_sub(rows.len()), rows }
+    let rows: Vec<_> = std::iter::once((LineStyle::Dim, titles)).chain(rows).collect();
+    TableSection { more: (there + 1).saturating_sub(rows.len()), rows }
 }
 
-fn short(name: &str) -> String {
-    cut(name, NAME_CHARS_MAX)
+fn truncate_name(name: &str) -> String {
+    truncate(name, NAME_CHARS_MAX)
 }
 
 /// The text, or its beginning and a sign that it goes on.
-fn cut(text: &str, chars_max: usize) -> String {
+fn truncate(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }

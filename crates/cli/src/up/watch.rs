@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::sync::mpsc::Sender;
 
-use super::model::{Change, CronJob, End, Job, Kind, Uid};
+use super::view_model::{CronJobSummary, JobEnd, JobSummary, ObjectUid, WatchUpdate, WatchedKind};
 
 /// What is read of a CronJob's spec.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,15 +31,15 @@ type SeenCronJob = Object<CronJobSpec, CronJobStatus>;
 type SeenJob = Object<IgnoredAny, JobStatus>;
 
 /// Watches everything there is to show; ends when nobody wants to know any more.
-pub(super) async fn everything(client: Client, to: Sender<Change>) {
-    let cron_jobs = |kind: Kind, flavor: Flavor| {
+pub(super) async fn everything(client: Client, to: Sender<WatchUpdate>) {
+    let cron_jobs = |kind: WatchedKind, flavor: Flavor| {
         let api = api(&client, (flavor.api_version(), flavor.kind(), flavor.plural()));
         follow(api, kind, move |seen| cron_job(kind, seen), to.clone())
     };
     tokio::join!(
-        cron_jobs(Kind::CronJob, Flavor::BatchV1),
-        cron_jobs(Kind::ScheduledJob, Flavor::ScheduledJob),
-        follow(api(&client, ("batch/v1", "Job", "jobs")), Kind::Job, job, to.clone()),
+        cron_jobs(WatchedKind::CronJob, Flavor::BatchV1),
+        cron_jobs(WatchedKind::ScheduledJob, Flavor::ScheduledJob),
+        follow(api(&client, ("batch/v1", "Job", "jobs")), WatchedKind::Job, job, to.clone()),
     );
 }
 
@@ -58,9 +58,9 @@ fn api<P: Clone, U: Clone>(client: &Client, names: (&str, &str, &str)) -> Api<Ob
 
 async fn follow<P, U>(
     api: Api<Object<P, U>>,
-    kind: Kind,
-    read: impl Fn(Object<P, U>) -> Change,
-    to: Sender<Change>,
+    kind: WatchedKind,
+    read: impl Fn(Object<P, U>) -> WatchUpdate,
+    to: Sender<WatchUpdate>,
 ) where
     P: Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     U: Clone + Debug + Default + DeserializeOwned + Send + Sync + 'static,
@@ -69,10 +69,10 @@ async fn follow<P, U>(
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         let change = match event {
-            Ok(Event::Init) => Change::Listing(kind),
-            Ok(Event::InitDone) => Change::Listed(kind),
+            Ok(Event::Init) => WatchUpdate::Listing(kind),
+            Ok(Event::InitDone) => WatchUpdate::Listed(kind),
             Ok(Event::InitApply(object) | Event::Apply(object)) => read(object),
-            Ok(Event::Delete(object)) => Change::Gone(kind, uid(&object.metadata)),
+            Ok(Event::Delete(object)) => WatchUpdate::Deleted(kind, uid(&object.metadata)),
             Err(error) => {
                 tracing::debug!(%error, ?kind, "a watch was cut");
                 continue;
@@ -84,7 +84,7 @@ async fn follow<P, U>(
     }
 }
 
-fn uid(metadata: &ObjectMeta) -> Uid {
+fn uid(metadata: &ObjectMeta) -> ObjectUid {
     metadata.uid.as_deref().unwrap_or_default().into()
 }
 
@@ -93,10 +93,10 @@ fn name(metadata: &ObjectMeta) -> Arc<str> {
     format!("{}/{}", text(&metadata.namespace), text(&metadata.name)).into()
 }
 
-fn cron_job(kind: Kind, seen: SeenCronJob) -> Change {
+fn cron_job(kind: WatchedKind, seen: SeenCronJob) -> WatchUpdate {
     let Object { metadata, spec, status, .. } = seen;
     let status = status.unwrap_or_default();
-    let cron_job = CronJob {
+    let cron_job = CronJobSummary {
         kind,
         name: name(&metadata),
         schedule: spec.schedule.into(),
@@ -110,21 +110,21 @@ fn cron_job(kind: Kind, seen: SeenCronJob) -> Change {
         missed: status.missed_runs,
         last_missed: status.last_missed_time.map(|time| time.at()),
     };
-    Change::CronJob(uid(&metadata), cron_job)
+    WatchUpdate::CronJob(uid(&metadata), cron_job)
 }
 
-fn job(seen: SeenJob) -> Change {
+fn job(seen: SeenJob) -> WatchUpdate {
     let Object { metadata, status, .. } = seen;
     let status = status.unwrap_or_default();
     let started = status.start_time.map(|time| time.at());
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
     let since = started.or(created).unwrap_or_default();
-    let job = Job { name: name(&metadata), since, end: end(&status) };
-    Change::Job(uid(&metadata), job)
+    let job = JobSummary { name: name(&metadata), since, end: end(&status) };
+    WatchUpdate::Job(uid(&metadata), job)
 }
 
 /// How a Job ended, by the condition that says so.
-fn end(status: &JobStatus) -> Option<End> {
+fn end(status: &JobStatus) -> Option<JobEnd> {
     let is_true = |kind: &str| status.condition(kind).filter(|found| found.status == "True");
     let (found, fault) = match (is_true(condition::COMPLETE), is_true(condition::FAILED)) {
         (Some(complete), _) => (complete, None),
@@ -132,5 +132,5 @@ fn end(status: &JobStatus) -> Option<End> {
         (None, None) => return None,
     };
     let at = status.completion_time.or(found.last_transition_time)?.at();
-    Some(End { at, fault: fault.map(Into::into) })
+    Some(JobEnd { at, fault: fault.map(Into::into) })
 }

@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    findings::{Checked, Finding, Identity, Timetable},
-    kinds::{self, Kind, Known},
+    checked_document::{CheckedDocument, FieldProblem, ObjectName, UpcomingRuns},
+    checked_kind::{self, CheckedKind, KindLookup},
 };
 use crate::{
-    manifest::{Document, Read},
-    slots::Slots,
+    manifest::{Document, ReadResult},
+    slots::SlotList,
 };
 
 /// What a server would make up; no rule depends on it.
@@ -29,110 +29,121 @@ const UID: &str = "00000000-0000-4000-8000-000000000000";
 const SUFFIX: &str = "xxxxx";
 
 /// What all checks have in common.
-pub(super) struct Checker<'a> {
+pub(super) struct DocumentChecker<'a> {
     pub(super) rules: Rules,
     /// Of schedules that name none.
     pub(super) default_zone: &'a Zone,
     /// How many slots are wanted.
     pub(super) count: u32,
     /// Whether warnings are wanted.
-    pub(super) warns: bool,
+    pub(super) has_warnings: bool,
     pub(super) now: Timestamp,
 }
 
-impl Checker<'_> {
-    pub(super) fn check(&self, read: Read) -> Checked {
-        let Document { place, value, duplicates } = match read {
+impl DocumentChecker<'_> {
+    pub(super) fn check(&self, read: ReadResult) -> CheckedDocument {
+        let Document { location, value, duplicates } = match read {
             Ok(document) => document,
-            Err(unreadable) => return Checked::unreadable(unreadable),
+            Err(read_error) => return CheckedDocument::read_error(read_error),
         };
-        let mut checked = Checked::new(place, Identity::default());
+        let mut checked = CheckedDocument::new(location, ObjectName::default());
         if !value.is_object() {
             checked.errors.push(not_an_object(&value));
             return checked;
         }
         let Expected { api_version, kind } = type_of(&value);
-        checked.identity = identity(&value);
+        checked.object = object(&value);
         checked.errors.extend(missing(api_version, "apiVersion"));
         checked.errors.extend(missing(kind, "kind"));
         if !checked.errors.is_empty() {
             return checked;
         }
-        match kinds::find(api_version, kind) {
-            Known::Yes(kind) => self.check_known(&mut checked, kind, &value, &duplicates),
-            Known::Mistaken => checked.errors.push(no_such_kind(api_version, kind)),
-            Known::No => {
+        match checked_kind::find(api_version, kind) {
+            KindLookup::Checked(kind) => self.check_known(&mut checked, kind, &value, &duplicates),
+            KindLookup::Unknown => checked.errors.push(no_such_kind(api_version, kind)),
+            KindLookup::Unchecked => {
                 checked.note = Some(format!("{kind} of {api_version} is not checked here"));
             }
         }
         checked
     }
 
-    fn check_known(&self, checked: &mut Checked, kind: Kind, value: &Value, duplicates: &[String]) {
-        settle_namespace(&mut checked.identity, kind);
+    fn check_known(
+        &self,
+        checked: &mut CheckedDocument,
+        kind: CheckedKind,
+        value: &Value,
+        duplicates: &[String],
+    ) {
+        set_default_namespace(&mut checked.object, kind);
         let (body, expected) = (value.to_string(), type_of(value));
         let decoded = decode::object(body.as_bytes(), &expected, self.rules.dialect, Unknown::Drop);
         let decoded = match decoded {
             Ok(decoded) => decoded,
-            Err(status) => return checked.errors.extend(Finding::refusal(status)),
+            Err(status) => return checked.errors.extend(FieldProblem::refusal(status)),
         };
         let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
         let doubts = decoded.doubts.into_iter().chain(twice);
-        checked.errors.extend(doubts.map(|doubt| Finding::doubt(&doubt)));
+        checked.errors.extend(doubts.map(|doubt| FieldProblem::doubt(&doubt)));
         if let Err(status) = self.create(checked, kind, decoded.value) {
-            checked.errors.extend(Finding::refusal(status));
+            checked.errors.extend(FieldProblem::refusal(status));
         }
     }
 
-    fn create(&self, checked: &mut Checked, kind: Kind, object: Value) -> Result<(), Status> {
-        let namespace = checked.identity.namespace.clone();
+    fn create(
+        &self,
+        checked: &mut CheckedDocument,
+        kind: CheckedKind,
+        object: Value,
+    ) -> Result<(), Status> {
+        let namespace = checked.object.namespace.clone();
         let birth = Birth { namespace: &namespace, uid: UID, suffix: SUFFIX, now: self.now };
         match kind {
-            Kind::Small(small) => {
-                let errors = small.check(object, &birth)?;
-                checked.errors.extend(errors.into_iter().map(Finding::from));
+            CheckedKind::SimpleKind(simple) => {
+                let errors = simple.check(object, &birth)?;
+                checked.errors.extend(errors.into_iter().map(FieldProblem::from));
             }
-            Kind::Strategic(kind) => {
+            CheckedKind::Strategic(kind) => {
                 let admitted = strategy::create(kind, object, &birth, &self.rules)?;
-                if self.warns {
+                if self.has_warnings {
                     checked.warnings = admitted.warnings;
                 }
                 if matches!(kind, strategy::Kind::CronJob(_)) && checked.errors.is_empty() {
-                    checked.timetable = self.timetable(&admitted.object);
+                    checked.upcoming = self.upcoming(&admitted.object);
                 }
             }
         }
         Ok(())
     }
 
-    /// When a CronJob runs that has passed the checks, so that zone and schedule can be read.
-    fn timetable(&self, object: &Value) -> Option<Timetable> {
+    /// ScheduleReport a CronJob runs that has passed the checks, so that zone and schedule can be read.
+    fn upcoming(&self, object: &Value) -> Option<UpcomingRuns> {
         let cron_job = CronJob::deserialize(object).ok()?;
         let zone = match &cron_job.spec.time_zone {
             Some(name) => self.rules.zones.get(name).ok()?,
             None => self.default_zone.clone(),
         };
         let schedule = Schedule::parse(&cron_job.spec.schedule, &zone).ok()?;
-        let slots = Slots::of(&schedule, self.now, self.count, self.now);
-        Some(Timetable {
+        let slots = SlotList::compute(&schedule, self.now, self.count, self.now);
+        Some(UpcomingRuns {
             time_zone: schedule.zone().name().to_owned(),
             is_default_zone: cron_job.spec.time_zone.is_none(),
             is_suspended: cron_job.is_suspended(),
             schedule: cron_job.spec.schedule,
             next: slots.slots,
-            is_ended: slots.ended,
+            is_exhausted: slots.is_exhausted,
         })
     }
 }
 
 /// As a client that was told no namespace.
-fn settle_namespace(identity: &mut Identity, kind: Kind) {
+fn set_default_namespace(object: &mut ObjectName, kind: CheckedKind) {
     let is_namespaced = match kind {
-        Kind::Strategic(_) => true,
-        Kind::Small(small) => small.is_namespaced(),
+        CheckedKind::Strategic(_) => true,
+        CheckedKind::SimpleKind(simple) => simple.is_namespaced(),
     };
-    if is_namespaced && identity.namespace.is_empty() {
-        identity.namespace = "default".into();
+    if is_namespaced && object.namespace.is_empty() {
+        object.namespace = "default".into();
     }
 }
 
@@ -142,29 +153,29 @@ fn type_of(value: &Value) -> Expected<'_> {
     Expected { api_version: text("apiVersion"), kind: text("kind") }
 }
 
-fn identity(value: &Value) -> Identity {
+fn object(value: &Value) -> ObjectName {
     let text = |path: &str| value.pointer(path).and_then(Value::as_str).filter(|t| !t.is_empty());
     let name = text("/metadata/name").or_else(|| text("/metadata/generateName"));
-    Identity {
+    ObjectName {
         kind: text("/kind").unwrap_or_default().into(),
         namespace: text("/metadata/namespace").unwrap_or_default().into(),
         name: name.unwrap_or_default().into(),
     }
 }
 
-fn missing(text: &str, field: &str) -> Option<Finding> {
+fn missing(text: &str, field: &str) -> Option<FieldProblem> {
     text.is_empty().then(|| FieldError::required(&Path::root(field), "").into())
 }
 
 /// As kubectl says it, since no server is ever asked.
-fn no_such_kind(api_version: &str, kind: &str) -> Finding {
-    Finding {
+fn no_such_kind(api_version: &str, kind: &str) -> FieldProblem {
+    FieldProblem {
         field: "kind".into(),
         message: format!("no matches for kind \"{kind}\" in version \"{api_version}\""),
     }
 }
 
-fn not_an_object(value: &Value) -> Finding {
+fn not_an_object(value: &Value) -> FieldProblem {
     let found = match value {
         Value::Array(_) => "a list",
         Value::String(_) => "a text",
@@ -173,5 +184,5 @@ fn not_an_object(value: &Value) -> Finding {
         Value::Null | Value::Object(_) => "nothing",
     };
     let message = format!("expected an object with apiVersion and kind, found {found}");
-    Finding { field: String::new(), message }
+    FieldProblem { field: String::new(), message }
 }

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::findings::{Checked, Finding, Timetable};
+use super::checked_document::{CheckedDocument, FieldProblem, UpcomingRuns};
 use crate::{
     output,
-    slots::{self, Slot},
+    slots::{self, SlotRow},
 };
 
 /// A line for everything there is to say, then a table of what runs when.
-pub(super) fn text(all: &[Checked]) -> String {
+pub(super) fn text(all: &[CheckedDocument]) -> String {
     let mut text: String = all.iter().flat_map(lines).map(|line| line + "\n").collect();
     let rows: Vec<_> = all.iter().flat_map(rows).collect();
     if rows.is_empty() {
@@ -24,19 +24,19 @@ pub(super) fn text(all: &[Checked]) -> String {
 }
 
 /// A line for each thing that is wrong.
-pub(super) fn faults(checked: &Checked) -> Vec<String> {
+pub(super) fn error_lines(checked: &CheckedDocument) -> Vec<String> {
     let subject = subject(checked);
-    let line = |finding: &Finding| one_line(&format!("{subject}: {finding}"));
+    let line = |problem: &FieldProblem| one_line(&format!("{subject}: {problem}"));
     checked.errors.iter().map(line).collect()
 }
 
-fn lines(checked: &Checked) -> Vec<String> {
+fn lines(checked: &CheckedDocument) -> Vec<String> {
     let subject = subject(checked);
-    let mut lines = faults(checked);
+    let mut lines = error_lines(checked);
     let mut add = |line: String| lines.push(one_line(&line));
     checked.warnings.iter().for_each(|warning| add(format!("warning: {subject}: {warning}")));
     checked.note.iter().for_each(|note| add(format!("note: {subject}: {note}")));
-    let is_plain = checked.timetable.is_none() && checked.note.is_none();
+    let is_plain = checked.upcoming.is_none() && checked.note.is_none();
     if checked.errors.is_empty() && is_plain {
         add(format!("{subject}: ok"));
     }
@@ -44,14 +44,14 @@ fn lines(checked: &Checked) -> Vec<String> {
 }
 
 /// `backup.yaml, document 2 (line 9), CronJob nightly`
-fn subject(checked: &Checked) -> String {
-    let identity = &checked.identity;
-    let names = [checked.place.to_string(), format!("{} {}", identity.kind, identity.name)];
+fn subject(checked: &CheckedDocument) -> String {
+    let object = &checked.object;
+    let names = [checked.location.to_string(), format!("{} {}", object.kind, object.name)];
     let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
     names.collect::<Vec<_>>().join(", ")
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for FieldProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.field.as_str() {
             "" => f.write_str(&self.message),
@@ -70,22 +70,22 @@ fn one_line(text: &str) -> String {
 }
 
 /// A row for each slot, the names in the first only.
-fn rows(checked: &Checked) -> Vec<Vec<String>> {
-    let Some(timetable) = &checked.timetable else {
+fn rows(checked: &CheckedDocument) -> Vec<Vec<String>> {
+    let Some(upcoming) = &checked.upcoming else {
         return Vec::new();
     };
-    let identity = &checked.identity;
-    let names = [&identity.kind, &identity.namespace, &identity.name].map(|name| one_line(name));
-    let first = [names.to_vec(), vec![timetable.schedule_cell(), timetable.zone_cell()]].concat();
+    let object = &checked.object;
+    let names = [&object.kind, &object.namespace, &object.name].map(|name| one_line(name));
+    let first = [names.to_vec(), vec![upcoming.schedule_cell(), upcoming.zone_cell()]].concat();
     let blank = vec![String::new(); first.len()];
-    let slots = timetable.slot_cells().into_iter().enumerate();
+    let slots = upcoming.slot_cells().into_iter().enumerate();
     let row = |(index, slot): (usize, Vec<String>)| {
         [if index == 0 { first.clone() } else { blank.clone() }, slot].concat()
     };
     slots.map(row).collect()
 }
 
-impl Timetable {
+impl UpcomingRuns {
     fn schedule_cell(&self) -> String {
         let suspended = if self.is_suspended { " (suspended)" } else { "" };
         format!("{}{suspended}", one_line(&self.schedule))
@@ -98,9 +98,9 @@ impl Timetable {
 
     /// There is always one, so that the CronJob has a row.
     fn slot_cells(&self) -> Vec<Vec<String>> {
-        let cells = |slot: &Slot| vec![slots::weekday_first(&slot.local), slot.utc.clone()];
+        let cells = |slot: &SlotRow| vec![slots::weekday_first(&slot.local), slot.utc.clone()];
         let mut all: Vec<_> = self.next.iter().map(cells).collect();
-        if self.is_ended {
+        if self.is_exhausted {
             all.push(vec!["no further slot".into()]);
         }
         if all.is_empty() {
@@ -112,13 +112,13 @@ impl Timetable {
 
 /// The report for programs.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
-    documents: Vec<Entry<'a>>,
+pub(super) struct ValidationReport<'a> {
+    documents: Vec<DocumentReport<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct DocumentReport<'a> {
     file: &'a str,
     document: Option<usize>,
     line: Option<usize>,
@@ -127,52 +127,52 @@ struct Entry<'a> {
     kind: Option<&'a str>,
     namespace: Option<&'a str>,
     name: Option<&'a str>,
-    errors: &'a [Finding],
+    errors: &'a [FieldProblem],
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     #[serde(flatten)]
-    when: Option<When<'a>>,
-    next: &'a [Slot],
+    when: Option<ScheduleReport<'a>>,
+    next: &'a [SlotRow],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct When<'a> {
+struct ScheduleReport<'a> {
     schedule: &'a str,
     time_zone: &'a str,
     suspended: bool,
 }
 
 /// The report for programs.
-pub(super) fn json(all: &[Checked]) -> Report<'_> {
-    Report { documents: all.iter().map(Entry::of).collect() }
+pub(super) fn json(all: &[CheckedDocument]) -> ValidationReport<'_> {
+    ValidationReport { documents: all.iter().map(DocumentReport::of).collect() }
 }
 
-impl<'a> Entry<'a> {
-    fn of(checked: &'a Checked) -> Entry<'a> {
-        let Checked { place, identity, timetable, .. } = checked;
+impl<'a> DocumentReport<'a> {
+    fn of(checked: &'a CheckedDocument) -> DocumentReport<'a> {
+        let CheckedDocument { location, object, upcoming, .. } = checked;
         let given = |text: &'a str| Some(text).filter(|text| !text.is_empty());
-        Entry {
-            file: &place.file,
-            document: place.document.map(|position| position.number),
-            line: place.document.map(|position| position.line),
-            item: place.item,
-            kind: given(&identity.kind),
-            namespace: given(&identity.namespace),
-            name: given(&identity.name),
+        DocumentReport {
+            file: &location.file,
+            document: location.document.map(|position| position.number),
+            line: location.document.map(|position| position.line),
+            item: location.item,
+            kind: given(&object.kind),
+            namespace: given(&object.namespace),
+            name: given(&object.name),
             errors: &checked.errors,
             warnings: &checked.warnings,
             note: checked.note.as_deref(),
-            when: timetable.as_ref().map(When::of),
-            next: timetable.as_ref().map_or(&[], |timetable| &timetable.next),
+            when: upcoming.as_ref().map(ScheduleReport::of),
+            next: upcoming.as_ref().map_or(&[], |upcoming| &upcoming.next),
         }
     }
 }
 
-impl<'a> When<'a> {
-    fn of(timetable: &'a Timetable) -> When<'a> {
-        let Timetable { schedule, time_zone, is_suspended, .. } = timetable;
-        When { schedule, time_zone, suspended: *is_suspended }
+impl<'a> ScheduleReport<'a> {
+    fn of(upcoming: &'a UpcomingRuns) -> ScheduleReport<'a> {
+        let UpcomingRuns { schedule, time_zone, is_suspended, .. } = upcoming;
+        ScheduleReport { schedule, time_zone, suspended: *is_suspended }
     }
 }

@@ -13,7 +13,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-use crate::process::Serving;
+use crate::program::ServeProcess;
 
 const KILLS: usize = 5;
 const WRITERS: usize = 8;
@@ -64,7 +64,7 @@ async fn what_was_answered_is_there_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let (names, answered) = (Arc::new(AtomicUsize::new(0)), Answered::default());
     for kill in 0..kills {
-        let (serving, _) = Serving::start(folder.path());
+        let (serving, _) = ServeProcess::start(folder.path());
         let client = client(folder.path()).await;
         let found = stored(&client).await;
         for (name, uid) in answered.lock().unwrap().iter() {
@@ -83,7 +83,7 @@ async fn what_was_answered_is_there_after_a_kill() {
             writer.await.unwrap();
         }
     }
-    let (serving, _) = Serving::start(folder.path());
+    let (serving, _) = ServeProcess::start(folder.path());
     let found = stored(&client(folder.path()).await).await;
     serving.kill();
     let answered = answered.lock().unwrap();

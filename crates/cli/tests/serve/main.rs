@@ -10,5 +10,5 @@
 )]
 
 mod kills;
-mod process;
-mod starts;
+mod program;
+mod startup;

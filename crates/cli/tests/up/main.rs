@@ -9,7 +9,7 @@
 
 mod manifests;
 mod pods;
-mod process;
+mod program;
 mod runs;
-mod starts;
+mod startup;
 mod view;

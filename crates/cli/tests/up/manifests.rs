@@ -1,8 +1,8 @@
-//! Manifests are applied all or none, and what is wrong with them is said.
+//! Manifests are applied all or none, and what is wrong with them is output.
 
 use kube::api::ListParams;
 
-use crate::process::{Home, api};
+use crate::program::{TestHome, api};
 
 const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n";
 
@@ -14,40 +14,40 @@ fn job(command: &str) -> String {
     )
 }
 
-async fn count(home: &Home, version: &str, kind: &str) -> usize {
+async fn count(home: &TestHome, version: &str, kind: &str) -> usize {
     let found = api(&home.client().await, version, kind).list(&ListParams::default()).await;
     found.unwrap().items.iter().filter(|it| it.metadata.name.as_deref() == Some("good")).count()
 }
 
 #[tokio::test]
 async fn what_is_wrong_by_itself_is_told_with_its_place_and_nothing_is_stored() {
-    let home = Home::new();
+    let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let cron_job = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: bad}\nspec:\n  \
                     schedule: 61 * * * *\n";
     let bad = home.write("bad.yaml", &format!("{GOOD}---\n{cron_job}---\na: [\n"));
-    let said = home.refusal(&[&good, &bad]);
-    assert!(said.starts_with("error: nothing was applied and nothing is run:\n"), "{said}");
+    let output = home.refusal(&[&good, &bad]);
+    assert!(output.starts_with("error: nothing was applied and nothing is run:\n"), "{output}");
     let place =
         format!("  {bad}, document 2 (line 5), CronJob bad: spec.schedule: Invalid value: ");
-    assert!(said.contains(&place), "{said}");
-    assert!(said.contains(&format!("  {bad}, document 3 (line 11): YAML: ")), "{said}");
+    assert!(output.contains(&place), "{output}");
+    assert!(output.contains(&format!("  {bad}, document 3 (line 11): YAML: ")), "{output}");
     assert!(!home.path().join("data").exists(), "not even a folder was made");
 }
 
 #[tokio::test]
 async fn what_the_server_refuses_keeps_everything_else_from_being_stored() {
-    let home = Home::new();
+    let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let fixed = home.write("fixed.yaml", &job("a"));
     let up = home.start(&[&fixed]);
-    assert_eq!(up.said[2], "Job default/fixed created");
+    assert_eq!(up.output[2], "Job default/fixed created");
     up.stop();
     home.write("fixed.yaml", &job("b"));
-    let said = home.refusal(&[&good, &fixed]);
+    let output = home.refusal(&[&good, &fixed]);
     let place =
         format!("  {fixed}, document 1 (line 1), Job fixed: Job.batch \"fixed\" is invalid");
-    assert!(said.contains(&place) && said.contains("field is immutable"), "{said}");
+    assert!(output.contains(&place) && output.contains("field is immutable"), "{output}");
     let up = home.start(&[]);
     assert_eq!(count(&home, "v1", "ConfigMap").await, 0);
     up.stop();
@@ -58,16 +58,16 @@ async fn what_the_server_refuses_keeps_everything_else_from_being_stored() {
 
 #[test]
 fn kinds_that_the_server_has_not_and_objects_given_twice_are_refused() {
-    let home = Home::new();
+    let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let other = home.write("other.yaml", &format!("{other}---\n{GOOD}"));
-    let said = home.refusal(&[&good, &other]);
+    let output = home.refusal(&[&good, &other]);
     let kind = "Deployment web: no matches for kind \"Deployment\" in version \"apps/v1\"";
-    assert!(said.contains(kind), "{said}");
+    assert!(output.contains(kind), "{output}");
     let twice = format!("ConfigMap good: is in {good}, document 1 (line 1) already");
-    assert!(said.contains(&twice), "{said}");
+    assert!(output.contains(&twice), "{output}");
     let nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n";
-    let said = home.refusal(&[&home.write("nameless.yaml", nameless)]);
-    assert!(said.contains("ConfigMap: metadata.name: Required value"), "{said}");
+    let output = home.refusal(&[&home.write("nameless.yaml", nameless)]);
+    assert!(output.contains("ConfigMap: metadata.name: Required value"), "{output}");
 }

@@ -1,10 +1,10 @@
 //! Pods run as processes, are heard, and outlive the process that started them.
 
-use crate::process::{Home, log, phase, run_pod};
+use crate::program::{TestHome, log, phase, run_pod};
 
 #[tokio::test]
 async fn a_pod_runs_and_its_log_can_be_read() {
-    let home = Home::new();
+    let home = TestHome::new();
     let up = home.start(&[]);
     let client = home.client().await;
     run_pod(&client, "speaks", "echo one; echo two; exit 3").await;
@@ -20,21 +20,21 @@ async fn a_pod_runs_and_its_log_can_be_read() {
 }
 
 /// A script that says something, waits for a file, and says something else.
-fn waits_for(home: &Home) -> String {
+fn waits_for(home: &TestHome) -> String {
     let signal = home.path().join("signal");
     format!("echo one; while [ ! -e {} ]; do sleep 0.1; done; echo two", signal.display())
 }
 
 #[tokio::test]
 async fn a_pod_runs_on_while_nobody_is_there_and_is_taken_on_again() {
-    let home = Home::new();
+    let home = TestHome::new();
     let up = home.start(&[]);
     let client = home.client().await;
     run_pod(&client, "stays", &waits_for(&home)).await;
     phase(&client, "stays", "Running").await;
-    let said = up.stop();
+    let output = up.stop();
     let want = "stopped; 1 Pod runs on, and the next `punctual up` takes it on";
-    assert_eq!(said.lines().last(), Some(want), "{said}");
+    assert_eq!(output.lines().last(), Some(want), "{output}");
 
     let up = home.start(&[]);
     let client = home.client().await;
@@ -52,7 +52,7 @@ async fn a_pod_runs_on_while_nobody_is_there_and_is_taken_on_again() {
 
 #[tokio::test]
 async fn pods_beyond_the_bound_wait_for_their_turn() {
-    let home = Home::new();
+    let home = TestHome::new();
     let up = home.start(&["--max-pods", "1"]);
     let client = home.client().await;
     run_pod(&client, "first", &waits_for(&home)).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{Home, api, log, until};
+use crate::program::{TestHome, api, log, until};
 
 /// A manifest of a CronJob that runs each second.
 fn manifest(name: &str, command: Value, more: Value) -> String {
@@ -23,7 +23,7 @@ fn manifest(name: &str, command: Value, more: Value) -> String {
 
 #[tokio::test]
 async fn runs_succeed_and_a_program_knows_its_slot() {
-    let home = Home::new();
+    let home = TestHome::new();
     let script = json!(["/bin/sh", "-c", "echo $SLOT"]);
     let more = json!({"successfulJobsHistoryLimit": 100});
     let file = home.write("hello.json", &manifest("hello", script, more));
@@ -40,8 +40,8 @@ async fn runs_succeed_and_a_program_knows_its_slot() {
         let name = pod.metadata.name.as_deref().unwrap();
         let annotations = pod.metadata.annotations.as_ref().unwrap();
         let slot = &annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"];
-        let said = log(&client, &format!("{name}/log")).await.unwrap();
-        assert_eq!(said, format!("{slot}\n"));
+        let output = log(&client, &format!("{name}/log")).await.unwrap();
+        assert_eq!(output, format!("{slot}\n"));
         count += 1;
     }
     assert!(count >= 3, "{count} Pods");
@@ -50,7 +50,7 @@ async fn runs_succeed_and_a_program_knows_its_slot() {
 
 #[tokio::test]
 async fn a_command_that_does_not_exist_fails_its_job_with_a_reason() {
-    let home = Home::new();
+    let home = TestHome::new();
     let command = json!(["/no/such/program"]);
     let file = home.write("bad.json", &manifest("bad", command, json!({})));
     let up = home.start(&[&file]);
@@ -67,7 +67,7 @@ async fn a_command_that_does_not_exist_fails_its_job_with_a_reason() {
 
 #[tokio::test]
 async fn slots_are_run_once_though_the_program_is_killed() {
-    let home = Home::new();
+    let home = TestHome::new();
     let diary = home.path().join("diary");
     let script = json!(["/bin/sh", "-c", format!("echo $SLOT >> {}", diary.display())]);
     let more = json!({"successfulJobsHistoryLimit": 1000});

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::process::{Home, examples};
+use crate::program::{TestHome, examples};
 
 /// A terminal: our end of it, and the one for a program.
 fn terminal(rows: u16, columns: u16) -> (File, OwnedFd) {
@@ -43,7 +43,7 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn a_terminal_shows_what_is_due_and_is_left_clean() {
-    let home = Home::new();
+    let home = TestHome::new();
     let (mut screen, theirs) = terminal(12, 60);
     let mut command = home.command(&[&examples()]);
     command.env("NO_COLOR", "1").stdout(Stdio::from(theirs)).stderr(Stdio::null());

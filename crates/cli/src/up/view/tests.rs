@@ -1,6 +1,6 @@
 use punctual_schedule::Zones;
 
-use super::super::model::{Change, End, Kind};
+use super::super::view_model::{JobEnd, WatchUpdate, WatchedKind};
 use super::*;
 
 const NOW: &str = "2026-01-01T12:00:07Z";
@@ -9,14 +9,14 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn look(has_color: bool) -> Look {
+fn options(has_color: bool) -> ViewOptions {
     let zone = Zones::bundled().get("Europe/Berlin").unwrap();
-    Look { has_color, url: "https://127.0.0.1:6443".into(), zone }
+    ViewOptions { has_color, url: "https://127.0.0.1:6443".into(), zone }
 }
 
-fn cron_job(name: &str, next: Option<&str>) -> CronJob {
-    CronJob {
-        kind: Kind::CronJob,
+fn cron_job(name: &str, next: Option<&str>) -> CronJobSummary {
+    CronJobSummary {
+        kind: WatchedKind::CronJob,
         name: name.into(),
         schedule: "* * * * *".into(),
         zone: None,
@@ -31,13 +31,13 @@ fn cron_job(name: &str, next: Option<&str>) -> CronJob {
     }
 }
 
-fn job(name: &str, since: &str, end: Option<End>) -> Change {
-    Change::Job(name.into(), Job { name: name.into(), since: at(since), end })
+fn job(name: &str, since: &str, end: Option<JobEnd>) -> WatchUpdate {
+    WatchUpdate::Job(name.into(), JobSummary { name: name.into(), since: at(since), end })
 }
 
-fn model() -> Model {
-    let mut model = Model::default();
-    let paused = CronJob {
+fn model() -> ViewModel {
+    let mut model = ViewModel::default();
+    let paused = CronJobSummary {
         is_suspended: true,
         last: None,
         active: 0,
@@ -47,27 +47,27 @@ fn model() -> Model {
     };
     let failed = Some("BackoffLimitExceeded: Job has reached the specified backoff limit".into());
     let changes = [
-        Change::CronJob("1".into(), cron_job("default/hello", Some("2026-01-01T12:01:00Z"))),
-        Change::CronJob("2".into(), paused),
-        Change::CronJob("3".into(), cron_job("ops/backup", Some("2026-01-01T12:00:07Z"))),
+        WatchUpdate::CronJob("1".into(), cron_job("default/hello", Some("2026-01-01T12:01:00Z"))),
+        WatchUpdate::CronJob("2".into(), paused),
+        WatchUpdate::CronJob("3".into(), cron_job("ops/backup", Some("2026-01-01T12:00:07Z"))),
         job("default/hello-29454960", "2026-01-01T12:00:00Z", None),
         job(
             "default/hello-29454959",
             "2026-01-01T11:59:00Z",
-            Some(End { at: at("2026-01-01T11:59:03Z"), fault: None }),
+            Some(JobEnd { at: at("2026-01-01T11:59:03Z"), fault: None }),
         ),
         job(
             "ops/backup-29454900",
             "2026-01-01T11:00:00Z",
-            Some(End { at: at("2026-01-01T11:02:05Z"), fault: failed }),
+            Some(JobEnd { at: at("2026-01-01T11:02:05Z"), fault: failed }),
         ),
     ];
-    changes.into_iter().for_each(|change| drop(model.take(change)));
+    changes.into_iter().for_each(|change| drop(model.apply(change)));
     model
 }
 
-fn shown(size: Size) -> String {
-    render(&model(), &look(false), at(NOW), size)
+fn shown(size: TerminalSize) -> String {
+    render(&model(), &options(false), at(NOW), size)
 }
 
 #[test]
@@ -87,7 +87,7 @@ LATEST RESULTS          ENDED       TOOK   RESULT
 default/hello-29454959  1m 4s ago   3s     ok
 ops/backup-29454900     58m 2s ago  2m 5s  failed: BackoffLimitExceeded: Job has reached the specified backoff limit
 ";
-    assert_eq!(shown(Size { rows: 50, columns: 120 }), want);
+    assert_eq!(shown(TerminalSize { rows: 50, columns: 120 }), want);
 }
 
 #[test]
@@ -107,7 +107,7 @@ LATEST RESULTS          ENDED  …
 default/hello-29454959  1m 4s a…
 ops/backup-29454900     58m 2s …
 ";
-    assert_eq!(shown(Size { rows: 50, columns: 32 }), want);
+    assert_eq!(shown(TerminalSize { rows: 50, columns: 32 }), want);
 }
 
 #[test]
@@ -125,29 +125,29 @@ default/hello-29454960  7s
 LATEST RESULTS          ENDED      TOOK  RESULT
 default/hello-29454959  1m 4s ago  3s    ok
 ";
-    assert_eq!(shown(Size { rows: 14, columns: 120 }), want);
+    assert_eq!(shown(TerminalSize { rows: 14, columns: 120 }), want);
     for rows in 0..14 {
-        assert!(shown(Size { rows, columns: 120 }).lines().count() < rows.max(1), "{rows}");
+        assert!(shown(TerminalSize { rows, columns: 120 }).lines().count() < rows.max(1), "{rows}");
     }
 }
 
 #[test]
 fn of_very_many_the_next_twenty_are_shown() {
-    let mut model = Model::default();
+    let mut model = ViewModel::default();
     for number in 0..1_000 {
         let name = format!("default/job-{number}");
         let cron_job = cron_job(&name, Some("2026-01-01T12:01:00Z"));
-        model.take(Change::CronJob(name.into(), cron_job));
+        model.apply(WatchUpdate::CronJob(name.into(), cron_job));
     }
-    let text = render(&model, &look(false), at(NOW), Size { rows: 100, columns: 100 });
+    let text = render(&model, &options(false), at(NOW), TerminalSize { rows: 100, columns: 100 });
     assert_eq!(text.lines().count(), 1 + 2 + DUE_MAX + 1);
     assert!(text.ends_with("and 980 more\n"), "{text}");
 }
 
 #[test]
 fn colors_are_used_if_wanted_and_end_with_their_line() {
-    let plain = shown(Size { rows: 50, columns: 60 });
-    let colored = render(&model(), &look(true), at(NOW), Size { rows: 50, columns: 60 });
+    let plain = shown(TerminalSize { rows: 50, columns: 60 });
+    let colored = render(&model(), &options(true), at(NOW), TerminalSize { rows: 50, columns: 60 });
     assert!(!plain.contains('\x1b'));
     let failed = colored.lines().last().unwrap();
     assert!(failed.starts_with("\x1b[31mops/backup-29454900") && failed.ends_with("\x1b[0m"));
@@ -158,11 +158,11 @@ fn colors_are_used_if_wanted_and_end_with_their_line() {
 
 #[test]
 fn names_and_words_of_others_cannot_break_the_view() {
-    assert_eq!(short(&"x".repeat(300)).chars().count(), NAME_CHARS_MAX);
-    let mut model = Model::default();
+    assert_eq!(truncate_name(&"x".repeat(300)).chars().count(), NAME_CHARS_MAX);
+    let mut model = ViewModel::default();
     let fault = Some("a\nb\x1b[2J\u{7}".into());
-    let end = End { at: at(NOW), fault };
-    model.take(job("a/b", NOW, Some(end)));
-    let text = render(&model, &look(false), at(NOW), Size { rows: 24, columns: 80 });
+    let end = JobEnd { at: at(NOW), fault };
+    model.apply(job("a/b", NOW, Some(end)));
+    let text = render(&model, &options(false), at(NOW), TerminalSize { rows: 24, columns: 80 });
     assert!(text.ends_with("failed: a b [2J\n"), "{text:?}");
 }

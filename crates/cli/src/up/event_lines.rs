@@ -2,25 +2,27 @@
 
 use jiff::{Timestamp, Unit};
 
-use super::model::News;
+use super::view_model::RunEvent;
 use crate::slots::distance;
 
 /// A line that begins with its instant.
-pub(super) fn line(news: &News, now: Timestamp) -> String {
+pub(super) fn format_line(event: &RunEvent, now: Timestamp) -> String {
     let now = now.round(Unit::Millisecond).unwrap_or(now);
-    let what = match news {
-        News::Started { job } => format!("{job} started"),
-        News::Finished { job, took, fault: None } => format!("{job} ok after {}", distance(*took)),
-        News::Finished { job, took, fault: Some(fault) } => {
+    let what = match event {
+        RunEvent::Started { job } => format!("{job} started"),
+        RunEvent::Finished { job, took, fault: None } => {
+            format!("{job} ok after {}", distance(*took))
+        }
+        RunEvent::Finished { job, took, fault: Some(fault) } => {
             format!("{job} failed after {}: {}", distance(*took), one_line(fault))
         }
-        News::Missed { cron_job, slot, count: 1 } => {
+        RunEvent::Missed { cron_job, slot, count: 1 } => {
             format!("{cron_job} missed its run{}", of(slot))
         }
-        News::Missed { cron_job, slot, count } => {
+        RunEvent::Missed { cron_job, slot, count } => {
             format!("{cron_job} missed {count} runs, the last{}", of(slot))
         }
-        News::Next { cron_job, at } => format!("{cron_job} runs next at {at}"),
+        RunEvent::Next { cron_job, at } => format!("{cron_job} runs next at {at}"),
     };
     format!("{now} {what}\n")
 }
@@ -46,27 +48,27 @@ mod tests {
         let (slot, took) = ("2026-01-01T00:00:00Z".parse().unwrap(), SignedDuration::from_secs(61));
         let fault = Some("BackoffLimitExceeded: no\nway".into());
         let cases = [
-            (News::Started { job: "a/b-1".into() }, "a/b-1 started"),
-            (News::Finished { job: "a/b-1".into(), took, fault: None }, "a/b-1 ok after 1m 1s"),
+            (RunEvent::Started { job: "a/b-1".into() }, "a/b-1 started"),
+            (RunEvent::Finished { job: "a/b-1".into(), took, fault: None }, "a/b-1 ok after 1m 1s"),
             (
-                News::Finished { job: "a/b-1".into(), took, fault },
+                RunEvent::Finished { job: "a/b-1".into(), took, fault },
                 "a/b-1 failed after 1m 1s: BackoffLimitExceeded: no way",
             ),
             (
-                News::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 1 },
+                RunEvent::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 1 },
                 "a/b missed its run of 2026-01-01T00:00:00Z",
             ),
             (
-                News::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 7 },
+                RunEvent::Missed { cron_job: "a/b".into(), slot: Some(slot), count: 7 },
                 "a/b missed 7 runs, the last of 2026-01-01T00:00:00Z",
             ),
             (
-                News::Next { cron_job: "a/b".into(), at: slot },
+                RunEvent::Next { cron_job: "a/b".into(), at: slot },
                 "a/b runs next at 2026-01-01T00:00:00Z",
             ),
         ];
-        for (news, want) in cases {
-            assert_eq!(line(&news, at), format!("2026-01-01T00:00:00.123Z {want}\n"));
+        for (event, want) in cases {
+            assert_eq!(format_line(&event, at), format!("2026-01-01T00:00:00.123Z {want}\n"));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! 1,500 worlds and what Kubernetes' own controller did in them: `punctual decide` does the same,
+//! 1,500 cases and what Kubernetes' own controller did in them: `punctual decide` does the same,
 //! but for the named exceptions. Each exception is applied to the recorded answer, so that what is
-//! expected of us in an excepted world is checked as well.
+//! expected of us in an excepted case is checked as well.
 
 #![allow(
     clippy::expect_used,
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]
-struct Answer {
+struct ComparedAnswer {
     created: Vec<String>,
     /// In no particular order.
     deleted: Vec<String>,
@@ -42,12 +42,12 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(String::from)
 }
 
-impl Answer {
+impl ComparedAnswer {
     /// Kubernetes adds 100 ms to the time it waits.
-    fn read(value: &Value, added_ms: i64) -> Answer {
+    fn read(value: &Value, added_ms: i64) -> ComparedAnswer {
         let reason = |event: String| event.split(' ').take(2).collect::<Vec<_>>().join(" ");
         let requeue = value["requeueAfterSeconds"].as_f64();
-        let answer = Answer {
+        let answer = ComparedAnswer {
             created: names(&value["created"]),
             deleted: names(&value["deleted"]),
             active: names(&value["active"]),
@@ -59,7 +59,7 @@ impl Answer {
         answer.sorted()
     }
 
-    fn sorted(mut self) -> Answer {
+    fn sorted(mut self) -> ComparedAnswer {
         self.deleted.sort();
         self.events.sort();
         self
@@ -70,10 +70,10 @@ impl Answer {
     }
 }
 
-/// A recorded world.
-struct World(Value);
+/// A recorded case.
+struct RecordedCase(Value);
 
-impl World {
+impl RecordedCase {
     fn spec(&self) -> &Value {
         &self.0["cronJob"]["spec"]
     }
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// What starting this slot, or not being allowed to, makes of an answer without a start.
-    fn start(&self, answer: &mut Answer, slot: Timestamp) {
+    fn start(&self, answer: &mut ComparedAnswer, slot: Timestamp) {
         if self.policy() == "Forbid" && !answer.active.is_empty() {
             answer.events.push("Normal JobAlreadyActive".into());
             return;
@@ -149,7 +149,7 @@ impl World {
     }
 
     /// Undoes what Kubernetes started, so that it can be started as we do.
-    fn without_start(&self, answer: &mut Answer) {
+    fn without_start(&self, answer: &mut ComparedAnswer) {
         let replaced = answer.created.iter().any(|_| self.policy() == "Replace");
         for created in std::mem::take(&mut answer.created) {
             answer.active.retain(|name| *name != created);
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// The running Jobs that were deleted to make room, not the finished ones that were too many.
-    fn replaced(&self, answer: &Answer) -> Vec<String> {
+    fn replaced(&self, answer: &ComparedAnswer) -> Vec<String> {
         let jobs = self.0["jobsListed"].as_array().cloned().unwrap_or_default();
         let finished = |name: &String| {
             let named = |job: &&Value| job["metadata"]["name"].as_str() == Some(name);
@@ -179,7 +179,7 @@ impl World {
     }
 
     /// Runs that were deleted to make room although they had ended, which the cache did not know.
-    fn ended_unseen(&self, answer: &Answer) -> Vec<String> {
+    fn ended_unseen(&self, answer: &ComparedAnswer) -> Vec<String> {
         let jobs = self.0["jobsOnlyOnServer"].as_array().into_iter().flatten();
         let ended = jobs.filter(|job| !job["status"]["conditions"].is_null());
         let names = ended.map(|job| job["metadata"]["name"].as_str().unwrap().to_owned());
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// Takes deletes back.
-    fn keep(&self, answer: &mut Answer, names: Vec<String>) {
+    fn keep(&self, answer: &mut ComparedAnswer, names: Vec<String>) {
         for name in names {
             answer.deleted.retain(|deleted| *deleted != name);
             let at = answer.events.iter().position(|event| event.ends_with("SuccessfulDelete"));
@@ -197,8 +197,8 @@ impl World {
     }
 
     /// What we are to answer, and the exceptions that were needed for it.
-    fn expected(&self) -> (Answer, Vec<&'static str>) {
-        let recorded = Answer::read(&self.0["upstream"], 100);
+    fn expected(&self) -> (ComparedAnswer, Vec<&'static str>) {
+        let recorded = ComparedAnswer::read(&self.0["upstream"], 100);
         let mut answer = recorded.clone();
         let mut exceptions = Vec::new();
         let latest = self.time(&self.0["latestUnmet"]).filter(|_| !self.stands_still());
@@ -231,7 +231,7 @@ impl World {
 
     fn expect_warnings(
         &self,
-        answer: &mut Answer,
+        answer: &mut ComparedAnswer,
         is_due: bool,
         exceptions: &mut Vec<&'static str>,
     ) {
@@ -254,7 +254,7 @@ fn names_of_active(active: &Value) -> Vec<String> {
     entries.map(|entry| entry["name"].as_str().unwrap().into()).collect()
 }
 
-fn decide(worlds: &'static str) -> Vec<Value> {
+fn decide(cases: &'static str) -> Vec<Value> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_punctual"))
         .args(["--tzdata", "bundled", "--time-zone", "UTC", "decide", "--stdin"])
         .stdin(Stdio::piped())
@@ -262,7 +262,7 @@ fn decide(worlds: &'static str) -> Vec<Value> {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(worlds.as_bytes()).unwrap());
+    let writer = std::thread::spawn(move || stdin.write_all(cases.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
     String::from_utf8(output.stdout)
@@ -275,29 +275,29 @@ fn decide(worlds: &'static str) -> Vec<Value> {
 #[test]
 fn every_recorded_world_is_decided_as_kubernetes_does_but_for_the_named_exceptions() {
     let text = include_str!("../../engine/testdata/decide.jsonl");
-    let worlds: Vec<World> =
-        text.lines().map(|line| World(serde_json::from_str(line).unwrap())).collect();
+    let cases: Vec<RecordedCase> =
+        text.lines().map(|line| RecordedCase(serde_json::from_str(line).unwrap())).collect();
     let answers = decide(text);
-    assert_eq!((worlds.len(), answers.len()), (1_500, 1_500));
+    assert_eq!((cases.len(), answers.len()), (1_500, 1_500));
     let mut excepted: BTreeMap<&str, usize> = BTreeMap::new();
     let mut the_same = 0;
-    for (world, answer) in worlds.iter().zip(answers) {
-        let (expected, exceptions) = world.expected();
-        assert_eq!(Answer::read(&answer, 0), expected, "world {}", world.0["id"]);
+    for (case, answer) in cases.iter().zip(answers) {
+        let (expected, exceptions) = case.expected();
+        assert_eq!(ComparedAnswer::read(&answer, 0), expected, "case {}", case.0["id"]);
         the_same += usize::from(exceptions.is_empty());
         exceptions.iter().for_each(|exception| *excepted.entry(exception).or_default() += 1);
     }
-    println!("{the_same} worlds without any exception");
-    excepted.iter().for_each(|(exception, count)| println!("{count} worlds: {exception}"));
+    println!("{the_same} cases without any exception");
+    excepted.iter().for_each(|(exception, count)| println!("{count} cases: {exception}"));
     assert_eq!(excepted.get("6 a forgotten run is adopted"), Some(&23));
 }
 
-fn decide_one(world: &Value) -> Value {
-    let text: &'static str = Box::leak(world.to_string().into_boxed_str());
+fn decide_one(case: &Value) -> Value {
+    let text: &'static str = Box::leak(case.to_string().into_boxed_str());
     decide(text).remove(0)
 }
 
-fn world(jobs: Value) -> Value {
+fn case(jobs: Value) -> Value {
     serde_json::json!({
         "now": "2026-03-01T11:00:05Z",
         "cronJob": {
@@ -316,11 +316,11 @@ fn jobs_of_a_previous_incarnation_are_not_inherited() {
     let mut job = serde_json::json!({"metadata": {"name": "a-29539320", "uid": "j",
         "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-03-01T10:00:00Z"},
         "ownerReferences": owner}});
-    let answer = decide_one(&world(serde_json::json!([job])));
+    let answer = decide_one(&case(serde_json::json!([job])));
     assert_eq!(names(&answer["created"]), ["a-29539380"], "the old run blocks nothing");
     // Unless it holds the very name: then the slot is given up and the next one is waited for.
     job["metadata"]["name"] = "a-29539380".into();
-    let answer = decide_one(&world(serde_json::json!([job])));
+    let answer = decide_one(&case(serde_json::json!([job])));
     assert_eq!(answer["created"], serde_json::json!([]));
     assert_eq!(answer["events"], serde_json::json!(["Warning FailedCreate"]));
     assert_eq!(answer["requeueAfterSeconds"], 3595.0);
@@ -329,7 +329,7 @@ fn jobs_of_a_previous_incarnation_are_not_inherited() {
 
 #[test]
 fn what_is_no_world_is_refused_and_the_next_one_heard() {
-    let good = world(Value::Null).to_string();
+    let good = case(Value::Null).to_string();
     let text = format!("nonsense\n{{\"now\":\"today\",\"cronJob\":{{}}}}\n{good}\n");
     let answers = decide(Box::leak(text.into_boxed_str()));
     assert!(answers[0]["error"].as_str().unwrap().starts_with("expected an object like"));
@@ -345,7 +345,7 @@ fn in_words_it_says_why() {
         .stdout(Stdio::piped())
         .spawn()
         .and_then(|mut child| {
-            child.stdin.take().unwrap().write_all(world(Value::Null).to_string().as_bytes())?;
+            child.stdin.take().unwrap().write_all(case(Value::Null).to_string().as_bytes())?;
             child.wait_with_output()
         })
         .unwrap();

@@ -14,7 +14,7 @@ const ONE_REQUEST: Duration = Duration::from_millis(250);
 
 /// A token that is cancelled when somebody wants us to stop. Who presses Ctrl-C after that does not
 /// want to wait: the process ends at once, which the store survives as it survives a loss of power.
-pub(crate) fn on_signal() -> anyhow::Result<CancellationToken> {
+pub(crate) fn stop_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

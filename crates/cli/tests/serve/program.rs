@@ -10,21 +10,21 @@ pub(crate) fn punctual(folder: &Path) -> Command {
     command
 }
 
-pub(crate) struct Serving {
+pub(crate) struct ServeProcess {
     pub(crate) child: Child,
     pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Serving {
+impl ServeProcess {
     /// Starts a server and waits until it says where it is.
-    pub(crate) fn start(folder: &Path) -> (Serving, String) {
+    pub(crate) fn start(folder: &Path) -> (ServeProcess, String) {
         let mut command = punctual(folder);
         command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().expect("a server that starts says so").unwrap();
         let url = first.strip_prefix("serving ").expect("the first line says where").to_owned();
-        (Serving { child, lines }, url)
+        (ServeProcess { child, lines }, url)
     }
 
     /// Asks it to stop and waits until it has.

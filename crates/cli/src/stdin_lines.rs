@@ -23,7 +23,7 @@ pub(crate) fn answer_each(
 }
 
 /// A value as one line of JSON.
-pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+pub(crate) fn to_json_line(value: &impl serde::Serialize) -> anyhow::Result<String> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
     Ok(line)

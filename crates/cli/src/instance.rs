@@ -13,8 +13,8 @@ use punctual_store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::SiteArgs;
-use crate::{clock, data};
+use crate::args::InstanceArgs;
+use crate::{clock, data_dir};
 
 /// A process that was killed while it started another leaves its lock to that one, until it has become
 /// the other program.
@@ -22,8 +22,8 @@ const LOCK_TRIES: usize = 20;
 const LOCK_REST: Duration = Duration::from_millis(50);
 
 /// An open data folder and a free address. While it lives nobody else can have either.
-pub(crate) struct Site<'a> {
-    args: &'a SiteArgs,
+pub(crate) struct Instance<'a> {
+    args: &'a InstanceArgs,
     /// The data folder.
     pub(crate) folder: PathBuf,
     /// Who the server is.
@@ -34,10 +34,10 @@ pub(crate) struct Site<'a> {
     address: SocketAddr,
 }
 
-impl<'a> Site<'a> {
+impl<'a> Instance<'a> {
     /// Opens the data folder and takes the address.
-    pub(crate) async fn open(args: &'a SiteArgs) -> anyhow::Result<Site<'a>> {
-        let folder = data::folder(args.data_dir.as_deref())?;
+    pub(crate) async fn open(args: &'a InstanceArgs) -> anyhow::Result<Instance<'a>> {
+        let folder = data_dir::resolve(args.data_dir.as_deref())?;
         // Makes the folder too, for its owner alone.
         let identity = Identity::open(&folder.join("pki"), &RealWorld)?;
         let store = open_store(&folder).await?;
@@ -45,7 +45,7 @@ impl<'a> Site<'a> {
             format!("could not listen on {}; choose another address with --listen", args.listen)
         })?;
         let address = listener.local_addr()?;
-        Ok(Site { args, folder, identity, store, listener, address })
+        Ok(Instance { args, folder, identity, store, listener, address })
     }
 
     /// A server of this place, to be completed.
@@ -93,8 +93,8 @@ pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
 }
 
 /// What a controller in this process works with.
-pub(crate) fn tools(server: &Server, part: &str, shared: &Shared) -> Tools {
-    let Shared { metrics, haste } = shared.clone();
+pub(crate) fn tools(server: &Server, part: &str, shared: &SharedState) -> Tools {
+    let SharedState { metrics, haste } = shared.clone();
     Tools {
         client: client(server, part),
         clock: Arc::new(RealClock),
@@ -107,7 +107,7 @@ pub(crate) fn tools(server: &Server, part: &str, shared: &Shared) -> Tools {
 
 /// What the controllers of this process have in common.
 #[derive(Clone, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     /// Their counters.
     pub(crate) metrics: Metrics,
     /// Whether slots wait.
@@ -130,7 +130,7 @@ async fn open_once(path: PathBuf) -> anyhow::Result<Result<Store, punctual_store
     Ok(tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?)
 }
 
-fn limits(args: &SiteArgs) -> Limits {
+fn limits(args: &InstanceArgs) -> Limits {
     Limits {
         requests_max: args.max_requests,
         requests_per_second: args.max_requests_per_second,
@@ -139,7 +139,7 @@ fn limits(args: &SiteArgs) -> Limits {
     }
 }
 
-fn audit(args: &SiteArgs, folder: &Path) -> anyhow::Result<Audit> {
+fn audit(args: &InstanceArgs, folder: &Path) -> anyhow::Result<Audit> {
     if args.no_audit_log {
         return Ok(Audit::none());
     }

@@ -5,13 +5,13 @@ use punctual_schedule::{Schedule, Zone};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    args::{COUNT_MAX, Next, Span},
-    clock, lines, slots,
+    args::{COUNT_MAX, NextArgs, SlotRange},
+    clock, slots, stdin_lines,
 };
 
 /// Keys that we do not know are passed over, so that a recorded answer can be asked again.
 #[derive(Deserialize)]
-struct Request {
+struct NextRequest {
     expr: String,
     tz: Option<String>,
     after: Option<String>,
@@ -20,19 +20,19 @@ struct Request {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Answer {
+enum NextReply {
     Next(Vec<String>),
     Error(String),
 }
 
-pub(crate) fn run(args: &Next, zone: &Zone) -> anyhow::Result<()> {
-    lines::answer_each(|line| {
-        let answer = line.and_then(|line| answer(&line, &args.span, zone));
-        lines::json(&answer.map_or_else(Answer::Error, Answer::Next))
+pub(crate) fn run(args: &NextArgs, zone: &Zone) -> anyhow::Result<()> {
+    stdin_lines::answer_each(|line| {
+        let answer = line.and_then(|line| answer(&line, &args.range, zone));
+        stdin_lines::to_json_line(&answer.map_or_else(NextReply::Error, NextReply::Next))
     })
 }
 
-fn read_request(line: &[u8]) -> Result<Request, String> {
+fn read_request(line: &[u8]) -> Result<NextRequest, String> {
     let wanted = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
     // serde would take an array of the values as well.
     if !line.trim_ascii_start().starts_with(b"{") {
@@ -41,7 +41,7 @@ fn read_request(line: &[u8]) -> Result<Request, String> {
     serde_json::from_slice(line).map_err(|error| format!("{wanted}: {error}"))
 }
 
-fn answer(line: &[u8], defaults: &Span, default_zone: &Zone) -> Result<Vec<String>, String> {
+fn answer(line: &[u8], defaults: &SlotRange, default_zone: &Zone) -> Result<Vec<String>, String> {
     let request = read_request(line)?;
     let count = request.count.unwrap_or(defaults.count);
     if count > COUNT_MAX {
@@ -56,11 +56,11 @@ fn answer(line: &[u8], defaults: &Span, default_zone: &Zone) -> Result<Vec<Strin
         Some(text) => slots::parse_instant(text, schedule.zone())?,
         None => clock::now(),
     };
-    Ok(coming(&schedule, after, count as usize))
+    Ok(next_slots(&schedule, after, count as usize))
 }
 
 /// Up to so many slots, and an empty string behind the last one there is.
-fn coming(schedule: &Schedule, after: Timestamp, count: usize) -> Vec<String> {
+fn next_slots(schedule: &Schedule, after: Timestamp, count: usize) -> Vec<String> {
     let slots = schedule.after(after).map(|slot| slot.to_string());
     slots.chain([String::new()]).take(count).collect()
 }

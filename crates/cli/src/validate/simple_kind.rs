@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 /// A kind without a strategy of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Small {
+pub(super) enum SimpleKind {
     ConfigMap,
     Secret,
     Namespace,
@@ -22,9 +22,9 @@ pub(super) enum Small {
     Other,
 }
 
-impl Small {
+impl SimpleKind {
     pub(super) fn is_namespaced(self) -> bool {
-        !matches!(self, Small::Namespace | Small::Node)
+        !matches!(self, SimpleKind::Namespace | SimpleKind::Node)
     }
 
     /// What is wrong with a new object that has been decoded.
@@ -33,16 +33,16 @@ impl Small {
         mut object: Value,
         birth: &Birth<'_>,
     ) -> Result<Vec<FieldError>, Status> {
-        self.be_born(&mut object, birth);
+        self.fill_metadata(&mut object, birth);
         Ok(match self {
-            Small::ConfigMap => validate::config_map(&typed::<ConfigMap>(object)?, None),
-            Small::Secret => {
+            SimpleKind::ConfigMap => validate::config_map(&typed::<ConfigMap>(object)?, None),
+            SimpleKind::Secret => {
                 encode_texts(&mut object);
                 validate::secret(&typed::<Secret>(object)?, None)
             }
-            Small::Namespace => validate::namespace_create(&typed::<Namespace>(object)?),
-            Small::Lease => validate::lease(&typed::<Lease>(object)?, None),
-            Small::Node | Small::Other => {
+            SimpleKind::Namespace => validate::namespace_create(&typed::<Namespace>(object)?),
+            SimpleKind::Lease => validate::lease(&typed::<Lease>(object)?, None),
+            SimpleKind::Node | SimpleKind::Other => {
                 let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
                 let metadata = if metadata.is_null() { Map::new().into() } else { metadata };
                 validate::metadata_create(&typed::<ObjectMeta>(metadata)?, self.is_namespaced())
@@ -51,7 +51,7 @@ impl Small {
     }
 
     /// Namespace and name, as a server fills them in.
-    fn be_born(self, object: &mut Value, birth: &Birth<'_>) {
+    fn fill_metadata(self, object: &mut Value, birth: &Birth<'_>) {
         let Value::Object(fields) = object else { return };
         let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
         let Value::Object(metadata) = metadata else { return };

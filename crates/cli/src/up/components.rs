@@ -9,51 +9,56 @@ use punctual_runner::{Runner, register_node};
 use punctual_schedule::Zone;
 use punctual_server::Server;
 
-use super::parts::Parts;
-use crate::args::Up;
-use crate::site::{self, Shared, Site};
+use super::task_group::TaskGroup;
+use crate::args::UpArgs;
+use crate::instance::{self, Instance, SharedState};
 
 /// This program, even when its file is replaced by a newer one.
 const OURSELVES: &str = "/proc/self/exe";
 
 /// The machine and what it is to do.
-pub(super) struct Host<'a> {
+pub(super) struct Components<'a> {
     pub(super) server: &'a Server,
-    pub(super) site: &'a Site<'a>,
-    pub(super) up: &'a Up,
+    pub(super) instance: &'a Instance<'a>,
+    pub(super) args: &'a UpArgs,
     pub(super) zone: &'a Zone,
     pub(super) node: &'a str,
 }
 
-impl Host<'_> {
+impl Components<'_> {
     /// Starts everything that works on the objects.
-    pub(super) async fn start(&self, shared: &Shared, parts: &mut Parts) -> anyhow::Result<()> {
-        self.start_runner(shared.metrics.clone(), parts).await?;
-        self.start_controllers(shared, parts);
+    pub(super) async fn start(
+        &self,
+        shared: &SharedState,
+        tasks: &mut TaskGroup,
+    ) -> anyhow::Result<()> {
+        self.start_runner(shared.metrics.clone(), tasks).await?;
+        self.start_controllers(shared, tasks);
         Ok(())
     }
 
-    fn start_controllers(&self, shared: &Shared, parts: &mut Parts) {
-        let tools = |part: &str| site::tools(self.server, part, shared);
-        let workers = self.up.concurrent_syncs as usize;
+    fn start_controllers(&self, shared: &SharedState, tasks: &mut TaskGroup) {
+        let tools = |part: &str| instance::tools(self.server, part, shared);
+        let workers = self.args.concurrent_syncs as usize;
         let cron_jobs = CronJobs {
             flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
             zone: self.zone.clone(),
             workers,
             cluster: Cluster::default(),
         };
-        let root_ca = self.site.identity.authority_pem.clone();
+        let root_ca = self.instance.identity.authority_pem.clone();
         let (collector, furnisher) = (tools("punctual-collector"), tools("punctual-furnisher"));
         let (jobs, scheduler) = (tools("job-controller"), tools("cronjob-controller"));
-        parts.start("the collector", |stop| collect(collector, stop));
-        parts.start("the furnisher", |stop| furnish(furnisher, root_ca, stop));
-        parts.start("the Job controller", |stop| run_jobs(jobs, workers, stop));
-        parts.start("the CronJob controller", |stop| run_cron_jobs(scheduler, cron_jobs, stop));
+        tasks.spawn("the collector", |stop| collect(collector, stop));
+        tasks.spawn("the furnisher", |stop| furnish(furnisher, root_ca, stop));
+        tasks.spawn("the Job controller", |stop| run_jobs(jobs, workers, stop));
+        tasks.spawn("the CronJob controller", |stop| run_cron_jobs(scheduler, cron_jobs, stop));
     }
 
-    async fn start_runner(&self, metrics: Metrics, parts: &mut Parts) -> anyhow::Result<()> {
-        let (client, folder) = (site::client(self.server, "punctual-runner"), &self.site.folder);
-        let max_pods = self.up.max_pods as usize;
+    async fn start_runner(&self, metrics: Metrics, tasks: &mut TaskGroup) -> anyhow::Result<()> {
+        let (client, folder) =
+            (instance::client(self.server, "punctual-runner"), &self.instance.folder);
+        let max_pods = self.args.max_pods as usize;
         register_node(client.clone(), self.node, max_pods)
             .await
             .context("the node could not be registered")?;
@@ -64,7 +69,7 @@ impl Host<'_> {
         };
         let runner = Runner::start(config)
             .with_context(|| format!("no Pods can be run in {}", folder.display()))?;
-        parts.start("the runner", |stop| runner.run(stop));
+        tasks.spawn("the runner", |stop| runner.run(stop));
         Ok(())
     }
 }

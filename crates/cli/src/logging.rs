@@ -5,7 +5,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Begins to log what passes the filter, such as `info` or `punctual_server=debug`.
-pub(crate) fn start<W>(filter: &str, writer: W) -> anyhow::Result<()>
+pub(crate) fn init<W>(filter: &str, writer: W) -> anyhow::Result<()>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {

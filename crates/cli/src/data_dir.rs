@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 /// The folder that was asked for, or the usual one of the user.
-pub(crate) fn folder(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(crate) fn resolve(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = given {
         return Ok(folder.to_owned());
     }

@@ -4,13 +4,13 @@ use punctual_api::{FieldError, Status};
 use serde::Serialize;
 
 use crate::{
-    manifest::{Place, Unreadable},
-    slots::Slot,
+    manifest::{ReadError, SourceLocation},
+    slots::SlotRow,
 };
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
+pub(super) struct FieldProblem {
     /// The field; empty where the whole document is meant.
     pub(super) field: String,
     pub(super) message: String,
@@ -18,7 +18,7 @@ pub(super) struct Finding {
 
 /// What a document is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct ObjectName {
     pub(super) kind: String,
     /// Empty for what has none.
     pub(super) namespace: String,
@@ -26,72 +26,72 @@ pub(super) struct Identity {
     pub(super) name: String,
 }
 
-/// When a valid CronJob runs.
+/// ScheduleReport a valid CronJob runs.
 #[derive(Debug)]
-pub(super) struct Timetable {
+pub(super) struct UpcomingRuns {
     pub(super) schedule: String,
     pub(super) time_zone: String,
     /// The zone is not the object's own.
     pub(super) is_default_zone: bool,
     pub(super) is_suspended: bool,
-    pub(super) next: Vec<Slot>,
+    pub(super) next: Vec<SlotRow>,
     /// There is no slot behind the last one.
-    pub(super) is_ended: bool,
+    pub(super) is_exhausted: bool,
 }
 
 /// A document and what was found out about it.
 #[derive(Debug)]
-pub(super) struct Checked {
-    pub(super) place: Place,
-    pub(super) identity: Identity,
-    pub(super) errors: Vec<Finding>,
+pub(super) struct CheckedDocument {
+    pub(super) location: SourceLocation,
+    pub(super) object: ObjectName,
+    pub(super) errors: Vec<FieldProblem>,
     pub(super) warnings: Vec<String>,
     /// Why it was not checked.
     pub(super) note: Option<String>,
-    pub(super) timetable: Option<Timetable>,
+    pub(super) upcoming: Option<UpcomingRuns>,
 }
 
-impl Checked {
-    pub(super) fn new(place: Place, identity: Identity) -> Checked {
+impl CheckedDocument {
+    pub(super) fn new(location: SourceLocation, object: ObjectName) -> CheckedDocument {
         let (errors, warnings) = (Vec::new(), Vec::new());
-        Checked { place, identity, errors, warnings, note: None, timetable: None }
+        CheckedDocument { location, object, errors, warnings, note: None, upcoming: None }
     }
 
-    pub(super) fn unreadable(unreadable: Unreadable) -> Checked {
-        let finding = Finding { field: String::new(), message: unreadable.why };
-        let checked = Checked::new(unreadable.place, Identity::default());
-        Checked { errors: vec![finding], ..checked }
-    }
-}
-
-impl From<FieldError> for Finding {
-    fn from(error: FieldError) -> Finding {
-        Finding { message: error.body(), field: error.path }
+    pub(super) fn read_error(read_error: ReadError) -> CheckedDocument {
+        let problem = FieldProblem { field: String::new(), message: read_error.message };
+        let checked = CheckedDocument::new(read_error.location, ObjectName::default());
+        CheckedDocument { errors: vec![problem], ..checked }
     }
 }
 
-impl Finding {
+impl From<FieldError> for FieldProblem {
+    fn from(error: FieldError) -> FieldProblem {
+        FieldProblem { message: error.body(), field: error.path }
+    }
+}
+
+impl FieldProblem {
     /// A doubt about a field's name, which is an error here.
-    pub(super) fn doubt(text: &str) -> Finding {
+    pub(super) fn doubt(text: &str) -> FieldProblem {
         let field = text.split_once(" field \"").and_then(|(_, path)| path.strip_suffix('"'));
-        Finding {
+        FieldProblem {
             field: field.unwrap_or_default().into(),
             message: format!("strict decoding error: {text}"),
         }
     }
 
     /// What a refusal says, field by field where it does.
-    pub(super) fn refusal(status: Status) -> Vec<Finding> {
+    pub(super) fn refusal(status: Status) -> Vec<FieldProblem> {
         let causes = status.details.map(|details| details.causes).unwrap_or_default();
         if causes.is_empty() {
             let field = mistyped_field(&status.message).unwrap_or_default().into();
-            return vec![Finding { field, message: status.message }];
+            return vec![FieldProblem { field, message: status.message }];
         }
-        let finding = |cause: punctual_api::status::Cause| Finding {
+        let problem = |cause: punctual_api::status::Cause| FieldProblem {
             field: cause.field,
             message: cause.message,
         };
-        causes.into_iter().map(finding).collect()
+        causes.into_iter().map(problem).collect()
     }
 }
 

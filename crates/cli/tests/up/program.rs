@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The folder of the examples.
 pub(crate) fn examples() -> String {
@@ -25,11 +25,11 @@ pub(crate) fn examples() -> String {
 }
 
 /// A data folder, and what is left running in it when the test is over.
-pub(crate) struct Home(TempDir);
+pub(crate) struct TestHome(TempDir);
 
-impl Home {
-    pub(crate) fn new() -> Home {
-        Home(tempfile::tempdir().unwrap())
+impl TestHome {
+    pub(crate) fn new() -> TestHome {
+        TestHome(tempfile::tempdir().unwrap())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -57,16 +57,16 @@ impl Home {
     }
 
     /// Starts it and waits until it is ready.
-    pub(crate) fn start(&self, args: &[&str]) -> Up {
+    pub(crate) fn start(&self, args: &[&str]) -> UpProcess {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = Vec::new();
-        while !said.last().is_some_and(|line: &String| line.starts_with("try: ")) {
-            said.push(lines.next().expect("it says that it is ready").unwrap());
+        let mut output = Vec::new();
+        while !output.last().is_some_and(|line: &String| line.starts_with("try: ")) {
+            output.push(lines.next().expect("it says that it is ready").unwrap());
         }
-        Up { child, lines, said }
+        UpProcess { child, lines, output }
     }
 
     pub(crate) async fn client(&self) -> Client {
@@ -97,7 +97,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for TestHome {
     /// No supervisor is left behind, whatever became of the test.
     fn drop(&mut self) {
         for (folder, pid) in self.supervisors() {
@@ -111,14 +111,14 @@ impl Drop for Home {
 }
 
 /// A running `punctual up`. It is ended with the test.
-pub(crate) struct Up {
+pub(crate) struct UpProcess {
     pub(crate) child: Child,
     pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
-    /// What it has said until it was ready.
-    pub(crate) said: Vec<String>,
+    /// What it has output until it was ready.
+    pub(crate) output: Vec<String>,
 }
 
-impl Up {
+impl UpProcess {
     /// Asks it to stop; everything that it says from then on.
     pub(crate) fn stop(mut self) -> String {
         self.signal(Signal::TERM);
@@ -140,7 +140,7 @@ impl Up {
     }
 }
 
-impl Drop for Up {
+impl Drop for UpProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -188,7 +188,7 @@ pub(crate) async fn until(
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{name} never was so"))
+    tokio::time::timeout(WAIT_TIMEOUT, wait).await.unwrap_or_else(|_| panic!("{name} never was so"))
 }
 
 pub(crate) async fn log(client: &Client, query: &str) -> kube::Result<String> {

@@ -1,4 +1,4 @@
-//! The parts of the process: tasks that run until they are told to stop, and no shorter.
+//! The tasks of the process: tasks that run until they are told to stop, and no shorter.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use anyhow::anyhow;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// How long parts may take to finish what they are at.
-const FAREWELL: Duration = Duration::from_secs(20);
+/// How long tasks may take to finish what they are at.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Parts that stop by the same token.
-pub(super) struct Parts {
+/// TaskGroup that stop by the same token.
+pub(super) struct TaskGroup {
     stop: CancellationToken,
     running: JoinSet<()>,
     names: HashMap<Id, &'static str>,
 }
 
-impl Parts {
-    pub(super) fn new(stop: CancellationToken) -> Parts {
-        Parts { stop, running: JoinSet::new(), names: HashMap::new() }
+impl TaskGroup {
+    pub(super) fn new(stop: CancellationToken) -> TaskGroup {
+        TaskGroup { stop, running: JoinSet::new(), names: HashMap::new() }
     }
 
     /// Starts a part, which is given the token.
-    pub(super) fn start<F>(&mut self, name: &'static str, part: impl FnOnce(CancellationToken) -> F)
+    pub(super) fn spawn<F>(&mut self, name: &'static str, part: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -33,7 +33,7 @@ impl Parts {
 
     /// Returns when somebody wants us to stop, or with an error when a part has ended by itself:
     /// without it the others would be half alive.
-    pub(super) async fn last(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn wait_for_stop(&mut self) -> anyhow::Result<()> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => Ok(()),
@@ -49,8 +49,8 @@ impl Parts {
         }
     }
 
-    /// Tells the parts to stop and waits until they have.
-    pub(super) async fn end(mut self) {
+    /// Tells the tasks to stop and waits until they have.
+    pub(super) async fn shut_down(mut self) {
         self.stop.cancel();
         let ending = async {
             while let Some(ended) = self.running.join_next_with_id().await {
@@ -59,8 +59,8 @@ impl Parts {
                 }
             }
         };
-        if tokio::time::timeout(FAREWELL, ending).await.is_err() {
-            tracing::warn!("some parts did not end in time");
+        if tokio::time::timeout(STOP_TIMEOUT, ending).await.is_err() {
+            tracing::warn!("some tasks did not end in time");
         }
     }
 }
@@ -72,24 +72,24 @@ mod tests {
     #[tokio::test]
     async fn parts_last_until_they_are_told_to_stop() {
         let stop = CancellationToken::new();
-        let mut parts = Parts::new(stop.clone());
-        parts.start("one", CancellationToken::cancelled_owned);
-        parts.start("two", CancellationToken::cancelled_owned);
+        let mut tasks = TaskGroup::new(stop.clone());
+        tasks.spawn("one", CancellationToken::cancelled_owned);
+        tasks.spawn("two", CancellationToken::cancelled_owned);
         stop.cancel();
-        assert!(parts.last().await.is_ok());
-        parts.end().await;
+        assert!(tasks.wait_for_stop().await.is_ok());
+        tasks.shut_down().await;
     }
 
     #[tokio::test]
     async fn a_part_that_ends_or_panics_by_itself_is_a_failure() {
-        let mut parts = Parts::new(CancellationToken::new());
-        parts.start("one", CancellationToken::cancelled_owned);
-        parts.start("two", |_| async {});
-        let failure = parts.last().await.unwrap_err().to_string();
+        let mut tasks = TaskGroup::new(CancellationToken::new());
+        tasks.spawn("one", CancellationToken::cancelled_owned);
+        tasks.spawn("two", |_| async {});
+        let failure = tasks.wait_for_stop().await.unwrap_err().to_string();
         assert_eq!(failure, "two ended though nobody told it to");
-        parts.start("three", |_| async { panic!("oh") });
-        let failure = parts.last().await.unwrap_err().to_string();
+        tasks.spawn("three", |_| async { panic!("oh") });
+        let failure = tasks.wait_for_stop().await.unwrap_err().to_string();
         assert!(failure.starts_with("three failed: ") && failure.contains("oh"), "{failure}");
-        parts.end().await;
+        tasks.shut_down().await;
     }
 }

@@ -8,21 +8,21 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::model::{Change, Model};
 use super::printer::Printer;
-use super::view::{self, Look};
-use super::{lines, terminal, watch};
+use super::view::{self, ViewOptions};
+use super::view_model::{ViewModel, WatchUpdate};
+use super::{event_lines, terminal, watch};
 use crate::clock;
 
 /// Changes that may wait to be looked at.
-const WAITING_MAX: usize = 1024;
+const QUEUED_MAX: usize = 1024;
 /// Countdowns count in seconds.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
 /// Changes are shown no sooner after one another.
-const REDRAW_REST: Duration = Duration::from_millis(200);
+const REDRAW_DELAY_MIN: Duration = Duration::from_millis(200);
 
 /// How what happens is shown.
-pub(super) enum Style {
+pub(super) enum DisplayMode {
     /// A line for everything.
     Lines,
     /// A view that is drawn over.
@@ -30,13 +30,13 @@ pub(super) enum Style {
 }
 
 /// Shows what happens until told to stop.
-pub(super) async fn follow(client: Client, style: Style, to: Printer, stop: CancellationToken) {
-    let (sender, changes) = channel(WAITING_MAX);
+pub(super) async fn run(client: Client, mode: DisplayMode, to: Printer, stop: CancellationToken) {
+    let (sender, changes) = channel(QUEUED_MAX);
     let showing = async {
-        match style {
-            Style::Lines => print(changes, &to).await,
-            Style::View { has_color, url, zone } => {
-                draw(changes, &Look { has_color, url, zone }, &to).await;
+        match mode {
+            DisplayMode::Lines => print(changes, &to).await,
+            DisplayMode::View { has_color, url, zone } => {
+                draw(changes, &ViewOptions { has_color, url, zone }, &to).await;
             }
         }
     };
@@ -47,18 +47,18 @@ pub(super) async fn follow(client: Client, style: Style, to: Printer, stop: Canc
     to.freeze();
 }
 
-async fn print(mut changes: Receiver<Change>, to: &Printer) {
-    let mut model = Model::default();
+async fn print(mut changes: Receiver<WatchUpdate>, to: &Printer) {
+    let mut model = ViewModel::default();
     while let Some(change) = changes.recv().await {
-        for news in model.take(change) {
-            to.text(lines::line(&news, clock::now()));
+        for event in model.apply(change) {
+            to.text(event_lines::format_line(&event, clock::now()));
         }
     }
 }
 
 /// Draws once a second, and soon after a change.
-async fn draw(mut changes: Receiver<Change>, look: &Look, to: &Printer) {
-    let (mut model, mut is_new) = (Model::default(), false);
+async fn draw(mut changes: Receiver<WatchUpdate>, options: &ViewOptions, to: &Printer) {
+    let (mut model, mut is_new) = (ViewModel::default(), false);
     let mut drawn_at = Instant::now();
     let mut ticks = interval_at(drawn_at + REDRAW_EVERY, REDRAW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -66,16 +66,16 @@ async fn draw(mut changes: Receiver<Change>, look: &Look, to: &Printer) {
         tokio::select! {
             change = changes.recv() => {
                 let Some(change) = change else { return };
-                model.take(change);
+                model.apply(change);
                 is_new = true;
                 continue;
             }
             _ = ticks.tick() => {}
-            () = tokio::time::sleep_until(drawn_at + REDRAW_REST), if is_new => {}
+            () = tokio::time::sleep_until(drawn_at + REDRAW_DELAY_MIN), if is_new => {}
         }
-        // Half of a list would look as if the other half were gone.
+        // Half of a list would options as if the other half were gone.
         if model.is_complete() {
-            to.frame(view::render(&model, look, clock::now(), terminal::size()));
+            to.frame(view::render(&model, options, clock::now(), terminal::size()));
         }
         (drawn_at, is_new) = (Instant::now(), false);
     }

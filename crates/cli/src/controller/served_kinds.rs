@@ -6,46 +6,46 @@ use kube::Client;
 use punctual_api::Flavor;
 use tokio::time::{sleep, timeout};
 
-use super::args::Kind;
+use super::args::KindArg;
 
 /// How often we look for a kind that is missing.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon we ask again whoever did not answer.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The kinds, by whether the cluster serves them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kinds {
+pub(super) struct ServedKinds {
     pub(super) served: Vec<Flavor>,
     pub(super) missing: Vec<Flavor>,
 }
 
-impl Kinds {
+impl ServedKinds {
     /// Asks the cluster until it answers, and serves one of the kinds at least.
-    pub(super) async fn find(client: &Client, wanted: &[Kind]) -> Kinds {
+    pub(super) async fn find(client: &Client, wanted: &[KindArg]) -> ServedKinds {
         loop {
-            match Kinds::ask(client, wanted).await {
+            match ServedKinds::ask(client, wanted).await {
                 Ok(kinds) => {
-                    kinds.missing.iter().for_each(|flavor| tell_missing(*flavor));
+                    kinds.missing.iter().for_each(|flavor| warn_missing(*flavor));
                     if !kinds.served.is_empty() {
                         return kinds;
                     }
                 }
                 Err(why) => {
                     tracing::warn!(why, "the cluster cannot be asked what it serves");
-                    sleep(ASK_AGAIN_AFTER).await;
+                    sleep(RETRY_DELAY).await;
                     continue;
                 }
             }
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Waits until the cluster serves what was missing.
     pub(super) async fn changed(&self, client: &Client) {
         loop {
-            sleep(LOOK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
             for flavor in &self.missing {
                 if is_served(client, *flavor).await == Ok(true) {
                     return;
@@ -54,8 +54,8 @@ impl Kinds {
         }
     }
 
-    async fn ask(client: &Client, wanted: &[Kind]) -> Result<Kinds, String> {
-        let mut kinds = Kinds { served: Vec::new(), missing: Vec::new() };
+    async fn ask(client: &Client, wanted: &[KindArg]) -> Result<ServedKinds, String> {
+        let mut kinds = ServedKinds { served: Vec::new(), missing: Vec::new() };
         for flavor in wanted.iter().map(|kind| kind.flavor()) {
             let list = match is_served(client, flavor).await? {
                 true => &mut kinds.served,
@@ -71,7 +71,7 @@ impl Kinds {
 
 async fn is_served(client: &Client, flavor: Flavor) -> Result<bool, String> {
     let asked = client.list_api_group_resources(flavor.api_version());
-    match timeout(ANSWER_MAX, asked).await {
+    match timeout(DISCOVERY_TIMEOUT, asked).await {
         Ok(Ok(list)) => Ok(list.resources.iter().any(|kind| kind.name == flavor.plural())),
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(false),
         Ok(Err(error)) => Err(error.to_string()),
@@ -79,7 +79,7 @@ async fn is_served(client: &Client, flavor: Flavor) -> Result<bool, String> {
     }
 }
 
-fn tell_missing(flavor: Flavor) {
+fn warn_missing(flavor: Flavor) {
     match flavor {
         Flavor::ScheduledJob => tracing::warn!(
             "the cluster does not serve ScheduledJobs, so we wait for their definition; to install \

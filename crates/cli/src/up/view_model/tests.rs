@@ -1,0 +1,137 @@
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn cron_job(name: &str, next: &str) -> CronJobSummary {
+    CronJobSummary {
+        kind: WatchedKind::CronJob,
+        name: name.into(),
+        schedule: "* * * * *".into(),
+        zone: None,
+        is_suspended: false,
+        last: None,
+        next: Some(at(next)),
+        active: 0,
+        succeeded: 0,
+        failed: 0,
+        missed: 0,
+        last_missed: None,
+    }
+}
+
+fn job(name: &str, end: Option<&str>) -> JobSummary {
+    let end = end.map(|end| JobEnd { at: at(end), fault: None });
+    JobSummary { name: name.into(), since: at("2026-01-01T00:00:00Z"), end }
+}
+
+fn insert(cron_job: CronJobSummary) -> WatchUpdate {
+    WatchUpdate::CronJob(cron_job.name.as_ref().into(), cron_job)
+}
+
+fn put_job(job: JobSummary) -> WatchUpdate {
+    WatchUpdate::Job(job.name.as_ref().into(), job)
+}
+
+/// A model that has listed what is given.
+fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
+    let mut model = ViewModel::default();
+    let kinds = [WatchedKind::CronJob, WatchedKind::ScheduledJob, WatchedKind::Job];
+    let begin = kinds.map(WatchUpdate::Listing);
+    for change in begin.into_iter().chain(changes).chain(kinds.map(WatchUpdate::Listed)) {
+        assert_eq!(model.apply(change), [], "what is there at the start is no event");
+    }
+    assert!(model.is_complete());
+    model
+}
+
+fn names(model: &ViewModel) -> Vec<&str> {
+    model.cron_jobs.iter().map(|cron_job| &*cron_job.name).collect()
+}
+
+#[test]
+fn a_run_starts_and_finishes_once() {
+    let mut model = listed(vec![]);
+    let started = [RunEvent::Started { job: "a/b-1".into() }];
+    assert_eq!(model.apply(put_job(job("a/b-1", None))), started);
+    assert_eq!(model.apply(put_job(job("a/b-1", None))), []);
+    assert_eq!(model.running.len(), 1);
+    let over = || put_job(job("a/b-1", Some("2026-01-01T00:00:05Z")));
+    let took = SignedDuration::from_secs(5);
+    let finished = [RunEvent::Finished { job: "a/b-1".into(), took, fault: None }];
+    assert_eq!(model.apply(over()), finished);
+    assert_eq!(model.apply(over()), [], "a finished Job that is touched is no event");
+    assert_eq!((model.running.len(), model.finished.len()), (0, 1));
+    assert_eq!(model.apply(WatchUpdate::Deleted(WatchedKind::Job, "a/b-1".into())), []);
+    assert_eq!(model.finished.len(), 1, "history that is cleared away was still a result");
+}
+
+#[test]
+fn the_latest_results_come_first_and_few_are_kept() {
+    let ends = [3, 1, 2].map(|second| {
+        let end = format!("2026-01-01T00:00:0{second}Z");
+        put_job(job(&second.to_string(), Some(&end)))
+    });
+    let mut model = listed(ends.into());
+    let shown =
+        |model: &ViewModel| model.finished.iter().map(|it| it.job.to_string()).collect::<Vec<_>>();
+    assert_eq!(shown(&model), ["3", "2", "1"]);
+    for number in 0..RESULTS_MAX {
+        let name = format!("later-{number}");
+        model.apply(put_job(job(&name, None)));
+        model.apply(put_job(job(&name, Some("2026-01-01T00:01:00Z"))));
+    }
+    assert_eq!(model.finished.len(), RESULTS_MAX);
+    assert!(!shown(&model).contains(&"3".to_owned()));
+}
+
+#[test]
+fn cron_jobs_are_in_the_order_in_which_they_are_due() {
+    let (early, late) = ("2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z");
+    let paused = CronJobSummary { is_suspended: true, ..cron_job("paused", early) };
+    let first = vec![insert(paused), insert(cron_job("b", late)), insert(cron_job("a", early))];
+    let mut model = listed(first);
+    assert_eq!(names(&model), ["a", "b", "paused"]);
+    let next = [RunEvent::Next { cron_job: "a".into(), at: at("2026-01-01T00:03:00Z") }];
+    assert_eq!(model.apply(insert(cron_job("a", "2026-01-01T00:03:00Z"))), next);
+    assert_eq!(names(&model), ["b", "a", "paused"]);
+    model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "b".into()));
+    assert_eq!(names(&model), ["a", "paused"]);
+}
+
+#[test]
+fn misses_are_told_and_totals_follow_the_objects() {
+    let next = "2026-01-01T00:01:00Z";
+    let mut model = listed(vec![insert(CronJobSummary { succeeded: 2, ..cron_job("a", next) })]);
+    let slot = Some(at("2026-01-01T00:00:00Z"));
+    let missed = CronJobSummary {
+        succeeded: 2,
+        failed: 3,
+        missed: 3,
+        last_missed: slot,
+        ..cron_job("a", next)
+    };
+    let event = [RunEvent::Missed { cron_job: "a".into(), slot, count: 3 }];
+    assert_eq!(model.apply(insert(missed)), event);
+    assert_eq!(model.totals, Totals { succeeded: 2, failed: 3, missed: 3 });
+    model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "a".into()));
+    assert_eq!(model.totals, Totals::default());
+}
+
+#[test]
+fn what_a_new_list_does_not_have_is_gone() {
+    let next = "2026-01-01T00:01:00Z";
+    let ours = CronJobSummary { kind: WatchedKind::ScheduledJob, ..cron_job("ours", next) };
+    let first = vec![insert(cron_job("a", next)), insert(cron_job("b", next)), insert(ours)];
+    let mut model = listed(first);
+    model.apply(put_job(job("a-1", None)));
+    model.apply(WatchUpdate::Listing(WatchedKind::CronJob));
+    assert_eq!(model.cron_jobs.len(), 3, "nothing is gone before the list is complete");
+    assert_eq!(model.apply(insert(cron_job("b", next))), []);
+    model.apply(WatchUpdate::Listed(WatchedKind::CronJob));
+    assert_eq!((names(&model), model.running.len()), (vec!["b", "ours"], 1));
+    model.apply(WatchUpdate::Listing(WatchedKind::Job));
+    model.apply(WatchUpdate::Listed(WatchedKind::Job));
+    assert_eq!(model.running.len(), 0);
+}
