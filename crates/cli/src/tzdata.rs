@@ -60,7 +60,9 @@ pub(crate) fn zone(zones: &Zones, name: Option<&str>) -> anyhow::Result<Zone> {
 /// The zone of a name, or a sentence with what was perhaps meant.
 pub(crate) fn named(zones: &Zones, name: &str) -> Result<Zone, String> {
     zones.get(name).map_err(|error| match &error {
-        ZoneError::Unknown { meant: Some(meant), .. } => format!("{error}; did you mean {meant}?"),
+        ZoneError::Unknown { suggestion: Some(suggestion), .. } => {
+            format!("{error}; did you mean {suggestion}?")
+        }
         _ => error.to_string(),
     })
 }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 
 use crate::{
-    civil::Calendar,
-    days::DayFields,
-    schedule::{Kind, Schedule},
-    times::Times,
+    calendar_rule::CalendarRule,
+    day_set::DayFields,
+    schedule::{Schedule, ScheduleKind},
+    time_set::TimeSet,
 };
 
 /// At most so many times of day are named one by one.
@@ -52,18 +52,18 @@ impl Schedule {
         match (self.kind(), self.calendar()) {
             (_, Some(calendar)) if calendar.is_never => format!("Never, in {zone}"),
             (_, Some(calendar)) => format!("{}, in {zone}", describe_calendar(calendar)),
-            (Kind::At(at), _) => {
+            (ScheduleKind::At(at), _) => {
                 format!("Once, at {}, in {zone}", self.zone().at(at).strftime("%Y-%m-%d %H:%M:%S"))
             }
-            (Kind::Every(interval), _) => {
+            (ScheduleKind::Every(interval), _) => {
                 format!("Every {}, counted from the last time", describe_interval(interval))
             }
-            (Kind::Calendar, None) => String::new(),
+            (ScheduleKind::Calendar, None) => String::new(),
         }
     }
 }
 
-fn describe_calendar(calendar: &Calendar) -> String {
+fn describe_calendar(calendar: &CalendarRule) -> String {
     let fields = calendar.days.fields;
     let mut text = describe_times(calendar.times);
     text.push_str(&describe_days(fields));
@@ -75,7 +75,7 @@ fn describe_calendar(calendar: &Calendar) -> String {
     text
 }
 
-fn describe_times(times: Times) -> String {
+fn describe_times(times: TimeSet) -> String {
     let hours: Vec<u32> = (0..24).filter(|hour| times.hours >> hour & 1 == 1).collect();
     let minutes: Vec<u32> = (0..60).filter(|minute| times.minutes >> minute & 1 == 1).collect();
     let every_hour = hours.len() == 24;

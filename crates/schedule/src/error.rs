@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One of the five fields of a cron expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Field {
+pub enum CronField {
     /// Minute of the hour, 0 to 59.
     Minute,
     /// Hour of the day, 0 to 23.
@@ -17,20 +17,25 @@ pub enum Field {
     DayOfWeek,
 }
 
-impl Field {
+impl CronField {
     /// The fields in the order in which an expression writes them.
-    pub const ALL: [Field; 5] =
-        [Field::Minute, Field::Hour, Field::DayOfMonth, Field::Month, Field::DayOfWeek];
+    pub const ALL: [CronField; 5] = [
+        CronField::Minute,
+        CronField::Hour,
+        CronField::DayOfMonth,
+        CronField::Month,
+        CronField::DayOfWeek,
+    ];
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for CronField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Field::Minute => "minute",
-            Field::Hour => "hour",
-            Field::DayOfMonth => "day of month",
-            Field::Month => "month",
-            Field::DayOfWeek => "day of week",
+            CronField::Minute => "minute",
+            CronField::Hour => "hour",
+            CronField::DayOfMonth => "day of month",
+            CronField::Month => "month",
+            CronField::DayOfWeek => "day of week",
         })
     }
 }
@@ -41,15 +46,15 @@ impl fmt::Display for Field {
 /// Where robfig/cron panics there is a text of our own.
 ///
 /// ```
-/// use punctual_schedule::{Field, Schedule, Zones};
+/// use punctual_schedule::{CronField, Schedule, Zones};
 ///
 /// let error = Schedule::parse("0 24 * * *", &Zones::bundled().utc()).unwrap_err();
 /// assert_eq!(error.to_string(), "end of range (24) above maximum (23): 24");
-/// assert_eq!(error.field(), Some(Field::Hour));
+/// assert_eq!(error.field(), Some(CronField::Hour));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    field: Option<Field>,
+    field: Option<CronField>,
     reason: String,
 }
 
@@ -58,12 +63,12 @@ impl ParseError {
         ParseError { field: None, reason: reason.into() }
     }
 
-    pub(crate) fn in_field(self, field: Field) -> Self {
+    pub(crate) fn in_field(self, field: CronField) -> Self {
         ParseError { field: Some(field), ..self }
     }
 
     /// The field at fault, where it is one field's.
-    pub fn field(&self) -> Option<Field> {
+    pub fn field(&self) -> Option<CronField> {
         self.field
     }
 }
@@ -88,8 +93,8 @@ pub enum ZoneError {
     Unknown {
         /// The name as it was given.
         name: String,
-        /// The name that was perhaps meant: the same one in the right case.
-        meant: Option<String>,
+        /// The name that was perhaps suggestion: the same one in the right case.
+        suggestion: Option<String>,
     },
 }
 

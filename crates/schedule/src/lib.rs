@@ -138,22 +138,22 @@
 //! by half an hour: it loses the whole day, runs on a day that does not match, or loops for ever on a
 //! day that a zone skipped. It gives up after five years. Here the rule holds.
 
-mod calendar;
-mod civil;
-mod days;
+mod calendar_rule;
+mod day_set;
 mod describe;
 mod error;
-mod expr;
-mod golang;
-mod instant;
+mod go_compat;
+mod gregorian;
 mod lint;
+mod offset_table;
+mod parse;
 mod schedule;
-mod segments;
-mod times;
-mod walk;
+mod search;
+mod time_set;
+mod utc_minute;
 mod zone;
 
-pub use error::{Field, ParseError, ZoneError};
+pub use error::{CronField, ParseError, ZoneError};
 pub use lint::Lint;
-pub use schedule::{After, Before, Kind, Schedule};
+pub use schedule::{Schedule, ScheduleKind, SlotsAfter, SlotsBefore};
 pub use zone::{Zone, Zones};

@@ -5,12 +5,12 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp, civil::DateTime};
 
 use crate::{
-    civil::{self, Calendar},
-    error::Field,
-    expr::{self, Range},
-    instant,
-    schedule::{Kind, Schedule},
-    segments::Shift,
+    calendar_rule::{self, CalendarRule},
+    error::CronField,
+    offset_table::Transition,
+    parse::{self, FieldRange},
+    schedule::{Schedule, ScheduleKind},
+    utc_minute,
     zone::Zone,
 };
 
@@ -29,7 +29,7 @@ pub enum Lint {
     /// Both day fields are restricted, so a day needs to match only one of them.
     EitherDay,
     /// A time that the clocks skip, so it does not come on that day.
-    SkippedByClocks {
+    SkippedByDst {
         /// The first such time.
         civil: DateTime,
         /// Where the clocks are set to.
@@ -38,14 +38,14 @@ pub enum Lint {
         zone: String,
     },
     /// A time that comes twice, because the clocks go back.
-    TwiceByClocks {
+    RepeatedByDst {
         /// The first such time.
         civil: DateTime,
         /// Whose clocks.
         zone: String,
     },
     /// An `@at` whose civil time is skipped or comes twice.
-    UnclearInstant {
+    AmbiguousTime {
         /// The time that is written.
         civil: DateTime,
         /// When it runs: the first of the two, or as much later as the clocks are put forward.
@@ -56,7 +56,7 @@ pub enum Lint {
     /// A step that does not divide its field, so the last gap is a shorter one.
     UnevenStep {
         /// The field.
-        field: Field,
+        field: CronField,
         /// What is written there, such as `*/40`.
         item: String,
         /// The step, and the gap before the field starts anew.
@@ -67,7 +67,7 @@ pub enum Lint {
     /// A step beyond the whole field, so only its first value is left.
     StepBeyondField {
         /// The field.
-        field: Field,
+        field: CronField,
         /// What is written there, such as `*/90`.
         item: String,
         /// The only value that matches.
@@ -81,15 +81,15 @@ pub enum Lint {
 }
 
 impl Lint {
-    /// A short name that does not change: `never-matches`, `either-day`, `skipped-by-clocks`,
-    /// `twice-by-clocks`, `unclear-instant`, `uneven-step`, `step-beyond-field` or `sub-minute`.
+    /// A short name that does not change: `never-matches`, `either-day`, `skipped-by-dst`,
+    /// `repeated-by-dst`, `ambiguous-time`, `uneven-step`, `step-beyond-field` or `sub-minute`.
     pub fn code(&self) -> &'static str {
         match self {
             Lint::NeverMatches { .. } => "never-matches",
             Lint::EitherDay => "either-day",
-            Lint::SkippedByClocks { .. } => "skipped-by-clocks",
-            Lint::TwiceByClocks { .. } => "twice-by-clocks",
-            Lint::UnclearInstant { .. } => "unclear-instant",
+            Lint::SkippedByDst { .. } => "skipped-by-dst",
+            Lint::RepeatedByDst { .. } => "repeated-by-dst",
+            Lint::AmbiguousTime { .. } => "ambiguous-time",
             Lint::UnevenStep { .. } => "uneven-step",
             Lint::StepBeyondField { .. } => "step-beyond-field",
             Lint::SubMinute { .. } => "sub-minute",
@@ -105,25 +105,25 @@ impl fmt::Display for Lint {
                 "runs on days that match the day of month or the day of week, not only on days \
                  that match both; write * in one of the two fields to restrict by the other alone",
             ),
-            Lint::SkippedByClocks { civil, until, zone } => write!(
+            Lint::SkippedByDst { civil, until, zone } => write!(
                 f,
                 "does not run at {} because the clocks of {zone} are put forward to {} then; \
                  a time outside the change, or UTC, runs every day",
                 shown(*civil),
                 until.strftime("%H:%M"),
             ),
-            Lint::TwiceByClocks { civil, zone } => write!(
+            Lint::RepeatedByDst { civil, zone } => write!(
                 f,
                 "runs twice at {} because the clocks of {zone} are put back then; \
                  a time outside the change, or UTC, runs once",
                 shown(*civil),
             ),
-            Lint::UnclearInstant { civil, runs, zone } if civil == runs => write!(
+            Lint::AmbiguousTime { civil, runs, zone } if civil == runs => write!(
                 f,
                 "{} comes twice in {zone} and runs the first time; give an offset to choose",
                 shown(*civil),
             ),
-            Lint::UnclearInstant { civil, runs, zone } => write!(
+            Lint::AmbiguousTime { civil, runs, zone } => write!(
                 f,
                 "there is no {} in {zone}, where the clocks are put forward then; runs at {}",
                 shown(*civil),
@@ -171,14 +171,16 @@ impl Schedule {
     pub fn lints(&self, now: Timestamp) -> Vec<Lint> {
         match (self.kind(), self.calendar()) {
             (_, Some(calendar)) => lint_calendar(self, calendar, now),
-            (Kind::Every(every), _) if every.as_secs() < 60 => vec![Lint::SubMinute { every }],
-            (Kind::At(at), _) => lint_instant(self, at).into_iter().collect(),
+            (ScheduleKind::Every(every), _) if every.as_secs() < 60 => {
+                vec![Lint::SubMinute { every }]
+            }
+            (ScheduleKind::At(at), _) => lint_instant(self, at).into_iter().collect(),
             _ => Vec::new(),
         }
     }
 }
 
-fn lint_calendar(schedule: &Schedule, calendar: &Calendar, now: Timestamp) -> Vec<Lint> {
+fn lint_calendar(schedule: &Schedule, calendar: &CalendarRule, now: Timestamp) -> Vec<Lint> {
     let fields = calendar.days.fields;
     let mut lints = Vec::new();
     if calendar.is_never {
@@ -194,15 +196,15 @@ fn lint_calendar(schedule: &Schedule, calendar: &Calendar, now: Timestamp) -> Ve
     lints
 }
 
-fn why_never(calendar: &Calendar) -> String {
+fn why_never(calendar: &CalendarRule) -> String {
     let fields = calendar.days.fields;
     let empty = [
-        (Field::Minute, calendar.times.minutes == 0),
-        (Field::Hour, calendar.times.hours == 0),
-        (Field::Month, fields.month == 0),
-        (Field::DayOfMonth, fields.both && fields.day_of_month == 0),
-        (Field::DayOfWeek, fields.both && fields.day_of_week == 0),
-        (Field::DayOfWeek, fields.day_of_month == 0 && fields.day_of_week == 0),
+        (CronField::Minute, calendar.times.minutes == 0),
+        (CronField::Hour, calendar.times.hours == 0),
+        (CronField::Month, fields.month == 0),
+        (CronField::DayOfMonth, fields.both && fields.day_of_month == 0),
+        (CronField::DayOfWeek, fields.both && fields.day_of_week == 0),
+        (CronField::DayOfWeek, fields.day_of_month == 0 && fields.day_of_week == 0),
     ];
     match empty.iter().find(|(_, is_empty)| *is_empty) {
         Some((field, _)) => format!("the {field} field has no value"),
@@ -211,8 +213,8 @@ fn why_never(calendar: &Calendar) -> String {
 }
 
 /// The first time that is skipped and the first one that comes twice.
-fn lint_clocks(zone: &Zone, calendar: &Calendar, now: Timestamp) -> Vec<Lint> {
-    let after = instant::floor_minute(now);
+fn lint_clocks(zone: &Zone, calendar: &CalendarRule, now: Timestamp) -> Vec<Lint> {
+    let after = utc_minute::floor_minute(now);
     let until = after + AHEAD_DAYS as u64 * 1440;
     let all_hours = calendar.times.hours.count_ones() == 24;
     let mut lints: Vec<Lint> = Vec::new();
@@ -227,30 +229,34 @@ fn lint_clocks(zone: &Zone, calendar: &Calendar, now: Timestamp) -> Vec<Lint> {
     lints
 }
 
-fn lint_shift(zone: &Zone, calendar: &Calendar, shift: Shift) -> Option<Lint> {
+fn lint_shift(zone: &Zone, calendar: &CalendarRule, shift: Transition) -> Option<Lint> {
     let (first, end) = (shift.from.min(shift.to), shift.from.max(shift.to));
     let found = calendar.at_or_after(first).filter(|minute| *minute < end)?;
-    let (civil, zone) = (civil::to_datetime(found)?, zone.name().to_string());
+    let (civil, zone) = (calendar_rule::to_datetime(found)?, zone.name().to_string());
     Some(if shift.from < shift.to {
-        Lint::SkippedByClocks { civil, until: civil::to_datetime(shift.to)?, zone }
+        Lint::SkippedByDst { civil, until: calendar_rule::to_datetime(shift.to)?, zone }
     } else {
-        Lint::TwiceByClocks { civil, zone }
+        Lint::RepeatedByDst { civil, zone }
     })
 }
 
 fn lint_steps(schedule: &Schedule) -> Vec<Lint> {
-    let words = expr::body(schedule.text()).split_whitespace();
-    Field::ALL.into_iter().zip(words).flat_map(|(field, word)| lint_field(field, word)).collect()
+    let words = parse::body(schedule.text()).split_whitespace();
+    CronField::ALL
+        .into_iter()
+        .zip(words)
+        .flat_map(|(field, word)| lint_field(field, word))
+        .collect()
 }
 
-fn lint_field(field: Field, word: &str) -> impl Iterator<Item = Lint> {
+fn lint_field(field: CronField, word: &str) -> impl Iterator<Item = Lint> {
     let items = word.split(',').filter(|item| item.contains('/'));
     items.filter_map(move |item| lint_item(field, item))
 }
 
-fn lint_item(field: Field, item: &str) -> Option<Lint> {
-    let Range { first, last, step, .. } = Range::parse(item, field).ok()?;
-    let (min, max) = expr::bounds(field);
+fn lint_item(field: CronField, item: &str) -> Option<Lint> {
+    let FieldRange { first, last, step, .. } = FieldRange::parse(item, field).ok()?;
+    let (min, max) = parse::bounds(field);
     let (length, item) = (max - min + 1, item.to_string());
     if step >= length {
         return Some(Lint::StepBeyondField { field, item, only: first });
@@ -262,10 +268,10 @@ fn lint_item(field: Field, item: &str) -> Option<Lint> {
 
 /// An `@at` whose civil time is skipped or comes twice.
 fn lint_instant(schedule: &Schedule, at: Timestamp) -> Option<Lint> {
-    let text = expr::body(schedule.text()).strip_prefix("@at ")?;
-    let civil = expr::parse_civil(text)?;
+    let text = parse::body(schedule.text()).strip_prefix("@at ")?;
+    let civil = parse::parse_civil(text)?;
     let zone = schedule.zone();
     let unclear = zone.time_zone().to_ambiguous_timestamp(civil).is_ambiguous();
     let runs = zone.at(at).datetime();
-    unclear.then(|| Lint::UnclearInstant { civil, runs, zone: zone.name().into() })
+    unclear.then(|| Lint::AmbiguousTime { civil, runs, zone: zone.name().into() })
 }

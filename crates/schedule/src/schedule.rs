@@ -5,10 +5,10 @@ use std::{fmt, iter::FusedIterator};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    civil::Calendar,
+    calendar_rule::CalendarRule,
     error::ParseError,
-    expr::{self, Rule},
-    instant, walk,
+    parse::{self, ScheduleRule},
+    search, utc_minute,
     zone::Zone,
 };
 
@@ -19,13 +19,13 @@ use crate::{
 pub struct Schedule {
     text: Box<str>,
     zone: Zone,
-    rule: Rule,
+    rule: ScheduleRule,
 }
 
 /// What sort of schedule a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ScheduleKind {
     /// Five fields or a descriptor for them: civil times in the zone.
     Calendar,
     /// `@every`: a fixed distance from the last time.
@@ -37,7 +37,7 @@ pub enum Kind {
 impl Schedule {
     /// Reads a schedule. `zone` holds unless the text has a `TZ=` or `CRON_TZ=` prefix of its own.
     pub fn parse(text: &str, zone: &Zone) -> Result<Schedule, ParseError> {
-        let (rule, zone) = expr::parse(text, zone)?;
+        let (rule, zone) = parse::parse(text, zone)?;
         Ok(Schedule { text: text.into(), zone, rule })
     }
 
@@ -52,11 +52,11 @@ impl Schedule {
     }
 
     /// What sort of schedule it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ScheduleKind {
         match &self.rule {
-            Rule::Calendar(_) => Kind::Calendar,
-            Rule::Every(secs) => Kind::Every(SignedDuration::from_secs(*secs)),
-            Rule::At(at) => Kind::At(*at),
+            ScheduleRule::Calendar(_) => ScheduleKind::Calendar,
+            ScheduleRule::Every(secs) => ScheduleKind::Every(SignedDuration::from_secs(*secs)),
+            ScheduleRule::At(at) => ScheduleKind::At(*at),
         }
     }
 
@@ -73,7 +73,7 @@ impl Schedule {
     /// # Ok::<(), punctual_schedule::ParseError>(())
     /// ```
     pub fn is_never(&self) -> bool {
-        matches!(&self.rule, Rule::Calendar(calendar) if calendar.is_never)
+        matches!(&self.rule, ScheduleRule::Calendar(calendar) if calendar.is_never)
     }
 
     /// The first slot after an instant.
@@ -92,13 +92,15 @@ impl Schedule {
     #[inline]
     pub fn next_after(&self, instant: Timestamp) -> Option<Timestamp> {
         match &self.rule {
-            Rule::Calendar(calendar) => {
-                let minute = instant::floor_minute(instant) + 1;
+            ScheduleRule::Calendar(calendar) => {
+                let minute = utc_minute::floor_minute(instant) + 1;
                 let zone = self.zone.segments();
-                instant::from_minute(walk::at_or_after(calendar, zone, minute)?)
+                utc_minute::from_minute(search::at_or_after(calendar, zone, minute)?)
             }
-            Rule::Every(secs) => Timestamp::from_second(instant::floor_second(instant) + secs).ok(),
-            Rule::At(at) => (*at > instant).then_some(*at),
+            ScheduleRule::Every(secs) => {
+                Timestamp::from_second(utc_minute::floor_second(instant) + secs).ok()
+            }
+            ScheduleRule::At(at) => (*at > instant).then_some(*at),
         }
     }
 
@@ -110,13 +112,15 @@ impl Schedule {
     #[inline]
     pub fn latest_at_or_before(&self, instant: Timestamp) -> Option<Timestamp> {
         match &self.rule {
-            Rule::Calendar(calendar) => {
-                let minute = instant::floor_minute(instant);
+            ScheduleRule::Calendar(calendar) => {
+                let minute = utc_minute::floor_minute(instant);
                 let zone = self.zone.segments();
-                instant::from_minute(walk::at_or_before(calendar, zone, minute)?)
+                utc_minute::from_minute(search::at_or_before(calendar, zone, minute)?)
             }
-            Rule::Every(_) => Timestamp::from_second(instant::floor_second(instant)).ok(),
-            Rule::At(at) => (*at <= instant).then_some(*at),
+            ScheduleRule::Every(_) => {
+                Timestamp::from_second(utc_minute::floor_second(instant)).ok()
+            }
+            ScheduleRule::At(at) => (*at <= instant).then_some(*at),
         }
     }
 
@@ -131,9 +135,9 @@ impl Schedule {
     /// ```
     pub fn latest_in(&self, after: Timestamp, until: Timestamp) -> Option<Timestamp> {
         match &self.rule {
-            Rule::Every(secs) => {
+            ScheduleRule::Every(secs) => {
                 let passed = i64::try_from(self.count_in(after, until)).ok().filter(|n| *n > 0)?;
-                Timestamp::from_second(instant::floor_second(after) + passed * secs).ok()
+                Timestamp::from_second(utc_minute::floor_second(after) + passed * secs).ok()
             }
             _ => self.latest_at_or_before(until).filter(|slot| *slot > after),
         }
@@ -150,15 +154,16 @@ impl Schedule {
     /// ```
     pub fn count_in(&self, after: Timestamp, until: Timestamp) -> u64 {
         match &self.rule {
-            Rule::Calendar(calendar) => {
-                let (after, until) = (instant::floor_minute(after), instant::floor_minute(until));
-                walk::count(calendar, self.zone.segments(), after, until)
+            ScheduleRule::Calendar(calendar) => {
+                let (after, until) =
+                    (utc_minute::floor_minute(after), utc_minute::floor_minute(until));
+                search::count(calendar, self.zone.segments(), after, until)
             }
-            Rule::Every(secs) => {
-                let passed = instant::floor_second(until) - instant::floor_second(after);
+            ScheduleRule::Every(secs) => {
+                let passed = utc_minute::floor_second(until) - utc_minute::floor_second(after);
                 u64::try_from(passed / secs).unwrap_or_default()
             }
-            Rule::At(at) => u64::from(after < *at && *at <= until),
+            ScheduleRule::At(at) => u64::from(after < *at && *at <= until),
         }
     }
 
@@ -177,25 +182,25 @@ impl Schedule {
     /// assert_eq!(slots, ["Sun 02:30 +02:00", "Sun 02:30 +01:00", "Mon 02:30 +01:00"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn after(&self, instant: Timestamp) -> After<'_> {
-        After { schedule: self, from: Some(instant) }
+    pub fn after(&self, instant: Timestamp) -> SlotsAfter<'_> {
+        SlotsAfter { schedule: self, from: Some(instant) }
     }
 
     /// The slots before an instant, latest first. `@every` counts back from the instant.
-    pub fn before(&self, instant: Timestamp) -> Before<'_> {
-        Before { schedule: self, from: Some(instant) }
+    pub fn before(&self, instant: Timestamp) -> SlotsBefore<'_> {
+        SlotsBefore { schedule: self, from: Some(instant) }
     }
 
-    pub(crate) fn calendar(&self) -> Option<&Calendar> {
+    pub(crate) fn calendar(&self) -> Option<&CalendarRule> {
         match &self.rule {
-            Rule::Calendar(calendar) => Some(calendar),
+            ScheduleRule::Calendar(calendar) => Some(calendar),
             _ => None,
         }
     }
 
     fn latest_before(&self, instant: Timestamp) -> Option<Timestamp> {
-        if let Rule::Every(secs) = &self.rule {
-            return Timestamp::from_second(instant::floor_second(instant) - secs).ok();
+        if let ScheduleRule::Every(secs) = &self.rule {
+            return Timestamp::from_second(utc_minute::floor_second(instant) - secs).ok();
         }
         let just_before = Timestamp::from_nanosecond(instant.as_nanosecond() - 1).ok()?;
         self.latest_at_or_before(just_before)
@@ -210,12 +215,12 @@ impl fmt::Display for Schedule {
 
 /// The slots after an instant. See [`Schedule::after`].
 #[derive(Clone, Debug)]
-pub struct After<'s> {
+pub struct SlotsAfter<'s> {
     schedule: &'s Schedule,
     from: Option<Timestamp>,
 }
 
-impl Iterator for After<'_> {
+impl Iterator for SlotsAfter<'_> {
     type Item = Timestamp;
 
     fn next(&mut self) -> Option<Timestamp> {
@@ -224,16 +229,16 @@ impl Iterator for After<'_> {
     }
 }
 
-impl FusedIterator for After<'_> {}
+impl FusedIterator for SlotsAfter<'_> {}
 
 /// The slots before an instant, latest first. See [`Schedule::before`].
 #[derive(Clone, Debug)]
-pub struct Before<'s> {
+pub struct SlotsBefore<'s> {
     schedule: &'s Schedule,
     from: Option<Timestamp>,
 }
 
-impl Iterator for Before<'_> {
+impl Iterator for SlotsBefore<'_> {
     type Item = Timestamp;
 
     fn next(&mut self) -> Option<Timestamp> {
@@ -242,4 +247,4 @@ impl Iterator for Before<'_> {
     }
 }
 
-impl FusedIterator for Before<'_> {}
+impl FusedIterator for SlotsBefore<'_> {}

@@ -11,7 +11,7 @@ use jiff::{
     tz::{TimeZone, TimeZoneDatabase},
 };
 
-use crate::{error::ZoneError, segments::Segments};
+use crate::{error::ZoneError, offset_table::OffsetTable};
 
 /// A database of time zones. Cloning it is cheap and shares what is loaded.
 ///
@@ -29,19 +29,19 @@ use crate::{error::ZoneError, segments::Segments};
 /// assert_eq!(zones.get("LOCAL").unwrap_err(), ZoneError::Local);
 /// ```
 #[derive(Clone)]
-pub struct Zones(Arc<Database>);
+pub struct Zones(Arc<ZoneDatabase>);
 
-struct Database {
+struct ZoneDatabase {
     names: TimeZoneDatabase,
     version: String,
     /// At most one entry for each name of the database.
-    loaded: RwLock<HashMap<String, Arc<Loaded>>>,
+    loaded: RwLock<HashMap<String, Arc<LoadedZone>>>,
 }
 
-struct Loaded {
+struct LoadedZone {
     name: String,
     time_zone: TimeZone,
-    segments: Segments,
+    segments: OffsetTable,
 }
 
 impl Zones {
@@ -55,7 +55,7 @@ impl Zones {
     /// Another database, with its version as it is to be shown to people.
     pub fn new(database: TimeZoneDatabase, version: impl Into<String>) -> Zones {
         let loaded = RwLock::default();
-        Zones(Arc::new(Database { names: database, version: version.into(), loaded }))
+        Zones(Arc::new(ZoneDatabase { names: database, version: version.into(), loaded }))
     }
 
     /// The version of the data, such as `2026e`.
@@ -89,27 +89,27 @@ impl Zones {
         self.0.names.available().map(|name| name.to_string()).filter(|name| is_zone(name)).collect()
     }
 
-    fn cached(&self, name: &str) -> Option<Arc<Loaded>> {
+    fn cached(&self, name: &str) -> Option<Arc<LoadedZone>> {
         let loaded = self.0.loaded.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         loaded.get(name).cloned()
     }
 
-    fn load(&self, name: &str) -> Result<Arc<Loaded>, ZoneError> {
+    fn load(&self, name: &str) -> Result<Arc<LoadedZone>, ZoneError> {
         let found = self.0.names.get(name).ok().filter(|_| is_zone(name));
         match found {
             Some(time_zone) if time_zone.iana_name() == Some(name) => {
                 Ok(self.keep(name, time_zone))
             }
             found => {
-                let meant = found.and_then(|zone| zone.iana_name().map(String::from));
-                Err(ZoneError::Unknown { name: name.into(), meant })
+                let suggestion = found.and_then(|zone| zone.iana_name().map(String::from));
+                Err(ZoneError::Unknown { name: name.into(), suggestion })
             }
         }
     }
 
-    fn keep(&self, name: &str, time_zone: TimeZone) -> Arc<Loaded> {
-        let segments = Segments::of(&time_zone);
-        let zone = Arc::new(Loaded { name: name.into(), time_zone, segments });
+    fn keep(&self, name: &str, time_zone: TimeZone) -> Arc<LoadedZone> {
+        let segments = OffsetTable::of(&time_zone);
+        let zone = Arc::new(LoadedZone { name: name.into(), time_zone, segments });
         let mut loaded = self.0.loaded.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         loaded.entry(name.into()).or_insert(zone).clone()
     }
@@ -133,7 +133,7 @@ impl fmt::Debug for Zones {
 #[derive(Clone)]
 pub struct Zone {
     zones: Zones,
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedZone>,
 }
 
 impl Zone {
@@ -158,7 +158,7 @@ impl Zone {
     }
 
     #[inline]
-    pub(crate) fn segments(&self) -> &Segments {
+    pub(crate) fn segments(&self) -> &OffsetTable {
         &self.loaded.segments
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::Condition};
-use punctual_schedule::Kind;
+use punctual_schedule::ScheduleKind;
 
 use super::{
     Observed,
@@ -58,7 +58,7 @@ fn still_taken(seen: &CronJobStatus) -> Option<(String, String)> {
 /// Whether the one slot there is was over before it could count.
 fn is_past_from_the_start(seen: &Observed<'_>, plan: &Plan) -> bool {
     let Ok(timetable) = seen.timetable else { return false };
-    let Kind::At(at) = timetable.schedule().kind() else { return false };
+    let ScheduleKind::At(at) = timetable.schedule().kind() else { return false };
     let created_at = seen.cron_job.metadata.creation_timestamp.map(Time::at);
     plan.schedule_since.max(created_at).is_some_and(|since| at <= since)
 }
@@ -66,7 +66,7 @@ fn is_past_from_the_start(seen: &Observed<'_>, plan: &Plan) -> bool {
 /// Whether the one slot there is was started or missed.
 fn fulfilled(seen: &Observed<'_>, status: &CronJobStatus) -> Option<String> {
     let Ok(timetable) = seen.timetable else { return None };
-    let Kind::At(at) = timetable.schedule().kind() else { return None };
+    let ScheduleKind::At(at) = timetable.schedule().kind() else { return None };
     let at = Some(Time::new(at));
     if status.last_schedule_time >= at {
         return Some("the only slot was started".into());

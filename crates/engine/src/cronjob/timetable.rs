@@ -8,7 +8,7 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::CronJob;
 use punctual_bugs::{Bug, has};
-use punctual_schedule::{Kind, Schedule, Zone};
+use punctual_schedule::{Schedule, ScheduleKind, Zone};
 
 use super::reasons::{self, Trouble};
 use crate::Note;
@@ -90,13 +90,13 @@ impl Timetable {
 
     /// Whether there is only one slot.
     pub(crate) fn is_single(&self) -> bool {
-        matches!(self.schedule.kind(), Kind::At(_))
+        matches!(self.schedule.kind(), ScheduleKind::At(_))
     }
 
     /// The distance of an interval.
     pub(crate) fn interval(&self) -> Option<SignedDuration> {
         match self.schedule.kind() {
-            Kind::Every(distance) => Some(distance),
+            ScheduleKind::Every(distance) => Some(distance),
             _ => None,
         }
     }

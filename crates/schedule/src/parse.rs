@@ -6,20 +6,20 @@
 use jiff::{Timestamp, civil::DateTime, tz::Disambiguation};
 
 use crate::{
-    civil::Calendar,
-    days::{DayFields, Days},
-    error::{Field, ParseError},
-    golang,
-    times::Times,
+    calendar_rule::CalendarRule,
+    day_set::{DayFields, DaySet},
+    error::{CronField, ParseError},
+    go_compat,
+    time_set::TimeSet,
     zone::Zone,
 };
 
 /// What a text says.
 #[expect(clippy::large_enum_variant, reason = "nearly every schedule is the large one")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum ScheduleRule {
     /// Five fields, or a descriptor that stands for them.
-    Calendar(Calendar),
+    Calendar(CalendarRule),
     /// `@every`: so many seconds after the last time, at least one.
     Every(i64),
     /// `@at`: once.
@@ -27,7 +27,7 @@ pub(crate) enum Rule {
 }
 
 /// Reads a schedule. A `TZ=` or `CRON_TZ=` prefix overrides `zone`.
-pub(crate) fn parse(text: &str, zone: &Zone) -> Result<(Rule, Zone), ParseError> {
+pub(crate) fn parse(text: &str, zone: &Zone) -> Result<(ScheduleRule, Zone), ParseError> {
     if text.is_empty() {
         return Err(ParseError::new("empty spec string"));
     }
@@ -75,7 +75,7 @@ fn named_zone(name: &str, local: &Zone) -> Result<Zone, ParseError> {
     }
 }
 
-fn parse_descriptor(text: &str, zone: &Zone) -> Result<Rule, ParseError> {
+fn parse_descriptor(text: &str, zone: &Zone) -> Result<ScheduleRule, ParseError> {
     let fields = match text {
         "@yearly" | "@annually" => "0 0 1 1 *",
         "@monthly" => "0 0 1 * *",
@@ -87,15 +87,15 @@ fn parse_descriptor(text: &str, zone: &Zone) -> Result<Rule, ParseError> {
     parse_fields(fields)
 }
 
-fn parse_single(text: &str, zone: &Zone) -> Result<Rule, ParseError> {
+fn parse_single(text: &str, zone: &Zone) -> Result<ScheduleRule, ParseError> {
     if let Some(interval) = text.strip_prefix("@every ") {
-        let nanos = golang::parse_duration(interval)
+        let nanos = go_compat::parse_duration(interval)
             .map_err(|why| ParseError::new(format!("failed to parse duration {text}: {why}")))?;
-        return Ok(Rule::Every((nanos / 1_000_000_000).max(1)));
+        return Ok(ScheduleRule::Every((nanos / 1_000_000_000).max(1)));
     }
     if let Some(instant) = text.strip_prefix("@at ") {
         return parse_instant(instant, zone)
-            .map(Rule::At)
+            .map(ScheduleRule::At)
             .map_err(|why| ParseError::new(format!("failed to parse time {text}: {why}")));
     }
     Err(ParseError::new(format!("unrecognized descriptor: {text}")))
@@ -130,7 +130,7 @@ pub(crate) fn parse_civil(text: &str) -> Option<DateTime> {
     text.parse().ok()
 }
 
-fn parse_fields(text: &str) -> Result<Rule, ParseError> {
+fn parse_fields(text: &str) -> Result<ScheduleRule, ParseError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [minute, hour, day_of_month, month, day_of_week] = words.as_slice() else {
         let (found, words) = (words.len(), words.join(" "));
@@ -138,37 +138,37 @@ fn parse_fields(text: &str) -> Result<Rule, ParseError> {
             "expected exactly 5 fields, found {found}: [{words}]"
         )));
     };
-    let minute = parse_field(minute, Field::Minute)?;
-    let hour = parse_field(hour, Field::Hour)?;
-    let day_of_month = parse_field(day_of_month, Field::DayOfMonth)?;
-    let month = parse_field(month, Field::Month)?;
-    let day_of_week = parse_field(day_of_week, Field::DayOfWeek)?;
-    let days = Days::new(DayFields {
+    let minute = parse_field(minute, CronField::Minute)?;
+    let hour = parse_field(hour, CronField::Hour)?;
+    let day_of_month = parse_field(day_of_month, CronField::DayOfMonth)?;
+    let month = parse_field(month, CronField::Month)?;
+    let day_of_week = parse_field(day_of_week, CronField::DayOfWeek)?;
+    let days = DaySet::new(DayFields {
         day_of_month: day_of_month.values as u32,
         month: month.values as u16,
         day_of_week: day_of_week.values as u8,
         both: day_of_month.star || day_of_week.star,
     });
-    Ok(Rule::Calendar(Calendar::new(
+    Ok(ScheduleRule::Calendar(CalendarRule::new(
         days,
-        Times { hours: hour.values as u32, minutes: minute.values },
+        TimeSet { hours: hour.values as u32, minutes: minute.values },
     )))
 }
 
 /// The values of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(crate) struct FieldValues {
     /// Bit n is the value n.
     pub(crate) values: u64,
     /// An item of the list is `*` or `?`, without a step or with one of 1.
     pub(crate) star: bool,
 }
 
-pub(crate) fn parse_field(text: &str, field: Field) -> Result<Values, ParseError> {
-    let mut whole = Values::default();
+pub(crate) fn parse_field(text: &str, field: CronField) -> Result<FieldValues, ParseError> {
+    let mut whole = FieldValues::default();
     // Empty items are dropped, so a lone comma is a field without values.
     for item in text.split(',').filter(|item| !item.is_empty()) {
-        let range = Range::parse(item, field).map_err(|error| error.in_field(field))?;
+        let range = FieldRange::parse(item, field).map_err(|error| error.in_field(field))?;
         whole.values |= range.values();
         whole.star |= range.star && range.step == 1;
     }
@@ -177,16 +177,16 @@ pub(crate) fn parse_field(text: &str, field: Field) -> Result<Values, ParseError
 
 /// One item of a field's list: `first-last/step`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
+pub(crate) struct FieldRange {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) step: u64,
     pub(crate) star: bool,
 }
 
-impl Range {
+impl FieldRange {
     /// Reads one item. The order of the checks is robfig/cron's: it decides which error is told.
-    pub(crate) fn parse(item: &str, field: Field) -> Result<Range, ParseError> {
+    pub(crate) fn parse(item: &str, field: CronField) -> Result<FieldRange, ParseError> {
         let mut parts = item.split('/');
         let (span, step, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
         let (min, max) = bounds(field);
@@ -212,7 +212,7 @@ impl Range {
         } else if step == 0 {
             format!("step of range should be a positive number: {item}")
         } else {
-            return Ok(Range { first, last, step, star });
+            return Ok(FieldRange { first, last, step, star });
         };
         Err(ParseError::new(refused))
     }
@@ -229,7 +229,7 @@ impl Range {
 }
 
 /// First and last value of `*`, `a` or `a-b`. What follows the hyphen of `*-5` is not looked at.
-fn parse_span(span: &str, item: &str, field: Field) -> Result<(u64, u64, bool), ParseError> {
+fn parse_span(span: &str, item: &str, field: CronField) -> Result<(u64, u64, bool), ParseError> {
     let mut ends = span.split('-');
     let (first, last, more) = (ends.next().unwrap_or_default(), ends.next(), ends.next());
     if first == "*" || first == "?" {
@@ -244,13 +244,13 @@ fn parse_span(span: &str, item: &str, field: Field) -> Result<(u64, u64, bool), 
     }
 }
 
-pub(crate) fn bounds(field: Field) -> (u64, u64) {
+pub(crate) fn bounds(field: CronField) -> (u64, u64) {
     match field {
-        Field::Minute => (0, 59),
-        Field::Hour => (0, 23),
-        Field::DayOfMonth => (1, 31),
-        Field::Month => (1, 12),
-        Field::DayOfWeek => (0, 6),
+        CronField::Minute => (0, 59),
+        CronField::Hour => (0, 23),
+        CronField::DayOfMonth => (1, 31),
+        CronField::Month => (1, 12),
+        CronField::DayOfWeek => (0, 6),
     }
 }
 
@@ -259,10 +259,10 @@ const MONTHS: [&str; 12] =
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// A number, or a name in any case.
-fn parse_value(text: &str, field: Field) -> Result<u64, ParseError> {
+fn parse_value(text: &str, field: CronField) -> Result<u64, ParseError> {
     let (names, first): (&[&str], u64) = match field {
-        Field::Month => (&MONTHS, 1),
-        Field::DayOfWeek => (&WEEKDAYS, 0),
+        CronField::Month => (&MONTHS, 1),
+        CronField::DayOfWeek => (&WEEKDAYS, 0),
         _ => (&[], 0),
     };
     // Go lowers each character to one character: the dotted capital I becomes a plain i.
@@ -274,7 +274,7 @@ fn parse_value(text: &str, field: Field) -> Result<u64, ParseError> {
 }
 
 fn parse_number(text: &str) -> Result<u64, ParseError> {
-    let number = golang::atoi(text).map_err(|error| {
+    let number = go_compat::atoi(text).map_err(|error| {
         ParseError::new(format!("failed to parse int from {text}: {}", error.explain(text)))
     })?;
     u64::try_from(number)

@@ -74,15 +74,15 @@ fn intervals_and_instants_are_described_too() {
 fn lints_name_what_surprises() {
     let cases: [(&str, &str, &[&str]); 23] = [
         ("0 4 * * *", "America/New_York", &[]),
-        ("30 2 * * *", "America/New_York", &["skipped-by-clocks"]),
-        ("30 1 * * *", "America/New_York", &["twice-by-clocks"]),
-        ("30 1,2 * * *", "America/New_York", &["skipped-by-clocks", "twice-by-clocks"]),
+        ("30 2 * * *", "America/New_York", &["skipped-by-dst"]),
+        ("30 1 * * *", "America/New_York", &["repeated-by-dst"]),
+        ("30 1,2 * * *", "America/New_York", &["skipped-by-dst", "repeated-by-dst"]),
         ("30 2 * * *", "UTC", &[]),
         ("30 2 * * 1-5", "America/New_York", &[]),
         ("* * * * *", "America/New_York", &[]),
         ("0 * * * *", "America/New_York", &[]),
-        ("15 * * * *", "Australia/Lord_Howe", &["skipped-by-clocks"]),
-        ("0 0 * * *", "Africa/Cairo", &["skipped-by-clocks"]),
+        ("15 * * * *", "Australia/Lord_Howe", &["skipped-by-dst"]),
+        ("0 0 * * *", "Africa/Cairo", &["skipped-by-dst"]),
         ("0 0 13 * 5", "UTC", &["either-day"]),
         ("0 0 */2 * 1", "UTC", &["either-day", "uneven-step"]),
         ("0 0 */1 * 1", "UTC", &[]),
@@ -94,7 +94,7 @@ fn lints_name_what_surprises() {
         ("10-50/40 * * * *", "UTC", &[]),
         ("@every 30s", "UTC", &["sub-minute"]),
         ("@every 1m", "UTC", &[]),
-        ("@at 2026-03-08T02:30", "America/New_York", &["unclear-instant"]),
+        ("@at 2026-03-08T02:30", "America/New_York", &["ambiguous-time"]),
         ("@at 2026-03-08T02:30:00Z", "America/New_York", &[]),
     ];
     let now = "2026-01-01T00:00:00Z".parse().unwrap();

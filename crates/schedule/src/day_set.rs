@@ -8,14 +8,14 @@
     reason = "weekdays are below 7 and year kinds below 14 by construction"
 )]
 
-use crate::calendar::{self, Date, YEAR_KINDS};
+use crate::gregorian::{self, CivilDate, YEAR_KINDS};
 
 /// The longest stretch of years without a certain date: February 29 around 1900 or 2100.
 const YEARS_WITHOUT_MAX: u32 = 8;
 
 /// The days of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Days {
+pub(crate) struct DaySet {
     /// What was written, to be told again.
     pub(crate) fields: DayFields,
     /// The months that may match, March lowest.
@@ -39,9 +39,9 @@ pub(crate) struct DayFields {
     pub(crate) both: bool,
 }
 
-impl Days {
-    pub(crate) fn new(fields: DayFields) -> Days {
-        let mut days = Days {
+impl DaySet {
+    pub(crate) fn new(fields: DayFields) -> DaySet {
+        let mut days = DaySet {
             fields,
             months: (fields.month >> 3 & 0x3ff) | (fields.month & 0b110) << 9,
             by_first_weekday: std::array::from_fn(|first| fields.of_month_beginning(first as u32)),
@@ -52,11 +52,11 @@ impl Days {
         // 28 years in a row within one century show every kind.
         for year in 0..28 {
             let months = std::array::from_fn(|month| days.matching_in(year, month as u32));
-            let kind = calendar::year_kind(year);
+            let kind = gregorian::year_kind(year);
             days.per_month[kind] = months;
             days.per_year[kind] = months.iter().copied().map(u16::from).sum();
         }
-        days.per_cycle = days.in_years(calendar::years_of_whole_cycle());
+        days.per_cycle = days.in_years(gregorian::years_of_whole_cycle());
         days
     }
 
@@ -67,19 +67,19 @@ impl Days {
 
     /// Whether every day matches.
     pub(crate) fn is_always(&self) -> bool {
-        self.per_cycle == calendar::CYCLE_DAYS
+        self.per_cycle == gregorian::CYCLE_DAYS
     }
 
     #[inline]
     pub(crate) fn contains(&self, day: u32) -> bool {
-        let date = Date::of(day);
+        let date = CivilDate::of(day);
         self.of_month(date, day - date.day) >> date.day & 1 == 1
     }
 
     /// The first matching day at or after `day`.
     #[inline]
     pub(crate) fn at_or_after(&self, day: u32) -> Option<u32> {
-        let date = Date::of(day);
+        let date = CivilDate::of(day);
         let start = day - date.day;
         let left = self.of_month(date, start) & (u32::MAX << date.day);
         if left != 0 {
@@ -89,7 +89,7 @@ impl Days {
     }
 
     /// The first matching day in a month after that of `date`.
-    fn after_month(&self, date: Date) -> Option<u32> {
+    fn after_month(&self, date: CivilDate) -> Option<u32> {
         let mut months = self.months & (!1 << date.month);
         for year in date.year..=date.year + YEARS_WITHOUT_MAX + 1 {
             while months != 0 {
@@ -108,7 +108,7 @@ impl Days {
     /// The last matching day at or before `day`.
     #[inline]
     pub(crate) fn at_or_before(&self, day: u32) -> Option<u32> {
-        let date = Date::of(day);
+        let date = CivilDate::of(day);
         let start = day - date.day;
         let left = self.of_month(date, start) & (u32::MAX >> (31 - date.day));
         if left != 0 {
@@ -118,7 +118,7 @@ impl Days {
     }
 
     /// The last matching day in a month before that of `date`.
-    fn before_month(&self, date: Date) -> Option<u32> {
+    fn before_month(&self, date: CivilDate) -> Option<u32> {
         let mut months = self.months & !(u16::MAX << date.month);
         for year in (date.year - YEARS_WITHOUT_MAX - 1..=date.year).rev() {
             while months != 0 {
@@ -137,7 +137,7 @@ impl Days {
     /// How many matching days there are from one day up to another, negative if that comes first;
     /// and whether each of the two matches itself.
     pub(crate) fn between(&self, from: u32, to: u32) -> (i64, bool, bool) {
-        let (first, last) = (Date::of(from), Date::of(to));
+        let (first, last) = (CivilDate::of(from), CivilDate::of(to));
         if (first.year, first.month) == (last.year, last.month) {
             return self.between_days_of_month(first, last, from - first.day);
         }
@@ -151,7 +151,12 @@ impl Days {
         (years + before_last - before_first, first_matches, last_matches)
     }
 
-    fn between_days_of_month(&self, first: Date, last: Date, start: u32) -> (i64, bool, bool) {
+    fn between_days_of_month(
+        &self,
+        first: CivilDate,
+        last: CivilDate,
+        start: u32,
+    ) -> (i64, bool, bool) {
         let matching = self.of_month(first, start);
         let before = |day: u32| i64::from((matching & !(u32::MAX << day)).count_ones());
         let matches = |day: u32| matching >> day & 1 == 1;
@@ -159,9 +164,9 @@ impl Days {
     }
 
     /// How many matching days of its year come before a day, and whether it matches itself.
-    fn of_year_before(&self, date: Date, day: u32) -> (i64, bool) {
+    fn of_year_before(&self, date: CivilDate, day: u32) -> (i64, bool) {
         let months =
-            self.per_month[calendar::year_kind(date.year)].iter().take(date.month as usize);
+            self.per_month[gregorian::year_kind(date.year)].iter().take(date.month as usize);
         let of_months: u32 = months.map(|&days| u32::from(days)).sum();
         let of_month = self.of_month(date, day - date.day);
         let of_days = (of_month & !(u32::MAX << date.day)).count_ones();
@@ -169,7 +174,7 @@ impl Days {
     }
 
     fn before_year(&self, year: u32) -> i64 {
-        let years = calendar::years_before(year);
+        let years = gregorian::years_before(year);
         i64::from(years.cycles) * i64::from(self.per_cycle)
             + i64::from(self.in_years(years.by_kind))
     }
@@ -190,17 +195,17 @@ impl Days {
     /// A month's first day and its matching days, the month being one of `self.months`.
     #[inline]
     fn in_month(&self, year: u32, month: u32) -> (u32, u32) {
-        let start = calendar::month_start(year, month);
-        let matching = self.by_first_weekday[calendar::weekday(start) as usize];
-        (start, matching & calendar::month_days(year, month))
+        let start = gregorian::month_start(year, month);
+        let matching = self.by_first_weekday[gregorian::weekday(start) as usize];
+        (start, matching & gregorian::month_days(year, month))
     }
 
     /// The matching days of the month of `date`, which begins on day `start`.
     #[inline]
-    fn of_month(&self, date: Date, start: u32) -> u32 {
-        let matching = self.by_first_weekday[calendar::weekday(start) as usize];
+    fn of_month(&self, date: CivilDate, start: u32) -> u32 {
+        let matching = self.by_first_weekday[gregorian::weekday(start) as usize];
         let wanted = u32::from(self.months >> date.month & 1).wrapping_neg();
-        matching & wanted & calendar::month_days(date.year, date.month)
+        matching & wanted & gregorian::month_days(date.year, date.month)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::{calendar, times::DAY_MINUTES};
+use crate::{gregorian, time_set::DAY_MINUTES};
 
-const UNIX_MINUTE: u64 = calendar::UNIX_DAY as u64 * DAY_MINUTES as u64;
+const UNIX_MINUTE: u64 = gregorian::UNIX_DAY as u64 * DAY_MINUTES as u64;
 const UNIX_SECOND: i64 = UNIX_MINUTE as i64 * 60;
 
 /// The whole second at or before an instant. (jiff's fraction has the sign of the instant.)

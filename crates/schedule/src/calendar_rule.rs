@@ -2,16 +2,16 @@
 //! civil minutes, counted from midnight of day 0 of [`crate::calendar`].
 
 use crate::{
-    calendar::Date,
-    days::Days,
-    times::{DAY_MINUTES, Times},
+    day_set::DaySet,
+    gregorian::CivilDate,
+    time_set::{DAY_MINUTES, TimeSet},
 };
 
 /// The five fields, ready to be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Calendar {
-    pub(crate) days: Days,
-    pub(crate) times: Times,
+pub(crate) struct CalendarRule {
+    pub(crate) days: DaySet,
+    pub(crate) times: TimeSet,
     pub(crate) is_never: bool,
     /// Whether every minute matches.
     pub(crate) is_always: bool,
@@ -20,10 +20,10 @@ pub(crate) struct Calendar {
     per_day: i64,
 }
 
-impl Calendar {
-    pub(crate) fn new(days: Days, times: Times) -> Calendar {
+impl CalendarRule {
+    pub(crate) fn new(days: DaySet, times: TimeSet) -> CalendarRule {
         let is_daily = days.is_always();
-        Calendar {
+        CalendarRule {
             is_never: times.is_never() || days.is_never(),
             is_always: is_daily && times.is_always(),
             is_daily,
@@ -72,7 +72,7 @@ impl Calendar {
 /// A civil minute as jiff has it.
 pub(crate) fn to_datetime(minute: u64) -> Option<jiff::civil::DateTime> {
     let (day, time) = split(minute);
-    Some(Date::of(day).civil()?.at((time / 60) as i8, (time % 60) as i8, 0, 0))
+    Some(CivilDate::of(day).civil()?.at((time / 60) as i8, (time % 60) as i8, 0, 0))
 }
 
 /// The day and the minute of the day.

@@ -31,17 +31,17 @@ const FEBRUARY: u32 = 11;
 
 /// A day, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Date {
+pub(crate) struct CivilDate {
     pub(crate) year: u32,
     pub(crate) month: u32,
     pub(crate) day: u32,
 }
 
-impl Date {
+impl CivilDate {
     /// The date of a day number, after Neri and Schneider, "Euclidean affine functions and their
     /// application to calendar algorithms" (2022): multiplications instead of divisions.
     #[inline]
-    pub(crate) fn of(day: u32) -> Date {
+    pub(crate) fn of(day: u32) -> CivilDate {
         let quarters = 4 * day + 3;
         let century = quarters / CYCLE_DAYS;
         let quarters_of_century = (quarters % CYCLE_DAYS) | 3;
@@ -51,7 +51,7 @@ impl Date {
         let day_of_year = (product as u32) / 2_939_745 / 4;
         // 2141 / 2^16 is the slope of the line through the starts of the months.
         let scaled = 2_141 * day_of_year + 1_305;
-        Date {
+        CivilDate {
             year: 100 * century + year_of_century,
             month: scaled >> 16,
             day: (scaled & 0xffff) / 2_141,
@@ -159,7 +159,7 @@ mod tests {
             + jiff::civil::date(1970, 1, 1).until(date).unwrap().get_days() as i64)
             as u32;
         loop {
-            let ours = Date::of(day);
+            let ours = CivilDate::of(day);
             assert_eq!(ours.civil(), Some(date));
             assert_eq!(weekday(day), date.weekday().to_sunday_zero_offset() as u32, "{date}");
             assert_eq!(month_start(ours.year, ours.month) + ours.day, day, "{date}");

@@ -12,19 +12,19 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::{calendar, civil, instant, times::DAY_MINUTES};
+use crate::{calendar_rule, gregorian, time_set::DAY_MINUTES, utc_minute};
 
 /// No zone of tzdata lists its changes one by one beyond 2087; a rule holds from then on.
 const TABLE_YEAR: i16 = 2100;
 /// Minutes of 400 years.
-pub(crate) const CYCLE: u64 = calendar::CYCLE_DAYS as u64 * DAY_MINUTES as u64;
+pub(crate) const CYCLE: u64 = gregorian::CYCLE_DAYS as u64 * DAY_MINUTES as u64;
 
 /// Minutes of one bucket of the index, as a power of two: half a year, about two changes.
 const BUCKET_BITS: u32 = 18;
 
 /// A stretch of constant offset. It ends where the next one begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
+pub(crate) struct OffsetSegment {
     /// The first UTC minute.
     pub(crate) start: u64,
     /// Civil minus UTC, in minutes, rounded down. For whole UTC minutes that is exact.
@@ -37,7 +37,7 @@ pub(crate) struct Segment {
 
 /// A change of the clocks: between two segments, civil minutes are skipped or come twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shift {
+pub(crate) struct Transition {
     /// The first UTC minute under the new offset.
     pub(crate) at: u64,
     /// The civil minute at which the clocks are changed, and the one they are set to.
@@ -47,7 +47,7 @@ pub(crate) struct Shift {
 
 /// Changes at the same time of day by the same amount.
 #[derive(Debug)]
-pub(crate) struct ShiftClass {
+pub(crate) struct TransitionClass {
     /// The first minute of the day that is skipped or repeated, and how many there are.
     pub(crate) time: u32,
     pub(crate) minutes: u32,
@@ -56,7 +56,7 @@ pub(crate) struct ShiftClass {
     pub(crate) changes: Box<[(u32, u32)]>,
 }
 
-impl ShiftClass {
+impl TransitionClass {
     /// Whether the change begins and ends on the same day.
     pub(crate) fn is_within_day(&self) -> bool {
         self.time + self.minutes <= DAY_MINUTES
@@ -71,8 +71,8 @@ impl ShiftClass {
 
 /// All segments of a zone.
 #[derive(Debug)]
-pub(crate) struct Segments {
-    segments: Box<[Segment]>,
+pub(crate) struct OffsetTable {
+    segments: Box<[OffsetSegment]>,
     /// The segment at the start of each bucket of minutes since `index_start`.
     index: Box<[u16]>,
     index_start: u64,
@@ -81,18 +81,18 @@ pub(crate) struct Segments {
     pub(crate) end: u64,
     /// The largest offset of any segment.
     offset_max: i64,
-    pub(crate) classes: Box<[ShiftClass]>,
+    pub(crate) classes: Box<[TransitionClass]>,
 }
 
-impl Segments {
-    pub(crate) fn of(zone: &TimeZone) -> Segments {
+impl OffsetTable {
+    pub(crate) fn of(zone: &TimeZone) -> OffsetTable {
         let offsets = offsets_of(zone);
         let (cycle_start, end) = cycle_of(zone);
         let segments = with_extremes(&offsets, end);
         let (index_start, index) = index_of(&segments);
         let offset_max = offsets.iter().map(|(_, offset)| *offset).max().unwrap_or_default();
         let classes = classes_of(&segments);
-        Segments { segments, index, index_start, cycle_start, end, offset_max, classes }
+        OffsetTable { segments, index, index_start, cycle_start, end, offset_max, classes }
     }
 
     /// The number of the segment of a UTC minute.
@@ -107,7 +107,7 @@ impl Segments {
     }
 
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> &Segment {
+    pub(crate) fn get(&self, at: usize) -> &OffsetSegment {
         &self.segments[at]
     }
 
@@ -154,15 +154,15 @@ impl Segments {
     }
 
     /// The changes of the clocks in `(after, until]`, up to the end of the table.
-    pub(crate) fn shifts(&self, after: u64, until: u64) -> impl Iterator<Item = Shift> {
+    pub(crate) fn shifts(&self, after: u64, until: u64) -> impl Iterator<Item = Transition> {
         let first = self.find(after.min(self.end)) + 1;
         (first..self.len()).map(|at| self.shift_into(at)).take_while(move |s| s.at <= until)
     }
 
     /// The change with which a segment other than the first begins.
-    pub(crate) fn shift_into(&self, at: usize) -> Shift {
+    pub(crate) fn shift_into(&self, at: usize) -> Transition {
         let (from, to) = (self.civil_end(at - 1), self.civil_start(at));
-        Shift { at: self.segments[at].start, from, to }
+        Transition { at: self.segments[at].start, from, to }
     }
 }
 
@@ -172,7 +172,7 @@ fn offsets_of(zone: &TimeZone) -> Vec<(u64, i64)> {
     let in_minutes = |offset: jiff::tz::Offset| i64::from(offset.seconds()).div_euclid(60);
     let mut offsets = vec![(0, in_minutes(zone.to_offset(Timestamp::MIN)))];
     for change in zone.following(Timestamp::MIN) {
-        let start = instant::ceil_minute(change.timestamp().as_second());
+        let start = utc_minute::ceil_minute(change.timestamp().as_second());
         if start >= limit {
             break;
         }
@@ -200,19 +200,19 @@ fn cycle_of(zone: &TimeZone) -> (u64, u64) {
 /// The minute at which a year begins in UTC.
 fn year_start(year: i16) -> u64 {
     let days = jiff::civil::date(year, 1, 1).duration_since(jiff::civil::date(1970, 1, 1));
-    let days = days.as_hours() / 24 + i64::from(calendar::UNIX_DAY);
-    civil::join(days as u32, 0)
+    let days = days.as_hours() / 24 + i64::from(gregorian::UNIX_DAY);
+    calendar_rule::join(days as u32, 0)
 }
 
-fn with_extremes(offsets: &[(u64, i64)], end: u64) -> Box<[Segment]> {
+fn with_extremes(offsets: &[(u64, i64)], end: u64) -> Box<[OffsetSegment]> {
     let ends = offsets.iter().skip(1).map(|(start, _)| *start).chain([end]);
     let mut civil_end_max = 0;
-    let mut segments: Box<[Segment]> = offsets
+    let mut segments: Box<[OffsetSegment]> = offsets
         .iter()
         .zip(ends)
         .map(|(&(start, offset), end)| {
             civil_end_max = civil_end_max.max(end.saturating_add_signed(offset));
-            Segment { start, offset, civil_min: u64::MAX, civil_end_max }
+            OffsetSegment { start, offset, civil_min: u64::MAX, civil_end_max }
         })
         .collect();
     let mut civil_min = u64::MAX;
@@ -223,7 +223,7 @@ fn with_extremes(offsets: &[(u64, i64)], end: u64) -> Box<[Segment]> {
     segments
 }
 
-fn index_of(segments: &[Segment]) -> (u64, Box<[u16]>) {
+fn index_of(segments: &[OffsetSegment]) -> (u64, Box<[u16]>) {
     let start = segments.get(1).map_or(0, |segment| segment.start);
     let last = segments.last().map_or(0, |segment| segment.start);
     let buckets = last.saturating_sub(start) >> BUCKET_BITS;
@@ -234,14 +234,14 @@ fn index_of(segments: &[Segment]) -> (u64, Box<[u16]>) {
     (start, index)
 }
 
-fn classes_of(segments: &[Segment]) -> Box<[ShiftClass]> {
+fn classes_of(segments: &[OffsetSegment]) -> Box<[TransitionClass]> {
     type Key = (u32, u32, bool);
     let mut classes: Vec<(Key, Vec<(u32, u32)>)> = Vec::new();
     for (at, pair) in segments.windows(2).enumerate() {
         let [before, after] = pair else { continue };
         let from = after.start.saturating_add_signed(before.offset);
         let to = after.start.saturating_add_signed(after.offset);
-        let (day, time) = civil::split(from.min(to));
+        let (day, time) = calendar_rule::split(from.min(to));
         let key = (time, from.abs_diff(to) as u32, from < to);
         let change = (at as u32 + 1, day);
         match classes.iter_mut().find(|(known, _)| *known == key) {
@@ -251,7 +251,7 @@ fn classes_of(segments: &[Segment]) -> Box<[ShiftClass]> {
     }
     classes
         .into_iter()
-        .map(|((time, minutes, forward), changes)| ShiftClass {
+        .map(|((time, minutes, forward), changes)| TransitionClass {
             time,
             minutes,
             forward,

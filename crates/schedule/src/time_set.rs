@@ -5,14 +5,14 @@ pub(crate) const DAY_MINUTES: u32 = 1440;
 
 /// The times of day of a schedule: every chosen minute of every chosen hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct TimeSet {
     /// Bit n is hour n.
     pub(crate) hours: u32,
     /// Bit n is minute n.
     pub(crate) minutes: u64,
 }
 
-impl Times {
+impl TimeSet {
     pub(crate) fn is_never(self) -> bool {
         self.hours == 0 || self.minutes == 0
     }

@@ -4,12 +4,12 @@
 //! bounded number of steps whatever distance they cover.
 
 use crate::{
-    civil::Calendar,
-    segments::{CYCLE, Segments, ShiftClass},
+    calendar_rule::CalendarRule,
+    offset_table::{CYCLE, OffsetTable, TransitionClass},
 };
 
 /// The first slot at or after a UTC minute.
-pub(crate) fn at_or_after(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
+pub(crate) fn at_or_after(calendar: &CalendarRule, zone: &OffsetTable, minute: u64) -> Option<u64> {
     if calendar.is_never {
         return None;
     }
@@ -23,7 +23,7 @@ pub(crate) fn at_or_after(calendar: &Calendar, zone: &Segments, minute: u64) -> 
 }
 
 #[inline]
-fn at_or_after_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
+fn at_or_after_in_table(calendar: &CalendarRule, zone: &OffsetTable, minute: u64) -> Option<u64> {
     let mut at = zone.find(minute);
     let mut civil = minute.wrapping_add_signed(zone.get(at).offset);
     loop {
@@ -49,7 +49,11 @@ fn at_or_after_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Op
 }
 
 /// The last slot at or before a UTC minute.
-pub(crate) fn at_or_before(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
+pub(crate) fn at_or_before(
+    calendar: &CalendarRule,
+    zone: &OffsetTable,
+    minute: u64,
+) -> Option<u64> {
     if calendar.is_never {
         return None;
     }
@@ -67,7 +71,7 @@ pub(crate) fn at_or_before(calendar: &Calendar, zone: &Segments, minute: u64) ->
 }
 
 #[inline]
-fn at_or_before_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> Option<u64> {
+fn at_or_before_in_table(calendar: &CalendarRule, zone: &OffsetTable, minute: u64) -> Option<u64> {
     let mut at = zone.find(minute);
     let mut civil = minute.wrapping_add_signed(zone.get(at).offset);
     loop {
@@ -92,7 +96,7 @@ fn at_or_before_in_table(calendar: &Calendar, zone: &Segments, minute: u64) -> O
 }
 
 /// How many slots lie in the UTC minutes `(after, until]`.
-pub(crate) fn count(calendar: &Calendar, zone: &Segments, after: u64, until: u64) -> u64 {
+pub(crate) fn count(calendar: &CalendarRule, zone: &OffsetTable, after: u64, until: u64) -> u64 {
     if calendar.is_never || until <= after {
         return 0;
     }
@@ -110,7 +114,7 @@ pub(crate) fn count(calendar: &Calendar, zone: &Segments, after: u64, until: u64
 }
 
 /// The slots in `(from, to]` within the table, counted negatively if `to` comes first.
-fn rank(calendar: &Calendar, zone: &Segments, from: u64, to: u64) -> i64 {
+fn rank(calendar: &CalendarRule, zone: &OffsetTable, from: u64, to: u64) -> i64 {
     if to < from {
         return -rank(calendar, zone, to, from);
     }
@@ -124,9 +128,9 @@ fn rank(calendar: &Calendar, zone: &Segments, from: u64, to: u64) -> i64 {
 
 /// What the changes of one class between two segments add to (or take from) the civil count.
 fn shifted(
-    calendar: &Calendar,
-    zone: &Segments,
-    class: &ShiftClass,
+    calendar: &CalendarRule,
+    zone: &OffsetTable,
+    class: &TransitionClass,
     first: usize,
     last: usize,
 ) -> i64 {
