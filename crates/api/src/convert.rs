@@ -4,15 +4,15 @@
 //! what it was. The only work is at the edge to clusters whose CronJob lacks our fields, where the
 //! policy and the jitter travel as annotations ([`to_kubernetes`], [`from_kubernetes`]).
 //!
-//! Events have two forms as well, which differ in names only ([`event_to`]).
+//! Events have two forms as well, which differ in names only ([`convert_event`]).
 
 use serde_json::Value;
 
-use crate::cronjob::{ConcurrencyPolicy, CronJob, Flavor};
+use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind};
 use crate::well_known::annotations;
 
 /// The same CronJob under another name.
-pub fn to(cron_job: CronJob, flavor: Flavor) -> CronJob {
+pub fn convert_cron_job(cron_job: CronJob, flavor: CronJobKind) -> CronJob {
     CronJob {
         api_version: flavor.api_version().to_owned(),
         kind: flavor.kind().to_owned(),
@@ -21,9 +21,9 @@ pub fn to(cron_job: CronJob, flavor: Flavor) -> CronJob {
 }
 
 /// The same object under another name, as a tree. Not a CronJob of any flavor: left as it is.
-pub fn tree_to(object: &mut Value, flavor: Flavor) {
+pub fn convert_cron_job_json(object: &mut Value, flavor: CronJobKind) {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    if Flavor::of(text("apiVersion"), text("kind")).is_none() {
+    if CronJobKind::from_gvk(text("apiVersion"), text("kind")).is_none() {
         return;
     }
     if let Value::Object(fields) = object {
@@ -37,7 +37,7 @@ pub fn tree_to(object: &mut Value, flavor: Flavor) {
 /// Under the field's own policy a cluster without our controller still behaves safely: `CatchUp`
 /// is written as `Forbid`, which never overlaps.
 pub fn to_kubernetes(cron_job: CronJob) -> CronJob {
-    let mut cron_job = to(cron_job, Flavor::BatchV1);
+    let mut cron_job = convert_cron_job(cron_job, CronJobKind::BatchV1);
     if cron_job.spec.concurrency_policy == ConcurrencyPolicy::CatchUp.as_str() {
         cron_job.spec.concurrency_policy = ConcurrencyPolicy::Forbid.as_str().to_owned();
         let policy = ConcurrencyPolicy::CatchUp.as_str().to_owned();
@@ -51,8 +51,8 @@ pub fn to_kubernetes(cron_job: CronJob) -> CronJob {
 }
 
 /// The reverse of [`to_kubernetes`]: annotations that stand for fields become fields.
-pub fn from_kubernetes(cron_job: CronJob, flavor: Flavor) -> CronJob {
-    let mut cron_job = to(cron_job, flavor);
+pub fn from_kubernetes(cron_job: CronJob, flavor: CronJobKind) -> CronJob {
+    let mut cron_job = convert_cron_job(cron_job, flavor);
     let notes = &mut cron_job.metadata.annotations;
     let policy = notes.get(annotations::CONCURRENCY_POLICY).map(String::as_str);
     if policy == Some(ConcurrencyPolicy::CatchUp.as_str()) {
@@ -69,11 +69,11 @@ pub fn from_kubernetes(cron_job: CronJob, flavor: Flavor) -> CronJob {
 
 /// The two forms of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EventForm {
+pub enum EventVersion {
     /// `v1`.
-    Core,
+    CoreV1,
     /// `events.k8s.io/v1`.
-    Events,
+    EventsV1,
 }
 
 /// Fields of an event in the core group and in `events.k8s.io`, where the names differ.
@@ -88,22 +88,22 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 ];
 
 /// The same event in the other form. What has a field's new name already is not overwritten.
-pub fn event_to(object: &mut Value, form: EventForm) {
+pub fn convert_event(object: &mut Value, form: EventVersion) {
     let Value::Object(fields) = object else {
         return;
     };
     for (core, events) in EVENT_FIELDS {
         let (from, to) = match form {
-            EventForm::Core => (events, core),
-            EventForm::Events => (core, events),
+            EventVersion::CoreV1 => (events, core),
+            EventVersion::EventsV1 => (core, events),
         };
         if let Some(value) = fields.remove(from) {
             fields.entry(to).or_insert(value);
         }
     }
     let api_version = match form {
-        EventForm::Core => "v1",
-        EventForm::Events => "events.k8s.io/v1",
+        EventVersion::CoreV1 => "v1",
+        EventVersion::EventsV1 => "events.k8s.io/v1",
     };
     fields.insert("apiVersion".to_owned(), api_version.into());
 }

@@ -16,14 +16,14 @@ use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
 use self::rules::Rules;
-use crate::cronjob::Flavor;
+use crate::cronjob::CronJobKind;
 use crate::schema;
 
 const PLURAL: &str = "scheduledjobs";
 
 /// The definition.
 pub fn definition() -> Value {
-    let (kind, group) = (Flavor::ScheduledJob.kind(), Flavor::ScheduledJob.group());
+    let (kind, group) = (CronJobKind::ScheduledJob.kind(), CronJobKind::ScheduledJob.group());
     let names = json!({
         "kind": kind,
         "listKind": format!("{kind}List"),
@@ -66,7 +66,7 @@ pub fn manifest() -> String {
 
 /// The schema of the whole object. Its metadata is the server's own business.
 fn root() -> Value {
-    let Some(shape) = schema::of_kind("punctual.dev/v1", Flavor::ScheduledJob.kind()) else {
+    let Some(shape) = schema::find_kind("punctual.dev/v1", CronJobKind::ScheduledJob.kind()) else {
         return Value::Null;
     };
     let mut rules = Rules::read();

@@ -1,21 +1,21 @@
 //! The CronJob: one internal type for `batch/v1` and `batch/v1beta1` CronJob and for
 //! `punctual.dev/v1` ScheduledJob.
 //!
-//! The three have the same schema; they differ in the name they go by (see [`Flavor`]) and in
+//! The three have the same schema; they differ in the name they go by (see [`CronJobKind`]) and in
 //! what a server accepts of it (see `validate`). `jobTemplate` is kept as the text that came:
 //! the controller copies it, and a field that this version does not know must not be lost.
 //!
 //! On a cluster whose CronJob has no such fields, the policy `CatchUp` and the jitter travel as
 //! annotations; [`CronJob::concurrency_policy`] and [`CronJob::jitter_percent`] give what counts.
 
-mod since;
+mod schedule_since;
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use self::since::ScheduleSince;
+pub use self::schedule_since::ScheduleSince;
 use crate::job::JobTemplateSpec;
 use crate::meta::{Condition, Extra, ObjectMeta, ObjectReference, is_zero};
 use crate::time::Time;
@@ -23,7 +23,7 @@ use crate::well_known::annotations;
 
 /// The names under which a CronJob is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flavor {
+pub enum CronJobKind {
     /// `batch/v1` CronJob.
     BatchV1,
     /// `batch/v1beta1` CronJob.
@@ -32,46 +32,47 @@ pub enum Flavor {
     ScheduledJob,
 }
 
-impl Flavor {
+impl CronJobKind {
     /// All of them.
-    pub const ALL: [Flavor; 3] = [Flavor::BatchV1, Flavor::BatchV1Beta1, Flavor::ScheduledJob];
+    pub const ALL: [CronJobKind; 3] =
+        [CronJobKind::BatchV1, CronJobKind::BatchV1Beta1, CronJobKind::ScheduledJob];
 
     /// Group and version.
     pub fn api_version(self) -> &'static str {
         match self {
-            Flavor::BatchV1 => "batch/v1",
-            Flavor::BatchV1Beta1 => "batch/v1beta1",
-            Flavor::ScheduledJob => "punctual.dev/v1",
+            CronJobKind::BatchV1 => "batch/v1",
+            CronJobKind::BatchV1Beta1 => "batch/v1beta1",
+            CronJobKind::ScheduledJob => "punctual.dev/v1",
         }
     }
 
     /// Group.
     pub fn group(self) -> &'static str {
         match self {
-            Flavor::BatchV1 | Flavor::BatchV1Beta1 => "batch",
-            Flavor::ScheduledJob => "punctual.dev",
+            CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "batch",
+            CronJobKind::ScheduledJob => "punctual.dev",
         }
     }
 
     /// Kind.
     pub fn kind(self) -> &'static str {
         match self {
-            Flavor::BatchV1 | Flavor::BatchV1Beta1 => "CronJob",
-            Flavor::ScheduledJob => "ScheduledJob",
+            CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "CronJob",
+            CronJobKind::ScheduledJob => "ScheduledJob",
         }
     }
 
     /// Resource, as in paths.
     pub fn plural(self) -> &'static str {
         match self {
-            Flavor::BatchV1 | Flavor::BatchV1Beta1 => "cronjobs",
-            Flavor::ScheduledJob => "scheduledjobs",
+            CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "cronjobs",
+            CronJobKind::ScheduledJob => "scheduledjobs",
         }
     }
 
     /// The flavor of an object, from its `apiVersion` and `kind`.
-    pub fn of(api_version: &str, kind: &str) -> Option<Flavor> {
-        Flavor::ALL.into_iter().find(|f| f.api_version() == api_version && f.kind() == kind)
+    pub fn from_gvk(api_version: &str, kind: &str) -> Option<CronJobKind> {
+        CronJobKind::ALL.into_iter().find(|f| f.api_version() == api_version && f.kind() == kind)
     }
 }
 
@@ -214,8 +215,8 @@ pub const JITTER_PERCENT_MAX: i32 = 50;
 
 impl CronJob {
     /// The flavor this object says it has.
-    pub fn flavor(&self) -> Option<Flavor> {
-        Flavor::of(&self.api_version, &self.kind)
+    pub fn cron_job_kind(&self) -> Option<CronJobKind> {
+        CronJobKind::from_gvk(&self.api_version, &self.kind)
     }
 
     /// The policy that counts: the annotation where it names one, else the field, else `Allow`.

@@ -10,22 +10,22 @@ mod json;
 use serde_json::Value;
 
 use self::check::{Check, json_kind};
-use crate::cronjob::Flavor;
+use crate::cronjob::CronJobKind;
 use crate::dialect::Dialect;
+use crate::json_tree::DEPTH_MAX;
 use crate::schema;
 use crate::status::Status;
-use crate::tree::DEPTH_MAX;
 
 /// What a request is expected to contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected<'a> {
+pub struct ExpectedKind<'a> {
     /// Group and version, such as `batch/v1`.
     pub api_version: &'a str,
     /// Kind, such as `CronJob`.
     pub kind: &'a str,
 }
 
-impl Expected<'_> {
+impl ExpectedKind<'_> {
     fn version(&self) -> &str {
         self.api_version.rsplit('/').next().unwrap_or_default()
     }
@@ -44,11 +44,11 @@ impl Expected<'_> {
 
 /// A tree and what is doubtful about it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decoded {
+pub struct DecodedObject {
     /// The tree. Names given twice have the last value.
     pub value: Value,
     /// `unknown field "…"` and `duplicate field "…"`: warnings or errors, as the client wishes.
-    pub doubts: Vec<String>,
+    pub field_warnings: Vec<String>,
 }
 
 /// What a client wants to happen to what is doubtful.
@@ -75,27 +75,27 @@ impl FieldValidation {
     }
 }
 
-impl Decoded {
+impl DecodedObject {
     /// The tree and the warnings, or a refusal, as the client wishes.
     pub fn accept(
         self,
         validation: FieldValidation,
-        expected: &Expected<'_>,
+        expected: &ExpectedKind<'_>,
     ) -> Result<(Value, Vec<String>), Status> {
         match validation {
             FieldValidation::Ignore => Ok((self.value, Vec::new())),
-            FieldValidation::Strict if !self.doubts.is_empty() => {
-                let why = format!("strict decoding error: {}", self.doubts.join(", "));
+            FieldValidation::Strict if !self.field_warnings.is_empty() => {
+                let why = format!("strict decoding error: {}", self.field_warnings.join(", "));
                 Err(expected.cannot_be_handled(&why))
             }
-            _ => Ok((self.value, self.doubts)),
+            _ => Ok((self.value, self.field_warnings)),
         }
     }
 }
 
 /// What becomes of fields that the tables do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownFields {
     /// They stay.
     Keep,
     /// They go, as in kube-apiserver.
@@ -103,39 +103,39 @@ pub enum Unknown {
 }
 
 /// Reads and checks the object of a request.
-pub fn object(
+pub fn decode_json(
     body: &[u8],
-    expected: &Expected<'_>,
+    expected: &ExpectedKind<'_>,
     dialect: Dialect,
-    unknown: Unknown,
-) -> Result<Decoded, Status> {
+    unknown: UnknownFields,
+) -> Result<DecodedObject, Status> {
     let decoded = json::read(body).map_err(|why| unrecognized(expected, &why, body))?;
     if !decoded.value.is_object() {
         return Err(unrecognized(expected, &not_an_object(&decoded.value), body));
     }
-    tree(decoded, expected, dialect, unknown)
+    check_object(decoded, expected, dialect, unknown)
 }
 
 /// Checks an object that did not come as JSON text: from YAML, or out of a patch.
-pub fn tree(
-    mut decoded: Decoded,
-    expected: &Expected<'_>,
+pub fn check_object(
+    mut decoded: DecodedObject,
+    expected: &ExpectedKind<'_>,
     dialect: Dialect,
-    unknown: Unknown,
-) -> Result<Decoded, Status> {
+    unknown: UnknownFields,
+) -> Result<DecodedObject, Status> {
     if is_deeper_than(&decoded.value, DEPTH_MAX) {
         let why = format!("nested more than {DEPTH_MAX} levels deep");
         return Err(expected.cannot_be_handled(&why));
     }
     check_kind(&mut decoded.value, expected)?;
-    let flavor = Flavor::of(expected.api_version, expected.kind);
-    let dialect = flavor.map_or(dialect, |flavor| dialect.for_flavor(flavor));
-    if let Some(shape) = schema::of_kind(expected.api_version, expected.kind) {
-        let mut check = Check { dialect, unknown, path: Vec::new(), doubts: Vec::new() };
+    let flavor = CronJobKind::from_gvk(expected.api_version, expected.kind);
+    let dialect = flavor.map_or(dialect, |flavor| dialect.for_kind(flavor));
+    if let Some(shape) = schema::find_kind(expected.api_version, expected.kind) {
+        let mut check = Check { dialect, unknown, path: Vec::new(), field_warnings: Vec::new() };
         check
             .object(&mut decoded.value, shape, true)
             .map_err(|why| expected.cannot_be_handled(&why))?;
-        decoded.doubts.splice(0..0, check.doubts);
+        decoded.field_warnings.splice(0..0, check.field_warnings);
     }
     Ok(decoded)
 }
@@ -152,7 +152,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
     }
 }
 
-fn unrecognized(expected: &Expected<'_>, why: &str, body: &[u8]) -> Status {
+fn unrecognized(expected: &ExpectedKind<'_>, why: &str, body: &[u8]) -> Status {
     let body = match (body, why.starts_with("json: ")) {
         ([], _) => "<empty>".to_owned(),
         (_, true) => body.iter().take(1024).map(|byte| format!("{byte:02x}")).collect(),
@@ -174,7 +174,7 @@ fn not_an_object(value: &Value) -> String {
 }
 
 /// Fills in what is missing of `apiVersion` and `kind`, and refuses what is other than expected.
-fn check_kind(value: &mut Value, expected: &Expected<'_>) -> Result<(), Status> {
+fn check_kind(value: &mut Value, expected: &ExpectedKind<'_>) -> Result<(), Status> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if !api_version.is_empty() && api_version != expected.api_version {

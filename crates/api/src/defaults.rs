@@ -63,7 +63,7 @@ pub fn namespace(object: &mut Value) {
 }
 
 /// A new namespace is open, and held until its content is gone.
-pub fn open_namespace(object: &mut Value) {
+pub fn activate_namespace(object: &mut Value) {
     let finalizers = section(object, "spec").entry("finalizers").or_insert(Value::Null);
     match finalizers.as_array_mut() {
         Some(names) if names.iter().any(|name| name == "kubernetes") => {}
@@ -89,7 +89,7 @@ pub fn secret(object: &mut Value) {
 
 /// The canonical form of one of the kinds above, also for an object that does not say its kind.
 fn canonical_as(object: &mut Value, kind: &str) {
-    if let Some(shape) = schema::named(kind) {
+    if let Some(shape) = schema::find_struct(kind) {
         form::canonical_as(object, shape);
     }
 }

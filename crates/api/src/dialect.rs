@@ -12,10 +12,10 @@ pub enum Dialect {
 
 impl Dialect {
     /// The dialect for a kind: our own kind always has our fields.
-    pub fn for_flavor(self, flavor: crate::Flavor) -> Dialect {
+    pub fn for_kind(self, flavor: crate::CronJobKind) -> Dialect {
         match flavor {
-            crate::Flavor::ScheduledJob => Dialect::Punctual,
-            crate::Flavor::BatchV1 | crate::Flavor::BatchV1Beta1 => self,
+            crate::CronJobKind::ScheduledJob => Dialect::Punctual,
+            crate::CronJobKind::BatchV1 | crate::CronJobKind::BatchV1Beta1 => self,
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Event {
     pub count: i32,
     /// `Normal` or `Warning`.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
-    pub level: String,
+    pub event_type: String,
     /// When it happened, for reporters of the newer kind.
     pub event_time: Option<MicroTime>,
     /// Who reports it, for reporters of the newer kind.

@@ -8,12 +8,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::go;
+use crate::go_format;
 
 /// A place in an object, such as `spec.containers[0].name`.
 #[derive(Clone, Copy, Debug)]
-pub struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
+pub struct FieldPath<'a> {
+    parent: Option<&'a FieldPath<'a>>,
     step: Step<'a>,
 }
 
@@ -24,29 +24,29 @@ enum Step<'a> {
     Key(&'a str),
 }
 
-impl<'a> Path<'a> {
+impl<'a> FieldPath<'a> {
     /// A field of the object itself.
-    pub const fn root(name: &'a str) -> Path<'a> {
-        Path { parent: None, step: Step::Child(name) }
+    pub const fn root(name: &'a str) -> FieldPath<'a> {
+        FieldPath { parent: None, step: Step::Child(name) }
     }
 
     /// A field below this one.
-    pub const fn child(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Child(name) }
+    pub const fn child(&'a self, name: &'a str) -> FieldPath<'a> {
+        FieldPath { parent: Some(self), step: Step::Child(name) }
     }
 
     /// An item of this list.
-    pub const fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+    pub const fn index(&'a self, index: usize) -> FieldPath<'a> {
+        FieldPath { parent: Some(self), step: Step::Index(index) }
     }
 
     /// An entry of this map.
-    pub const fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+    pub const fn key(&'a self, key: &'a str) -> FieldPath<'a> {
+        FieldPath { parent: Some(self), step: Step::Key(key) }
     }
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             parent.fmt(f)?;
@@ -62,7 +62,7 @@ impl fmt::Display for Path<'_> {
 
 /// What kind of error it is; also the reason in a `Status`' causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
+pub enum FieldErrorKind {
     /// It refers to something that is not there.
     NotFound,
     /// It must be given.
@@ -81,31 +81,31 @@ pub enum ErrorKind {
     TooMany,
 }
 
-impl ErrorKind {
+impl FieldErrorKind {
     /// The reason for a `Status`' causes.
     pub fn reason(self) -> &'static str {
         match self {
-            ErrorKind::NotFound => "FieldValueNotFound",
-            ErrorKind::Required => "FieldValueRequired",
-            ErrorKind::Duplicate => "FieldValueDuplicate",
-            ErrorKind::Invalid => "FieldValueInvalid",
-            ErrorKind::NotSupported => "FieldValueNotSupported",
-            ErrorKind::Forbidden => "FieldValueForbidden",
-            ErrorKind::TooLong => "FieldValueTooLong",
-            ErrorKind::TooMany => "FieldValueTooMany",
+            FieldErrorKind::NotFound => "FieldValueNotFound",
+            FieldErrorKind::Required => "FieldValueRequired",
+            FieldErrorKind::Duplicate => "FieldValueDuplicate",
+            FieldErrorKind::Invalid => "FieldValueInvalid",
+            FieldErrorKind::NotSupported => "FieldValueNotSupported",
+            FieldErrorKind::Forbidden => "FieldValueForbidden",
+            FieldErrorKind::TooLong => "FieldValueTooLong",
+            FieldErrorKind::TooMany => "FieldValueTooMany",
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            ErrorKind::NotFound => "Not found",
-            ErrorKind::Required => "Required value",
-            ErrorKind::Duplicate => "Duplicate value",
-            ErrorKind::Invalid => "Invalid value",
-            ErrorKind::NotSupported => "Unsupported value",
-            ErrorKind::Forbidden => "Forbidden",
-            ErrorKind::TooLong => "Too long",
-            ErrorKind::TooMany => "Too many",
+            FieldErrorKind::NotFound => "Not found",
+            FieldErrorKind::Required => "Required value",
+            FieldErrorKind::Duplicate => "Duplicate value",
+            FieldErrorKind::Invalid => "Invalid value",
+            FieldErrorKind::NotSupported => "Unsupported value",
+            FieldErrorKind::Forbidden => "Forbidden",
+            FieldErrorKind::TooLong => "Too long",
+            FieldErrorKind::TooMany => "Too many",
         }
     }
 }
@@ -120,7 +120,7 @@ impl BadValue {
 
     /// Shown as JSON.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> BadValue {
-        BadValue(serde_json::to_string(value).ok().map(|text| go::html_escaped(&text)))
+        BadValue(serde_json::to_string(value).ok().map(|text| go_format::html_escaped(&text)))
     }
 
     /// Shown as it is.
@@ -131,7 +131,7 @@ impl BadValue {
 
 impl From<&str> for BadValue {
     fn from(text: &str) -> Self {
-        BadValue(Some(go::quoted(text)))
+        BadValue(Some(go_format::quoted(text)))
     }
 }
 
@@ -165,7 +165,7 @@ pub struct FieldError {
     /// Where.
     pub path: String,
     /// What kind of error.
-    pub kind: ErrorKind,
+    pub kind: FieldErrorKind,
     /// The value at fault.
     pub value: BadValue,
     /// Why, or what is allowed instead; may be empty.
@@ -173,52 +173,65 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    fn new(path: &Path<'_>, kind: ErrorKind, value: BadValue, detail: impl Into<String>) -> Self {
+    fn new(
+        path: &FieldPath<'_>,
+        kind: FieldErrorKind,
+        value: BadValue,
+        detail: impl Into<String>,
+    ) -> Self {
         FieldError { path: path.to_string(), kind, value, detail: detail.into() }
     }
 
     /// Something that must be given is not; `detail` may be empty.
-    pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self::new(path, ErrorKind::Required, BadValue::OMITTED, detail)
+    pub fn required(path: &FieldPath<'_>, detail: impl Into<String>) -> Self {
+        Self::new(path, FieldErrorKind::Required, BadValue::OMITTED, detail)
     }
 
     /// A malformed value.
-    pub fn invalid(path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
-        Self::new(path, ErrorKind::Invalid, value.into(), detail)
+    pub fn invalid(
+        path: &FieldPath<'_>,
+        value: impl Into<BadValue>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(path, FieldErrorKind::Invalid, value.into(), detail)
     }
 
     /// A word that is none of those allowed.
-    pub fn not_supported(path: &Path<'_>, value: impl Into<BadValue>, supported: &[&str]) -> Self {
-        let words: Vec<_> = supported.iter().map(|word| go::quoted(word)).collect();
+    pub fn not_supported(
+        path: &FieldPath<'_>,
+        value: impl Into<BadValue>,
+        supported: &[&str],
+    ) -> Self {
+        let words: Vec<_> = supported.iter().map(|word| go_format::quoted(word)).collect();
         let detail = format!("supported values: {}", words.join(", "));
-        Self::new(path, ErrorKind::NotSupported, value.into(), detail)
+        Self::new(path, FieldErrorKind::NotSupported, value.into(), detail)
     }
 
     /// Something that may not be given here.
-    pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self::new(path, ErrorKind::Forbidden, BadValue::OMITTED, detail)
+    pub fn forbidden(path: &FieldPath<'_>, detail: impl Into<String>) -> Self {
+        Self::new(path, FieldErrorKind::Forbidden, BadValue::OMITTED, detail)
     }
 
     /// A value that must be unique and is not.
-    pub fn duplicate(path: &Path<'_>, value: impl Into<BadValue>) -> Self {
-        Self::new(path, ErrorKind::Duplicate, value.into(), "")
+    pub fn duplicate(path: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
+        Self::new(path, FieldErrorKind::Duplicate, value.into(), "")
     }
 
     /// A reference to something that is not there.
-    pub fn not_found(path: &Path<'_>, value: impl Into<BadValue>) -> Self {
-        Self::new(path, ErrorKind::NotFound, value.into(), "")
+    pub fn not_found(path: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
+        Self::new(path, FieldErrorKind::NotFound, value.into(), "")
     }
 
     /// A text of too many bytes.
-    pub fn too_long(path: &Path<'_>, max: usize) -> Self {
+    pub fn too_long(path: &FieldPath<'_>, max: usize) -> Self {
         let detail = format!("may not be more than {max} bytes");
-        Self::new(path, ErrorKind::TooLong, BadValue::OMITTED, detail)
+        Self::new(path, FieldErrorKind::TooLong, BadValue::OMITTED, detail)
     }
 
     /// A list of too many items.
-    pub fn too_many(path: &Path<'_>, actual: usize, max: usize) -> Self {
+    pub fn too_many(path: &FieldPath<'_>, actual: usize, max: usize) -> Self {
         let value = BadValue::verbatim(actual.to_string());
-        Self::new(path, ErrorKind::TooMany, value, format!("must have at most {max} items"))
+        Self::new(path, FieldErrorKind::TooMany, value, format!("must have at most {max} items"))
     }
 
     /// The text without the path, as in a `Status`' causes.
@@ -260,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_error_reads_as_kubernetes_writes_it() {
-        let spec = Path::root("spec");
+        let spec = FieldPath::root("spec");
         let list = spec.child("env");
         let item = list.index(2);
         let labels = spec.child("labels");
@@ -287,7 +300,7 @@ mod tests {
 
     #[test]
     fn several_errors_are_one_list_with_each_text_once() {
-        let spec = Path::root("spec");
+        let spec = FieldPath::root("spec");
         let (a, b) = (FieldError::required(&spec, ""), FieldError::forbidden(&spec, ""));
         assert_eq!(aggregate(std::slice::from_ref(&a)), "spec: Required value");
         assert_eq!(aggregate(&[a.clone(), a.clone()]), "spec: Required value");

@@ -155,7 +155,7 @@ pub struct OnExitCodes {
 pub struct OnPodCondition {
     /// Type of the condition.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub condition_type: String,
     /// Status of the condition.
     pub status: String,
 }
@@ -247,7 +247,7 @@ impl UncountedTerminatedPods {
 pub struct JobCondition {
     /// One of [`condition`]'s names.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub condition_type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// When the condition was last looked at.
@@ -278,13 +278,13 @@ pub mod condition {
 
 impl JobStatus {
     /// The condition of that type.
-    pub fn condition(&self, kind: &str) -> Option<&JobCondition> {
-        self.conditions.iter().find(|condition| condition.kind == kind)
+    pub fn condition(&self, condition_type: &str) -> Option<&JobCondition> {
+        self.conditions.iter().find(|condition| condition.condition_type == condition_type)
     }
 
     /// Whether a condition of that type has the status `True`.
-    pub fn is_true(&self, kind: &str) -> bool {
-        self.conditions.iter().any(|c| c.kind == kind && c.status == "True")
+    pub fn is_true(&self, condition_type: &str) -> bool {
+        self.conditions.iter().any(|c| c.condition_type == condition_type && c.status == "True")
     }
 
     /// Whether the Job ended, either way.

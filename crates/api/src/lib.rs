@@ -9,8 +9,8 @@
 //! fields unknown to us must survive. Decisions read typed views of it ([`cronjob`], [`job`],
 //! [`pod`]), which keep what they do not name. [`strategy`] puts the steps of a write in order.
 
-pub mod cluster;
 pub mod convert;
+pub mod core_v1;
 pub mod crd;
 pub mod cronjob;
 pub mod decode;
@@ -18,9 +18,10 @@ pub mod defaults;
 mod dialect;
 pub mod event;
 pub mod field;
-mod go;
+mod go_format;
 mod int_or_string;
 pub mod job;
+pub mod json_tree;
 pub mod lease;
 pub mod meta;
 pub mod names;
@@ -31,13 +32,12 @@ pub mod schema;
 pub mod status;
 pub mod strategy;
 pub mod time;
-pub mod tree;
 pub mod validate;
 pub mod warnings;
 pub mod well_known;
 pub mod yaml;
 
-pub use self::cronjob::{ConcurrencyPolicy, CronJob, Flavor};
+pub use self::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind};
 pub use self::dialect::Dialect;
 pub use self::field::FieldError;
 pub use self::int_or_string::IntOrString;

@@ -200,7 +200,7 @@ impl LabelRequirement {
 pub struct Condition {
     /// What the condition is about.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub condition_type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// Generation of the object that the condition speaks of.

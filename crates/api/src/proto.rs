@@ -15,8 +15,8 @@ mod wire;
 use serde_json::{Map, Value};
 
 use self::wire::Reader;
-use crate::decode::{Decoded, Expected};
-use crate::status::{Reason, Status};
+use crate::decode::{DecodedObject, ExpectedKind};
+use crate::status::{Status, StatusReason};
 
 /// What every body begins with.
 const PREFIX: [u8; 4] = *b"k8s\0";
@@ -26,7 +26,7 @@ const SHOWN_MAX: usize = 30;
 /// Reads the object of a request; [`decode::tree`](crate::decode::tree) is to check it.
 ///
 /// An object of another kind is not read beyond its kind, which that check refuses.
-pub fn object(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
+pub fn decode_object(body: &[u8], expected: &ExpectedKind<'_>) -> Result<DecodedObject, Status> {
     let envelope = Envelope::read(body).map_err(|why| unrecognized(expected.kind, &why, body))?;
     let is_as_expected = is_or_empty(envelope.kind, expected.kind)
         && is_or_empty(envelope.api_version, expected.api_version);
@@ -39,12 +39,13 @@ pub fn object(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
             fields.insert(name.to_owned(), text.into());
         }
     }
-    Ok(Decoded { value: fields.into(), doubts: Vec::new() })
+    Ok(DecodedObject { value: fields.into(), field_warnings: Vec::new() })
 }
 
 /// Reads the options of a delete, which may be said to be of any group.
-pub fn delete_options(body: &[u8]) -> Result<Value, Status> {
-    const OPTIONS: Expected<'_> = Expected { api_version: "meta.k8s.io/v1", kind: "DeleteOptions" };
+pub fn decode_delete_options(body: &[u8]) -> Result<Value, Status> {
+    const OPTIONS: ExpectedKind<'_> =
+        ExpectedKind { api_version: "meta.k8s.io/v1", kind: "DeleteOptions" };
     let envelope = Envelope::read(body).map_err(|why| unrecognized(OPTIONS.kind, &why, body))?;
     if !is_or_empty(envelope.kind, OPTIONS.kind) {
         return Err(Status::bad_request("decoded object cannot be converted to DeleteOptions"));
@@ -56,7 +57,10 @@ fn is_or_empty(text: &str, expected: &str) -> bool {
     text.is_empty() || text == expected
 }
 
-fn fields(envelope: &Envelope<'_>, expected: &Expected<'_>) -> Result<Map<String, Value>, Status> {
+fn fields(
+    envelope: &Envelope<'_>,
+    expected: &ExpectedKind<'_>,
+) -> Result<Map<String, Value>, Status> {
     let (api_version, kind) = (expected.api_version, expected.kind);
     let message = table::of_kind(api_version, kind).ok_or_else(has_no_messages)?;
     build::fields(envelope.raw, message).map_err(|why| {
@@ -70,7 +74,7 @@ fn fields(envelope: &Envelope<'_>, expected: &Expected<'_>) -> Result<Map<String
 /// As Kubernetes says it of custom resources.
 fn has_no_messages() -> Status {
     Status::failure(
-        Reason::UnsupportedMediaType,
+        StatusReason::UnsupportedMediaType,
         "the body of the request was in an unknown format - accepted media types include: \
          application/json, application/yaml",
     )

@@ -12,17 +12,17 @@
 //! `*T` may be absent, `[]T` is a list, `{}T` a map from text, `string(Alias)` a named text,
 //! and `+Struct` stands for the fields of another struct.
 
-mod merging;
+mod merge_rules;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-pub use self::merging::{Items, Merging, Patching};
+pub use self::merge_rules::{ListType, MergeRules, PatchStrategy};
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum FieldType {
     /// `true` or `false`.
     Bool,
     /// A number of 32 bits.
@@ -46,9 +46,9 @@ pub enum Type {
     /// An object of known fields.
     Struct(StructId),
     /// A list.
-    List(Box<Type>),
+    List(Box<FieldType>),
     /// A map from text.
-    Map(Box<Type>),
+    Map(Box<FieldType>),
 }
 
 /// A struct, by its place in the tables.
@@ -57,7 +57,7 @@ pub struct StructId(usize);
 
 impl StructId {
     /// The struct.
-    pub fn get(self) -> &'static Struct {
+    pub fn get(self) -> &'static StructSchema {
         // Ids are only made for structs of the tables, so the empty one is never seen.
         tables().structs.get(self.0).unwrap_or(&EMPTY)
     }
@@ -65,7 +65,7 @@ impl StructId {
 
 /// A field of a struct.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct FieldSchema {
     /// Name in JSON.
     pub json: &'static str,
     /// Name in Go where it is not the JSON name with a capital letter.
@@ -75,16 +75,16 @@ pub struct Field {
     /// Whether it is written even if zero.
     pub is_always_written: bool,
     /// Whether it is left out if zero although it is a struct.
-    pub is_left_out_if_zero: bool,
+    pub is_omitted_if_zero: bool,
     /// Whether Kubernetes has no such field.
     pub is_ours: bool,
     /// Its type.
-    pub ty: Type,
+    pub ty: FieldType,
     /// How it is merged with what is there already.
-    pub merging: Merging,
+    pub merge_rules: MergeRules,
 }
 
-impl Field {
+impl FieldSchema {
     /// Name in Go.
     pub fn go_name(&self) -> Cow<'static, str> {
         if let Some(name) = self.go {
@@ -98,7 +98,7 @@ impl Field {
 
 /// An object of known fields.
 #[derive(Clone, Debug)]
-pub struct Struct {
+pub struct StructSchema {
     /// Name in Go.
     pub name: &'static str,
     /// Whether Go shows it with JSON names.
@@ -106,28 +106,28 @@ pub struct Struct {
     /// Whether it is owned and applied as a whole, never field by field.
     pub is_atomic: bool,
     /// The fields, those of embedded structs included.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FieldSchema>,
 }
 
-impl Struct {
+impl StructSchema {
     /// The field of that name in JSON.
-    pub fn field(&self, json: &str) -> Option<&Field> {
+    pub fn field(&self, json: &str) -> Option<&FieldSchema> {
         self.fields.iter().find(|field| field.json == json)
     }
 }
 
-static EMPTY: Struct =
-    Struct { name: "", has_json_names: false, is_atomic: false, fields: Vec::new() };
+static EMPTY: StructSchema =
+    StructSchema { name: "", has_json_names: false, is_atomic: false, fields: Vec::new() };
 
 /// The struct of that name, such as `CronJob` or `PodTemplateSpec`.
-pub fn named(name: &str) -> Option<&'static Struct> {
+pub fn find_struct(name: &str) -> Option<&'static StructSchema> {
     let tables = tables();
     tables.structs.get(*tables.by_name.get(name)?)
 }
 
 /// The struct of a kind. Our own kind has the CronJob's; an event is not the same in every group.
-pub fn of_kind(api_version: &str, kind: &str) -> Option<&'static Struct> {
-    named(match (api_version, kind) {
+pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static StructSchema> {
+    find_struct(match (api_version, kind) {
         (_, "ScheduledJob") => "CronJob",
         ("events.k8s.io/v1", "Event") => "EventsEvent",
         _ => kind,
@@ -135,12 +135,12 @@ pub fn of_kind(api_version: &str, kind: &str) -> Option<&'static Struct> {
 }
 
 /// The names of all structs.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn struct_names() -> impl Iterator<Item = &'static str> {
     tables().structs.iter().map(|shape| shape.name)
 }
 
 struct Tables {
-    structs: Vec<Struct>,
+    structs: Vec<StructSchema>,
     by_name: HashMap<&'static str, usize>,
 }
 
@@ -157,7 +157,7 @@ fn tables() -> &'static Tables {
     TABLES.get_or_init(|| {
         let drafts = SOURCES.into_iter().flat_map(read_drafts).collect();
         let mut tables = resolve(drafts);
-        merging::note(&mut tables.structs, &tables.by_name);
+        merge_rules::apply(&mut tables.structs, &tables.by_name);
         tables
     })
 }
@@ -189,7 +189,7 @@ fn resolve(drafts: Vec<Draft>) -> Tables {
     let by_name: HashMap<_, _> = drafts.iter().enumerate().map(|(i, d)| (d.name, i)).collect();
     let structs = drafts
         .iter()
-        .map(|draft| Struct {
+        .map(|draft| StructSchema {
             name: draft.name,
             has_json_names: draft.has_json_names,
             is_atomic: false,
@@ -204,7 +204,7 @@ fn fields_of(
     draft: &Draft,
     drafts: &[Draft],
     by_name: &HashMap<&'static str, usize>,
-) -> Vec<Field> {
+) -> Vec<FieldSchema> {
     let mut fields = Vec::new();
     for entry in &draft.entries {
         match entry.strip_prefix('+') {
@@ -219,27 +219,27 @@ fn fields_of(
     fields
 }
 
-fn read_field(entry: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<Field> {
+fn read_field(entry: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<FieldSchema> {
     let (name, ty) = entry.split_once(' ')?;
     let (name, is_ours) = strip(name, name.strip_prefix('~'));
     let (name, is_always_written) = strip(name, name.strip_suffix('!'));
-    let (name, is_left_out_if_zero) = strip(name, name.strip_suffix('?'));
+    let (name, is_omitted_if_zero) = strip(name, name.strip_suffix('?'));
     let (json, go) = match name.split_once('/') {
         Some((json, go)) => (json, Some(go)),
         None => (name, None),
     };
     let (ty, is_pointer) = strip(ty, ty.strip_prefix('*'));
     let ty = read_type(ty, by_name);
-    let merging = Merging::default();
-    Some(Field {
+    let merge_rules = MergeRules::default();
+    Some(FieldSchema {
         json,
         go,
         is_pointer,
         is_always_written,
-        is_left_out_if_zero,
+        is_omitted_if_zero,
         is_ours,
         ty,
-        merging,
+        merge_rules,
     })
 }
 
@@ -248,27 +248,27 @@ fn strip<'a>(text: &'a str, stripped: Option<&'a str>) -> (&'a str, bool) {
     (stripped.unwrap_or(text), stripped.is_some())
 }
 
-fn read_type(text: &'static str, by_name: &HashMap<&'static str, usize>) -> Type {
+fn read_type(text: &'static str, by_name: &HashMap<&'static str, usize>) -> FieldType {
     if let Some(item) = text.strip_prefix("[]") {
-        return Type::List(Box::new(read_type(item, by_name)));
+        return FieldType::List(Box::new(read_type(item, by_name)));
     }
     if let Some(item) = text.strip_prefix("{}") {
-        return Type::Map(Box::new(read_type(item, by_name)));
+        return FieldType::Map(Box::new(read_type(item, by_name)));
     }
     if let Some(alias) = text.strip_prefix("string(") {
-        return Type::Text(alias.strip_suffix(')'));
+        return FieldType::Text(alias.strip_suffix(')'));
     }
     match text {
-        "bool" => Type::Bool,
-        "int32" => Type::Int32,
-        "int64" => Type::Int64,
-        "string" => Type::Text(None),
-        "bytes" => Type::Bytes,
-        "Quantity" => Type::Quantity,
-        "IntOrString" => Type::IntOrString,
-        "Time" => Type::Time,
-        "MicroTime" => Type::MicroTime,
-        _ => by_name.get(text).map_or(Type::Any, |i| Type::Struct(StructId(*i))),
+        "bool" => FieldType::Bool,
+        "int32" => FieldType::Int32,
+        "int64" => FieldType::Int64,
+        "string" => FieldType::Text(None),
+        "bytes" => FieldType::Bytes,
+        "Quantity" => FieldType::Quantity,
+        "IntOrString" => FieldType::IntOrString,
+        "Time" => FieldType::Time,
+        "MicroTime" => FieldType::MicroTime,
+        _ => by_name.get(text).map_or(FieldType::Any, |i| FieldType::Struct(StructId(*i))),
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
             let name = name.trim_start_matches(['*', '[', ']', '{', '}', '+']);
             let is_basic = name.starts_with(|c: char| c.is_ascii_lowercase())
                 || ["Quantity", "IntOrString", "Time", "MicroTime"].contains(&name);
-            assert!(is_basic || named(name).is_some(), "{entry}");
+            assert!(is_basic || find_struct(name).is_some(), "{entry}");
         }
     }
 
@@ -302,13 +302,13 @@ mod tests {
 
     #[test]
     fn a_pod_spec_has_its_fields_with_their_types() {
-        let spec = named("PodSpec").unwrap();
+        let spec = find_struct("PodSpec").unwrap();
         let policy = spec.field("dnsPolicy").unwrap();
         assert_eq!(policy.go_name(), "DNSPolicy");
-        assert_eq!(policy.ty, Type::Text(Some("DNSPolicy")));
+        assert_eq!(policy.ty, FieldType::Text(Some("DNSPolicy")));
         assert!(spec.field("securityContext").unwrap().is_pointer);
         assert!(spec.field("containers").unwrap().is_always_written);
-        assert!(named("Volume").unwrap().field("emptyDir").is_some());
-        assert!(named("CronJobSpec").unwrap().field("jitter").unwrap().is_ours);
+        assert!(find_struct("Volume").unwrap().field("emptyDir").is_some());
+        assert!(find_struct("CronJobSpec").unwrap().field("jitter").unwrap().is_ours);
     }
 }

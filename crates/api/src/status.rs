@@ -1,6 +1,6 @@
 //! What a server answers when it does not answer with an object (`metav1.Status`).
 //!
-//! [`Reason`] is the one table of reasons and HTTP codes. Constructors carry Kubernetes' messages;
+//! [`StatusReason`] is the one table of reasons and HTTP codes. Constructors carry Kubernetes' messages;
 //! anything that needs a message of its own can be made with [`Status::failure`].
 
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::field::{FieldError, aggregate};
 
 /// Why a request failed, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum StatusReason {
     /// Not said; the server failed in a way that has no word.
     Unknown,
     /// Nobody is known to be asking.
@@ -53,76 +53,101 @@ pub enum Reason {
     Timeout,
 }
 
-impl Reason {
+impl StatusReason {
     /// All of them.
-    pub const ALL: [Reason; 19] = [
-        Reason::Unknown,
-        Reason::Unauthorized,
-        Reason::Forbidden,
-        Reason::NotFound,
-        Reason::AlreadyExists,
-        Reason::Conflict,
-        Reason::Gone,
-        Reason::Expired,
-        Reason::Invalid,
-        Reason::BadRequest,
-        Reason::MethodNotAllowed,
-        Reason::NotAcceptable,
-        Reason::UnsupportedMediaType,
-        Reason::RequestEntityTooLarge,
-        Reason::TooManyRequests,
-        Reason::InternalError,
-        Reason::ServiceUnavailable,
-        Reason::ServerTimeout,
-        Reason::Timeout,
+    pub const ALL: [StatusReason; 19] = [
+        StatusReason::Unknown,
+        StatusReason::Unauthorized,
+        StatusReason::Forbidden,
+        StatusReason::NotFound,
+        StatusReason::AlreadyExists,
+        StatusReason::Conflict,
+        StatusReason::Gone,
+        StatusReason::Expired,
+        StatusReason::Invalid,
+        StatusReason::BadRequest,
+        StatusReason::MethodNotAllowed,
+        StatusReason::NotAcceptable,
+        StatusReason::UnsupportedMediaType,
+        StatusReason::RequestEntityTooLarge,
+        StatusReason::TooManyRequests,
+        StatusReason::InternalError,
+        StatusReason::ServiceUnavailable,
+        StatusReason::ServerTimeout,
+        StatusReason::Timeout,
     ];
 
-    /// The word on the wire and the HTTP code.
-    pub fn word_and_code(self) -> (&'static str, u16) {
+    /// The reason as it is written in JSON.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Reason::Unknown => ("", 500),
-            Reason::Unauthorized => ("Unauthorized", 401),
-            Reason::Forbidden => ("Forbidden", 403),
-            Reason::NotFound => ("NotFound", 404),
-            Reason::AlreadyExists => ("AlreadyExists", 409),
-            Reason::Conflict => ("Conflict", 409),
-            Reason::Gone => ("Gone", 410),
-            Reason::Expired => ("Expired", 410),
-            Reason::Invalid => ("Invalid", 422),
-            Reason::BadRequest => ("BadRequest", 400),
-            Reason::MethodNotAllowed => ("MethodNotAllowed", 405),
-            Reason::NotAcceptable => ("NotAcceptable", 406),
-            Reason::UnsupportedMediaType => ("UnsupportedMediaType", 415),
-            Reason::RequestEntityTooLarge => ("RequestEntityTooLarge", 413),
-            Reason::TooManyRequests => ("TooManyRequests", 429),
-            Reason::InternalError => ("InternalError", 500),
-            Reason::ServiceUnavailable => ("ServiceUnavailable", 503),
-            Reason::ServerTimeout => ("ServerTimeout", 500),
-            Reason::Timeout => ("Timeout", 504),
+            StatusReason::Unknown => "",
+            StatusReason::Unauthorized => "Unauthorized",
+            StatusReason::Forbidden => "Forbidden",
+            StatusReason::NotFound => "NotFound",
+            StatusReason::AlreadyExists => "AlreadyExists",
+            StatusReason::Conflict => "Conflict",
+            StatusReason::Gone => "Gone",
+            StatusReason::Expired => "Expired",
+            StatusReason::Invalid => "Invalid",
+            StatusReason::BadRequest => "BadRequest",
+            StatusReason::MethodNotAllowed => "MethodNotAllowed",
+            StatusReason::NotAcceptable => "NotAcceptable",
+            StatusReason::UnsupportedMediaType => "UnsupportedMediaType",
+            StatusReason::RequestEntityTooLarge => "RequestEntityTooLarge",
+            StatusReason::TooManyRequests => "TooManyRequests",
+            StatusReason::InternalError => "InternalError",
+            StatusReason::ServiceUnavailable => "ServiceUnavailable",
+            StatusReason::ServerTimeout => "ServerTimeout",
+            StatusReason::Timeout => "Timeout",
+        }
+    }
+
+    /// The HTTP status code.
+    pub fn code(self) -> u16 {
+        match self {
+            StatusReason::Unknown => 500,
+            StatusReason::Unauthorized => 401,
+            StatusReason::Forbidden => 403,
+            StatusReason::NotFound => 404,
+            StatusReason::AlreadyExists => 409,
+            StatusReason::Conflict => 409,
+            StatusReason::Gone => 410,
+            StatusReason::Expired => 410,
+            StatusReason::Invalid => 422,
+            StatusReason::BadRequest => 400,
+            StatusReason::MethodNotAllowed => 405,
+            StatusReason::NotAcceptable => 406,
+            StatusReason::UnsupportedMediaType => 415,
+            StatusReason::RequestEntityTooLarge => 413,
+            StatusReason::TooManyRequests => 429,
+            StatusReason::InternalError => 500,
+            StatusReason::ServiceUnavailable => 503,
+            StatusReason::ServerTimeout => 500,
+            StatusReason::Timeout => 504,
         }
     }
 
     fn is_unknown(&self) -> bool {
-        *self == Reason::Unknown
+        *self == StatusReason::Unknown
     }
 
-    /// The reason of that word.
-    pub fn parse(word: &str) -> Reason {
-        let is_it = |reason: &Reason| reason.word_and_code().0 == word;
-        Reason::ALL.into_iter().find(is_it).unwrap_or(Reason::Unknown)
+    /// Parses the JSON form. Returns `Unknown` for a text that is not listed here.
+    pub fn parse(text: &str) -> StatusReason {
+        let found = StatusReason::ALL.into_iter().find(|reason| reason.as_str() == text);
+        found.unwrap_or(StatusReason::Unknown)
     }
 }
 
 /// A resource as messages name it: `cronjobs.batch`, or `pods` in the core group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resource<'a> {
+pub struct GroupResource<'a> {
     /// Group; empty for the core group.
     pub group: &'a str,
     /// Plural name.
     pub name: &'a str,
 }
 
-impl fmt::Display for Resource<'_> {
+impl fmt::Display for GroupResource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         dotted(f, self.name, self.group)
     }
@@ -163,26 +188,26 @@ pub struct Status {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Why, in one word.
-    #[serde(skip_serializing_if = "Reason::is_unknown")]
-    pub reason: Reason,
+    #[serde(skip_serializing_if = "StatusReason::is_unknown")]
+    pub reason: StatusReason,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<StatusDetails>>,
     /// HTTP code; not written for a success.
     #[serde(skip_serializing_if = "crate::meta::is_zero")]
     pub code: u16,
 }
 
-impl Serialize for Reason {
+impl Serialize for StatusReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word_and_code().0)
+        serializer.serialize_str(self.as_str())
     }
 }
 
 /// What a [`Status`] is about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Details {
+pub struct StatusDetails {
     /// Name of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -197,7 +222,7 @@ pub struct Details {
     pub uid: String,
     /// What exactly is wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// When to try again.
     #[serde(skip_serializing_if = "crate::meta::is_zero")]
     pub retry_after_seconds: i32,
@@ -206,7 +231,7 @@ pub struct Details {
 /// One thing that is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cause {
+pub struct StatusCause {
     /// One word for programs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -220,7 +245,7 @@ pub struct Cause {
 
 impl Status {
     /// A failure without details.
-    pub fn failure(reason: Reason, message: impl Into<String>) -> Status {
+    pub fn failure(reason: StatusReason, message: impl Into<String>) -> Status {
         Status {
             kind: "Status",
             api_version: "v1",
@@ -229,64 +254,70 @@ impl Status {
             message: message.into(),
             reason,
             details: None,
-            code: reason.word_and_code().1,
+            code: reason.code(),
         }
     }
 
     /// A success, with details of what was done: the answer to a deletion, for one.
-    pub fn success(details: Details) -> Status {
+    pub fn success(details: StatusDetails) -> Status {
         Status {
             status: "Success",
             details: Some(Box::new(details)),
             code: 0,
-            ..Status::failure(Reason::Unknown, "")
+            ..Status::failure(StatusReason::Unknown, "")
         }
     }
 
     /// The same with details.
-    pub fn with(self, details: Details) -> Status {
+    pub fn with_details(self, details: StatusDetails) -> Status {
         Status { details: Some(Box::new(details)), ..self }
     }
 
-    fn about(self, resource: Resource<'_>, name: &str) -> Status {
-        let details = Details {
+    fn with_resource(self, resource: GroupResource<'_>, name: &str) -> Status {
+        let details = StatusDetails {
             name: name.to_owned(),
             group: resource.group.to_owned(),
             kind: resource.name.to_owned(),
-            ..Details::default()
+            ..StatusDetails::default()
         };
         Status { details: Some(Box::new(details)), ..self }
     }
 
     /// There is no such object.
-    pub fn not_found(resource: Resource<'_>, name: &str) -> Status {
-        let message = format!("{resource} {} not found", crate::go::quoted(name));
-        Status::failure(Reason::NotFound, message).about(resource, name)
+    pub fn not_found(resource: GroupResource<'_>, name: &str) -> Status {
+        let message = format!("{resource} {} not found", crate::go_format::quoted(name));
+        Status::failure(StatusReason::NotFound, message).with_resource(resource, name)
     }
 
     /// There is such an object already.
-    pub fn already_exists(resource: Resource<'_>, name: &str) -> Status {
-        let message = format!("{resource} {} already exists", crate::go::quoted(name));
-        Status::failure(Reason::AlreadyExists, message).about(resource, name)
+    pub fn already_exists(resource: GroupResource<'_>, name: &str) -> Status {
+        let message = format!("{resource} {} already exists", crate::go_format::quoted(name));
+        Status::failure(StatusReason::AlreadyExists, message).with_resource(resource, name)
     }
 
     /// The object cannot be changed this way now.
-    pub fn conflict(resource: Resource<'_>, name: &str, why: &str) -> Status {
-        let name_quoted = crate::go::quoted(name);
+    pub fn conflict(resource: GroupResource<'_>, name: &str, why: &str) -> Status {
+        let name_quoted = crate::go_format::quoted(name);
         let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
-        Status::failure(Reason::Conflict, message).about(resource, name)
+        Status::failure(StatusReason::Conflict, message).with_resource(resource, name)
     }
 
     /// The object changed since it was read.
-    pub fn modified(resource: Resource<'_>, name: &str) -> Status {
+    pub fn object_modified(resource: GroupResource<'_>, name: &str) -> Status {
         const WHY: &str = "the object has been modified; please apply your changes to the latest \
                            version and try again";
         Status::conflict(resource, name, WHY)
     }
 
-    /// The object is not the one that was meant: it was deleted and made again.
-    pub fn other_uid(resource: Resource<'_>, key: (&str, &str), uids: (&str, &str)) -> Status {
-        let ((namespace, name), (wanted, found), plural) = (key, uids, resource.name);
+    /// The object has another UID than the request expects: it was deleted and recreated.
+    pub fn uid_mismatch(
+        resource: GroupResource<'_>,
+        namespace: &str,
+        name: &str,
+        wanted: &str,
+        found: &str,
+    ) -> Status {
+        let plural = resource.name;
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: /registry/{plural}/{namespace}/{name}, \
              ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: \
@@ -296,74 +327,77 @@ impl Status {
     }
 
     /// Whoever asks may not.
-    pub fn forbidden(resource: Resource<'_>, name: &str, why: &str) -> Status {
+    pub fn forbidden(resource: GroupResource<'_>, name: &str, why: &str) -> Status {
         let message = match (resource.name, name) {
             ("", _) => format!("forbidden: {why}"),
             (_, "") => format!("{resource} is forbidden: {why}"),
-            _ => format!("{resource} {} is forbidden: {why}", crate::go::quoted(name)),
+            _ => format!("{resource} {} is forbidden: {why}", crate::go_format::quoted(name)),
         };
-        Status::failure(Reason::Forbidden, message).about(resource, name)
+        Status::failure(StatusReason::Forbidden, message).with_resource(resource, name)
     }
 
     /// The object is wrong; says where and why.
     pub fn invalid(kind: GroupKind<'_>, name: &str, errors: &[FieldError]) -> Status {
-        let details = Details {
+        let details = StatusDetails {
             name: name.to_owned(),
             group: kind.group.to_owned(),
             kind: kind.kind.to_owned(),
             causes: causes(errors),
-            ..Details::default()
+            ..StatusDetails::default()
         };
-        let mut message = format!("{kind} {} is invalid", crate::go::quoted(name));
+        let mut message = format!("{kind} {} is invalid", crate::go_format::quoted(name));
         if !errors.is_empty() {
             message = format!("{message}: {}", aggregate(errors));
         }
-        Status { details: Some(Box::new(details)), ..Status::failure(Reason::Invalid, message) }
+        Status {
+            details: Some(Box::new(details)),
+            ..Status::failure(StatusReason::Invalid, message)
+        }
     }
 
     /// The request is wrong.
     pub fn bad_request(message: impl Into<String>) -> Status {
-        Status::failure(Reason::BadRequest, message)
+        Status::failure(StatusReason::BadRequest, message)
     }
 
     /// The verb does not apply to the resource.
-    pub fn method_not_supported(resource: Resource<'_>, verb: &str) -> Status {
+    pub fn method_not_supported(resource: GroupResource<'_>, verb: &str) -> Status {
         let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
-        Status::failure(Reason::MethodNotAllowed, message).about(resource, "")
+        Status::failure(StatusReason::MethodNotAllowed, message).with_resource(resource, "")
     }
 
     /// The server failed.
     pub fn internal(why: &str) -> Status {
         let message = format!("Internal error occurred: {why}");
-        let cause = Cause { message: why.to_owned(), ..Cause::default() };
-        let details = Details { causes: vec![cause], ..Details::default() };
-        let status = Status::failure(Reason::InternalError, message);
+        let cause = StatusCause { message: why.to_owned(), ..StatusCause::default() };
+        let details = StatusDetails { causes: vec![cause], ..StatusDetails::default() };
+        let status = Status::failure(StatusReason::InternalError, message);
         Status { details: Some(Box::new(details)), ..status }
     }
 
     /// Nobody is known to be asking.
     pub fn unauthorized() -> Status {
-        Status::failure(Reason::Unauthorized, "Unauthorized")
+        Status::failure(StatusReason::Unauthorized, "Unauthorized")
     }
 
     /// The version asked for is too long ago.
     pub fn expired(message: impl Into<String>) -> Status {
-        Status::failure(Reason::Expired, message)
+        Status::failure(StatusReason::Expired, message)
     }
 
     /// Too many requests; try again later.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: i32) -> Status {
-        let details = Details { retry_after_seconds, ..Details::default() };
-        let status = Status::failure(Reason::TooManyRequests, message);
+        let details = StatusDetails { retry_after_seconds, ..StatusDetails::default() };
+        let status = Status::failure(StatusReason::TooManyRequests, message);
         Status { details: Some(Box::new(details)), ..status }
     }
 }
 
 /// A cause for each error; what is found twice is said once.
-fn causes(errors: &[FieldError]) -> Vec<Cause> {
+fn causes(errors: &[FieldError]) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     for error in errors {
-        let cause = Cause {
+        let cause = StatusCause {
             reason: error.kind.reason().to_owned(),
             message: error.body(),
             field: error.path.clone(),
@@ -386,21 +420,21 @@ impl std::error::Error for Status {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::Path;
+    use crate::field::FieldPath;
 
-    const CRON_JOBS: Resource<'_> = Resource { group: "batch", name: "cronjobs" };
+    const CRON_JOBS: GroupResource<'_> = GroupResource { group: "batch", name: "cronjobs" };
 
     #[test]
     fn every_reason_is_found_by_its_word() {
-        for reason in Reason::ALL {
-            assert_eq!(Reason::parse(reason.word_and_code().0), reason);
+        for reason in StatusReason::ALL {
+            assert_eq!(StatusReason::parse(reason.as_str()), reason);
         }
-        assert_eq!(Reason::parse("Novel"), Reason::Unknown);
+        assert_eq!(StatusReason::parse("Novel"), StatusReason::Unknown);
     }
 
     #[test]
     fn messages_are_kubernetes_own() {
-        let pods = Resource { group: "", name: "pods" };
+        let pods = GroupResource { group: "", name: "pods" };
         for (status, code, message) in [
             (Status::not_found(CRON_JOBS, "a"), 404, r#"cronjobs.batch "a" not found"#),
             (Status::not_found(pods, "a"), 404, r#"pods "a" not found"#),
@@ -418,7 +452,7 @@ mod tests {
 
     #[test]
     fn an_invalid_object_has_a_cause_for_each_error() {
-        let path = Path::root("spec");
+        let path = FieldPath::root("spec");
         let errors = [FieldError::required(&path, ""), FieldError::invalid(&path, 1, "no")];
         let status = Status::invalid(GroupKind { group: "batch", kind: "Job" }, "x", &errors);
         let details = status.details.unwrap();

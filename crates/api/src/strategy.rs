@@ -6,28 +6,28 @@
 
 mod check;
 mod kind;
-mod since;
+mod schedule_since;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::check::Check;
-pub use self::kind::Kind;
-pub use self::since::keep_schedule_since;
+pub use self::kind::ResourceKind;
+pub use self::schedule_since::update_schedule_since;
 use crate::defaults;
 use crate::field::FieldError;
-use crate::go::quoted;
+use crate::go_format::quoted;
 use crate::job::Job;
 use crate::pod::Pod;
 use crate::pod::status::phase;
-use crate::status::{Reason, Status};
+use crate::status::{Status, StatusReason};
 use crate::time::Time;
-use crate::validate::{self, Rules};
+use crate::validate::{self, ValidationOptions};
 
 /// A tree to store, and what to tell the client besides.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Admitted {
+pub struct AdmittedObject {
     /// The tree.
     pub object: Value,
     /// Texts for `Warning` headers.
@@ -36,7 +36,7 @@ pub struct Admitted {
 
 /// What the server gives a new object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Birth<'a> {
+pub struct CreateContext<'a> {
     /// Namespace of the request.
     pub namespace: &'a str,
     /// A new UID.
@@ -52,20 +52,24 @@ const GENERATED_PREFIX_LEN_MAX: usize = 63 - 5;
 
 /// Prepares and checks a new object.
 pub fn create(
-    kind: Kind,
+    kind: ResourceKind,
     object: Value,
-    birth: &Birth<'_>,
-    rules: &Rules,
-) -> Result<Admitted, Status> {
-    admit(kind, prepare(kind, object, birth)?, birth, rules)
+    context: &CreateContext<'_>,
+    rules: &ValidationOptions,
+) -> Result<AdmittedObject, Status> {
+    admit_create(kind, prepare_create(kind, object, context)?, context, rules)
 }
 
 /// The first half of a create: identity and defaults, which belong to whoever creates the object.
-pub fn prepare(kind: Kind, mut object: Value, birth: &Birth<'_>) -> Result<Value, Status> {
-    check_namespace(&object, birth.namespace)?;
-    be_born(kind, &mut object, birth);
-    let inherits_labels = kind == Kind::Job && !has_labels(&object);
-    kind.fill_in(&mut object);
+pub fn prepare_create(
+    kind: ResourceKind,
+    mut object: Value,
+    context: &CreateContext<'_>,
+) -> Result<Value, Status> {
+    check_namespace(&object, context.namespace)?;
+    be_born(kind, &mut object, context);
+    let inherits_labels = kind == ResourceKind::Job && !has_labels(&object);
+    kind.apply_defaults(&mut object);
     if inherits_labels {
         metadata(&mut object).remove("labels");
     }
@@ -74,69 +78,73 @@ pub fn prepare(kind: Kind, mut object: Value, birth: &Birth<'_>) -> Result<Value
 
 /// The second half of a create: what the server makes up itself, which belongs to nobody, and the
 /// check.
-pub fn admit(
-    kind: Kind,
+pub fn admit_create(
+    kind: ResourceKind,
     mut object: Value,
-    birth: &Birth<'_>,
-    rules: &Rules,
-) -> Result<Admitted, Status> {
+    context: &CreateContext<'_>,
+    rules: &ValidationOptions,
+) -> Result<AdmittedObject, Status> {
     match kind {
-        Kind::Job => defaults::generate_selector(&mut object, birth.uid),
-        Kind::Pod => start_pending(&mut object)?,
-        Kind::Namespace => defaults::open_namespace(&mut object),
+        ResourceKind::Job => defaults::generate_selector(&mut object, context.uid),
+        ResourceKind::Pod => start_pending(&mut object)?,
+        ResourceKind::Namespace => defaults::activate_namespace(&mut object),
         _ => {}
     }
-    since::begin(kind, &mut object, rules, birth.now);
-    let warnings = Check { kind, object: &object, rules, now: birth.now }.create()?;
-    if kind == Kind::Job && !has_labels(&object) {
+    schedule_since::begin(kind, &mut object, rules, context.now);
+    let warnings = Check { kind, object: &object, rules, now: context.now }.create()?;
+    if kind == ResourceKind::Job && !has_labels(&object) {
         // After the check, so that what is wrong with them is reported once, at the template.
         defaults::inherit_labels(&mut object);
     }
-    Ok(Admitted { object, warnings })
+    Ok(AdmittedObject { object, warnings })
 }
 
 /// Prepares and checks a change of an object. Its status is the old one's.
 pub fn update(
-    kind: Kind,
+    kind: ResourceKind,
     mut object: Value,
     old: &Value,
-    rules: &Rules,
+    rules: &ValidationOptions,
     now: Timestamp,
-) -> Result<Admitted, Status> {
+) -> Result<AdmittedObject, Status> {
     keep_identity(&mut object, old);
     if kind.has_status() {
         copy(&mut object, old, "status");
     }
-    if kind == Kind::Namespace {
+    if kind == ResourceKind::Namespace {
         // What holds a namespace is changed through `finalize` alone.
         copy(&mut object, old, "spec");
     }
-    kind.fill_in(&mut object);
+    kind.apply_defaults(&mut object);
     if kind.has_generation() && object.get("spec") != old.get("spec") {
         let generation = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         metadata(&mut object).insert("generation".to_owned(), (generation + 1).into());
     }
     let warnings = Check { kind, object: &object, rules, now }.update(old)?;
-    Ok(Admitted { object, warnings })
+    Ok(AdmittedObject { object, warnings })
 }
 
 /// Prepares and checks a change of an object's status. Its spec is the old one's.
-pub fn update_status(kind: Kind, mut object: Value, old: &Value) -> Result<Admitted, Status> {
+pub fn update_status(
+    kind: ResourceKind,
+    mut object: Value,
+    old: &Value,
+) -> Result<AdmittedObject, Status> {
     keep_identity(&mut object, old);
     copy(&mut object, old, "spec");
-    kind.fill_in(&mut object);
-    if kind == Kind::Job {
+    kind.apply_defaults(&mut object);
+    if kind == ResourceKind::Job {
         let (new, old) = (typed::<Job>(&object)?, typed::<Job>(old)?);
         refuse(kind, &object, validate::job_status_update(&new, &old))?;
     }
-    Ok(Admitted { object, warnings: Vec::new() })
+    Ok(AdmittedObject { object, warnings: Vec::new() })
 }
 
 /// Prepares a change of what holds a namespace. Nothing else of it changes.
-pub fn finalize_namespace(object: &Value, old: &Value) -> Admitted {
+pub fn finalize_namespace(object: &Value, old: &Value) -> AdmittedObject {
     let mut next = old.clone();
     copy(&mut next, object, "spec");
-    Admitted { object: next, warnings: Vec::new() }
+    AdmittedObject { object: next, warnings: Vec::new() }
 }
 
 /// An object in one namespace is not written through another.
@@ -162,10 +170,10 @@ pub fn check_name(object: &Value, name: &str) -> Result<(), Status> {
 }
 
 /// Reads a resource version. What is none is, as in kube-apiserver, the server's failure.
-pub fn resource_version(text: &str) -> Result<u64, Status> {
+pub fn parse_resource_version(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let message = format!("strconv.ParseUint: parsing {}: invalid syntax", quoted(text));
-        Status::failure(Reason::Unknown, message)
+        Status::failure(StatusReason::Unknown, message)
     })
 }
 
@@ -183,11 +191,11 @@ fn has_labels(object: &Value) -> bool {
     labels.is_some_and(|labels| !labels.is_empty())
 }
 
-fn be_born(kind: Kind, object: &mut Value, birth: &Birth<'_>) {
+fn be_born(kind: ResourceKind, object: &mut Value, context: &CreateContext<'_>) {
     // A node says itself how it is when it registers.
     if let Value::Object(fields) = object
         && kind.has_status()
-        && kind != Kind::Node
+        && kind != ResourceKind::Node
     {
         fields.insert("status".to_owned(), Value::Object(Map::new()));
     }
@@ -196,20 +204,20 @@ fn be_born(kind: Kind, object: &mut Value, birth: &Birth<'_>) {
         metadata.remove(name);
     }
     if kind.is_namespaced() {
-        metadata.insert("namespace".to_owned(), birth.namespace.into());
+        metadata.insert("namespace".to_owned(), context.namespace.into());
     }
-    metadata.insert("uid".to_owned(), birth.uid.into());
+    metadata.insert("uid".to_owned(), context.uid.into());
     match kind.has_generation() {
         true => metadata.insert("generation".to_owned(), 1.into()),
         false => metadata.remove("generation"),
     };
-    let created = Time::new(birth.now).to_string();
+    let created = Time::new(context.now).to_string();
     metadata.insert("creationTimestamp".to_owned(), created.into());
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
     let (name, prefix) = (text("name"), text("generateName"));
     if name.is_empty() && !prefix.is_empty() {
         let stem: String = prefix.chars().take(GENERATED_PREFIX_LEN_MAX).collect();
-        let name = format!("{stem}{}", birth.suffix);
+        let name = format!("{stem}{}", context.suffix);
         metadata.insert("name".to_owned(), name.into());
     }
 }
@@ -250,7 +258,7 @@ fn metadata(object: &mut Value) -> &mut Map<String, Value> {
     defaults::section(object, "metadata")
 }
 
-fn refuse(kind: Kind, object: &Value, errors: Vec<FieldError>) -> Result<(), Status> {
+fn refuse(kind: ResourceKind, object: &Value, errors: Vec<FieldError>) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
     }

@@ -23,7 +23,7 @@ impl Time {
     }
 
     /// The instant itself.
-    pub fn at(self) -> Timestamp {
+    pub fn timestamp(self) -> Timestamp {
         self.0
     }
 }
@@ -35,7 +35,7 @@ impl MicroTime {
     }
 
     /// The instant itself.
-    pub fn at(self) -> Timestamp {
+    pub fn timestamp(self) -> Timestamp {
         self.0
     }
 }

@@ -30,11 +30,11 @@ use std::collections::BTreeMap;
 
 use punctual_schedule::Zones;
 
-use crate::cluster::{ConfigMap, Namespace, Secret};
+use crate::core_v1::{ConfigMap, Namespace, Secret};
 use crate::cronjob::CronJob;
 use crate::dialect::Dialect;
 use crate::event::Event;
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::job::Job;
 use crate::lease::Lease;
 use crate::names;
@@ -45,14 +45,14 @@ type Errors = Vec<FieldError>;
 
 /// What validation needs to know besides the object.
 #[derive(Clone)]
-pub struct Rules {
+pub struct ValidationOptions {
     /// Zones that exist.
     pub zones: Zones,
     /// What is accepted in Kubernetes' own kinds.
     pub dialect: Dialect,
 }
 
-impl Rules {
+impl ValidationOptions {
     /// Checks a new CronJob.
     pub fn cron_job_create(&self, cron_job: &CronJob) -> Vec<FieldError> {
         cronjob::create(self, cron_job)
@@ -129,12 +129,12 @@ pub fn metadata_update(new: &crate::ObjectMeta, old: &crate::ObjectMeta) -> Vec<
 }
 
 /// One error for each reason why a text is refused.
-fn reasons(reasons: Vec<String>, value: &str, path: &Path<'_>, errors: &mut Errors) {
+fn reasons(reasons: Vec<String>, value: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     errors.extend(reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)));
 }
 
 /// A number that may be absent but not below zero.
-fn non_negative(value: Option<impl Into<i64>>, path: &Path<'_>, errors: &mut Errors) {
+fn non_negative(value: Option<impl Into<i64>>, path: &FieldPath<'_>, errors: &mut Errors) {
     let value: Option<i64> = value.map(Into::into);
     if let Some(value) = value.filter(|value| *value < 0) {
         errors.push(FieldError::invalid(path, value, "must be greater than or equal to 0"));
@@ -142,14 +142,14 @@ fn non_negative(value: Option<impl Into<i64>>, path: &Path<'_>, errors: &mut Err
 }
 
 /// A number that must lie between two bounds.
-fn in_range(value: i64, low: i64, high: i64, path: &Path<'_>, errors: &mut Errors) {
+fn in_range(value: i64, low: i64, high: i64, path: &FieldPath<'_>, errors: &mut Errors) {
     if !(low..=high).contains(&value) {
         errors.push(FieldError::invalid(path, value, names::out_of_range(low, high)));
     }
 }
 
 /// A word that must be one of a few; empty is reported as missing.
-fn one_of(word: &str, words: &[&str], path: &Path<'_>, errors: &mut Errors) {
+fn one_of(word: &str, words: &[&str], path: &FieldPath<'_>, errors: &mut Errors) {
     if word.is_empty() {
         errors.push(FieldError::required(path, ""));
     } else if !words.contains(&word) {
@@ -158,14 +158,14 @@ fn one_of(word: &str, words: &[&str], path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// A text that must be there.
-fn required(text: &str, path: &Path<'_>, errors: &mut Errors) {
+fn required(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.is_empty() {
         errors.push(FieldError::required(path, ""));
     }
 }
 
 /// Labels: each key a qualified name, each value a label value.
-fn labels(labels: &BTreeMap<String, String>, path: &Path<'_>, errors: &mut Errors) {
+fn labels(labels: &BTreeMap<String, String>, path: &FieldPath<'_>, errors: &mut Errors) {
     for (key, value) in labels {
         reasons(names::qualified_name(key), key, path, errors);
         reasons(names::label_value(value), value, path, errors);

@@ -9,20 +9,24 @@ mod pod;
 use jiff::Timestamp;
 use punctual_schedule::Schedule;
 
-use crate::cronjob::{CronJob, Flavor};
+use crate::cronjob::{CronJob, CronJobKind};
 use crate::dialect::Dialect;
-use crate::field::Path;
+use crate::field::FieldPath;
 use crate::job::{Job, JobSpec};
 use crate::names;
 use crate::pod::Pod;
-use crate::validate::Rules;
+use crate::validate::ValidationOptions;
 
 const COMPLETIONS_HIGH: i32 = 100_000;
 const PARALLELISM_HIGH: i32 = 10_000;
-const SPEC: Path<'static> = Path::root("spec");
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 /// Warnings about a new CronJob.
-pub fn cron_job_create(rules: &Rules, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
+pub fn cron_job_create(
+    rules: &ValidationOptions,
+    cron_job: &CronJob,
+    now: Timestamp,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(name(&cron_job.metadata.name));
     warnings.extend(job_template(cron_job));
@@ -31,7 +35,12 @@ pub fn cron_job_create(rules: &Rules, cron_job: &CronJob, now: Timestamp) -> Vec
 }
 
 /// Warnings about a changed CronJob: nothing is said again about what did not change.
-pub fn cron_job_update(rules: &Rules, new: &CronJob, old: &CronJob, now: Timestamp) -> Vec<String> {
+pub fn cron_job_update(
+    rules: &ValidationOptions,
+    new: &CronJob,
+    old: &CronJob,
+    now: Timestamp,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     if new.metadata.generation != old.metadata.generation {
         warnings.extend(job_template(new));
@@ -68,7 +77,7 @@ pub fn job_update(new: &Job, old: &Job) -> Vec<String> {
 
 /// Warnings about a new Pod.
 pub fn pod_create(pod: &Pod) -> Vec<String> {
-    pod::spec(&pod.spec, &pod.metadata.annotations, &SPEC, &Path::root("metadata"))
+    pod::spec(&pod.spec, &pod.metadata.annotations, &SPEC, &FieldPath::root("metadata"))
 }
 
 /// A name that is no DNS label makes odd names of Pods and hosts.
@@ -87,7 +96,7 @@ fn job_template(cron_job: &CronJob) -> Vec<String> {
     cron_job.job_template().map(|template| job_spec(&template.spec, &path)).unwrap_or_default()
 }
 
-fn job_spec(spec: &JobSpec, path: &Path<'_>) -> Vec<String> {
+fn job_spec(spec: &JobSpec, path: &FieldPath<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_high = spec.completions.unwrap_or(0) > COMPLETIONS_HIGH
         && spec.parallelism.unwrap_or(0) > PARALLELISM_HIGH;
@@ -106,9 +115,9 @@ fn job_spec(spec: &JobSpec, path: &Path<'_>) -> Vec<String> {
 }
 
 /// Ours: what the schedule says that its author may not mean.
-fn schedule(rules: &Rules, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
-    let flavor = cron_job.flavor().unwrap_or(Flavor::BatchV1);
-    if rules.dialect.for_flavor(flavor) == Dialect::Strict {
+fn schedule(rules: &ValidationOptions, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
+    let flavor = cron_job.cron_job_kind().unwrap_or(CronJobKind::BatchV1);
+    if rules.dialect.for_kind(flavor) == Dialect::Strict {
         return Vec::new();
     }
     let zone = match &cron_job.spec.time_zone {

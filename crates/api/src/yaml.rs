@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options, RenderOptions, SnippetMode};
 
-use crate::tree::{DEPTH_MAX, Numbers, Tally, Tree};
+use crate::json_tree::{DEPTH_MAX, NumberForm, SizeBudget, TreeSeed};
 
 /// Values that the aliases of one document may stand for.
 const ALIASED_MAX: usize = 100_000;
@@ -14,13 +14,13 @@ const EVENTS_MAX: usize = 4_000_000;
 
 /// The tree of the one document of a text, and the paths of the names that it has twice. Lines in
 /// the error are counted from those before the text.
-pub fn read(
+pub fn parse_document(
     text: &str,
     lines_before: usize,
-    tally: &mut Tally,
+    budget: &mut SizeBudget,
 ) -> Result<(Value, Vec<String>), String> {
     let mut duplicates = Vec::new();
-    let tree = Tree::root(Numbers::AsGo, &mut duplicates, tally);
+    let tree = TreeSeed::root(NumberForm::AsGo, &mut duplicates, budget);
     let read =
         serde_saphyr::with_deserializer_from_str_with_options(text, options(), |deserializer| {
             tree.deserialize(deserializer)

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
-use punctual_api::decode::{self, Expected, Unknown};
-use punctual_api::schema::{self, Struct, Type};
-use punctual_api::strategy::{self, Birth, Kind};
-use punctual_api::validate::Rules;
-use punctual_api::{Dialect, Flavor};
+use punctual_api::decode::{self, ExpectedKind, UnknownFields};
+use punctual_api::schema::{self, FieldType, StructSchema};
+use punctual_api::strategy::{self, CreateContext, ResourceKind};
+use punctual_api::validate::ValidationOptions;
+use punctual_api::{CronJobKind, Dialect};
 use punctual_schedule::Zones;
 use serde_json::{Map, Value, json};
 
@@ -58,7 +58,7 @@ impl Dice {
         items[self.roll(items.len())]
     }
 
-    fn object(&mut self, shape: &Struct, depth: usize) -> Value {
+    fn object(&mut self, shape: &StructSchema, depth: usize) -> Value {
         let mut fields = Map::new();
         for _ in 0..self.roll(7) {
             if shape.fields.is_empty() {
@@ -74,68 +74,68 @@ impl Dice {
         Value::Object(fields)
     }
 
-    fn value(&mut self, ty: &Type, depth: usize) -> Value {
+    fn value(&mut self, ty: &FieldType, depth: usize) -> Value {
         if self.roll(60) == 0 {
             return self
                 .pick(&[Value::Null, json!([]), json!({}), json!(1.5), json!("x")].each_ref())
                 .clone();
         }
         match ty {
-            Type::Bool => json!(self.roll(2) == 0),
-            Type::Int32 | Type::Int64 => json!(self.pick(&NUMBERS)),
-            Type::IntOrString if self.roll(2) == 0 => json!(self.pick(&NUMBERS)),
-            Type::Time | Type::MicroTime => json!("2024-01-01T00:00:00Z"),
-            Type::Quantity => json!(self.pick(&["1", "1Gi", "500m", "-1", "0.0001", "2e3"])),
-            Type::Struct(id) if depth > 0 => self.object(id.get(), depth - 1),
-            Type::List(item) => {
+            FieldType::Bool => json!(self.roll(2) == 0),
+            FieldType::Int32 | FieldType::Int64 => json!(self.pick(&NUMBERS)),
+            FieldType::IntOrString if self.roll(2) == 0 => json!(self.pick(&NUMBERS)),
+            FieldType::Time | FieldType::MicroTime => json!("2024-01-01T00:00:00Z"),
+            FieldType::Quantity => json!(self.pick(&["1", "1Gi", "500m", "-1", "0.0001", "2e3"])),
+            FieldType::Struct(id) if depth > 0 => self.object(id.get(), depth - 1),
+            FieldType::List(item) => {
                 let count = if depth > 0 { self.roll(4) } else { 0 };
                 (0..count).map(|_| self.value(item, depth - 1)).collect()
             }
-            Type::Map(item) => {
+            FieldType::Map(item) => {
                 let count = if depth > 0 { self.roll(3) } else { 0 };
                 let entries =
                     (0..count).map(|_| (self.pick(&WORDS).to_owned(), self.value(item, depth - 1)));
                 entries.collect()
             }
-            Type::Struct(_) | Type::Any => json!({}),
+            FieldType::Struct(_) | FieldType::Any => json!({}),
             _ => json!(self.pick(&WORDS)),
         }
     }
 }
 
-const KINDS: [(Kind, &str, &str); 11] = [
-    (Kind::CronJob(Flavor::BatchV1), "batch/v1", "CronJob"),
-    (Kind::CronJob(Flavor::ScheduledJob), "punctual.dev/v1", "ScheduledJob"),
-    (Kind::Job, "batch/v1", "Job"),
-    (Kind::Pod, "v1", "Pod"),
-    (Kind::Namespace, "v1", "Namespace"),
-    (Kind::ConfigMap, "v1", "ConfigMap"),
-    (Kind::Secret, "v1", "Secret"),
-    (Kind::ServiceAccount, "v1", "ServiceAccount"),
-    (Kind::Event, "v1", "Event"),
-    (Kind::Lease, "coordination.k8s.io/v1", "Lease"),
-    (Kind::Node, "v1", "Node"),
+const KINDS: [(ResourceKind, &str, &str); 11] = [
+    (ResourceKind::CronJob(CronJobKind::BatchV1), "batch/v1", "CronJob"),
+    (ResourceKind::CronJob(CronJobKind::ScheduledJob), "punctual.dev/v1", "ScheduledJob"),
+    (ResourceKind::Job, "batch/v1", "Job"),
+    (ResourceKind::Pod, "v1", "Pod"),
+    (ResourceKind::Namespace, "v1", "Namespace"),
+    (ResourceKind::ConfigMap, "v1", "ConfigMap"),
+    (ResourceKind::Secret, "v1", "Secret"),
+    (ResourceKind::ServiceAccount, "v1", "ServiceAccount"),
+    (ResourceKind::Event, "v1", "Event"),
+    (ResourceKind::Lease, "coordination.k8s.io/v1", "Lease"),
+    (ResourceKind::Node, "v1", "Node"),
 ];
 
-fn birth() -> Birth<'static> {
+fn birth() -> CreateContext<'static> {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    Birth { namespace: "n", uid: "u", suffix: "abcde", now }
+    CreateContext { namespace: "n", uid: "u", suffix: "abcde", now }
 }
 
 /// A first object to change; its own faults do not matter here.
-fn base(kind: Kind) -> Value {
+fn base(kind: ResourceKind) -> Value {
     let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]});
     let spec = match kind {
-        Kind::CronJob(_) => {
+        ResourceKind::CronJob(_) => {
             json!({"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}})
         }
-        Kind::Job => json!({"template": {"spec": pod}}),
-        Kind::Pod => pod,
+        ResourceKind::Job => json!({"template": {"spec": pod}}),
+        ResourceKind::Pod => pod,
         _ => json!({}),
     };
-    let rules = Rules { zones: Zones::bundled(), dialect: Dialect::Punctual };
+    let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Punctual };
     let mut object = json!({"metadata": {"name": "a"}, "spec": spec});
-    if kind == Kind::Event {
+    if kind == ResourceKind::Event {
         object = json!({"metadata": {"name": "a"}, "involvedObject": {"namespace": "n"}});
     }
     strategy::create(kind, object, &birth(), &rules).unwrap().object
@@ -146,17 +146,19 @@ fn random_objects_are_accepted_or_refused_but_never_misread() {
     let (mut passed, mut accepted) = (0, 0);
     let bases: Vec<_> = KINDS.iter().map(|(kind, ..)| base(*kind)).collect();
     let rules = [Dialect::Punctual, Dialect::Strict]
-        .map(|dialect| Rules { zones: Zones::bundled(), dialect });
+        .map(|dialect| ValidationOptions { zones: Zones::bundled(), dialect });
     for seed in 1..=OBJECTS {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let i = dice.roll(KINDS.len());
         let (kind, api_version, name) = KINDS[i];
         let rules = &rules[dice.roll(2)];
-        let shape = schema::named(if name == "ScheduledJob" { "CronJob" } else { name }).unwrap();
+        let shape =
+            schema::find_struct(if name == "ScheduledJob" { "CronJob" } else { name }).unwrap();
         let body = dice.object(shape, 9).to_string();
-        let expected = Expected { api_version, kind: name };
-        let unknown = dice.pick(&[Unknown::Keep, Unknown::Drop]);
-        let Ok(decoded) = decode::object(body.as_bytes(), &expected, rules.dialect, unknown) else {
+        let expected = ExpectedKind { api_version, kind: name };
+        let unknown = dice.pick(&[UnknownFields::Keep, UnknownFields::Drop]);
+        let Ok(decoded) = decode::decode_json(body.as_bytes(), &expected, rules.dialect, unknown)
+        else {
             continue;
         };
         passed += 1;
@@ -171,7 +173,7 @@ fn random_objects_are_accepted_or_refused_but_never_misread() {
                 Ok(admitted) => {
                     accepted += 1;
                     let mut again = admitted.object.clone();
-                    kind.fill_in(&mut again);
+                    kind.apply_defaults(&mut again);
                     assert_eq!(again, admitted.object, "seed {seed}: defaults are not stable");
                 }
                 Err(status) => {
@@ -187,12 +189,14 @@ fn random_objects_are_accepted_or_refused_but_never_misread() {
 
 #[test]
 fn random_bytes_are_refused() {
-    let expected = Expected { api_version: "batch/v1", kind: "CronJob" };
+    let expected = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
     for seed in 1..=2_000 {
         let mut dice = Dice(seed);
         let alphabet = b"{}[]\",:0-9.eE+tfn\\u \xff\x00ab";
         let body: Vec<u8> = (0..dice.roll(60)).map(|_| dice.pick(alphabet)).collect();
-        if let Err(status) = decode::object(&body, &expected, Dialect::Strict, Unknown::Keep) {
+        if let Err(status) =
+            decode::decode_json(&body, &expected, Dialect::Strict, UnknownFields::Keep)
+        {
             assert_eq!(status.code, 400, "seed {seed}");
         }
     }

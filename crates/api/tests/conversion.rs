@@ -5,8 +5,8 @@
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
-use punctual_api::convert::EventForm;
-use punctual_api::{CronJob, Flavor, convert};
+use punctual_api::convert::EventVersion;
+use punctual_api::{CronJob, CronJobKind, convert};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -44,8 +44,8 @@ fn any_template() -> impl Strategy<Value = Box<RawValue>> {
     })
 }
 
-fn any_flavor() -> impl Strategy<Value = Flavor> {
-    proptest::sample::select(&Flavor::ALL[..])
+fn any_flavor() -> impl Strategy<Value = CronJobKind> {
+    proptest::sample::select(&CronJobKind::ALL[..])
 }
 
 const POLICIES: [&str; 6] = ["", "Allow", "Forbid", "Replace", "CatchUp", "Odd"];
@@ -62,7 +62,8 @@ fn any_cron_job() -> impl Strategy<Value = CronJob> {
     let annotations = btree_map("[a-z]{1,5}", ".{0,9}", 0..3);
     (spec, around, annotations, any::<i64>()).prop_map(|(spec, around, annotations, runs)| {
         let (flavor, top, in_spec, in_meta) = around;
-        let mut cron_job = convert::to(CronJob { extra: top, ..CronJob::default() }, flavor);
+        let mut cron_job =
+            convert::convert_cron_job(CronJob { extra: top, ..CronJob::default() }, flavor);
         cron_job.metadata.annotations = annotations;
         cron_job.metadata.extra = in_meta;
         cron_job.spec.schedule = spec.0;
@@ -85,18 +86,18 @@ proptest! {
 
     #[test]
     fn there_and_back_is_where_it_was(cron_job in any_cron_job(), over in any_flavor()) {
-        let flavor = cron_job.flavor().unwrap();
-        let there = convert::to(cron_job.clone(), over);
-        prop_assert_eq!(there.flavor(), Some(over));
+        let flavor = cron_job.cron_job_kind().unwrap();
+        let there = convert::convert_cron_job(cron_job.clone(), over);
+        prop_assert_eq!(there.cron_job_kind(), Some(over));
         prop_assert_eq!(there.job_template_json(), cron_job.job_template_json());
-        prop_assert_eq!(text(&convert::to(there, flavor)), text(&cron_job));
+        prop_assert_eq!(text(&convert::convert_cron_job(there, flavor)), text(&cron_job));
     }
 
     #[test]
     fn a_tree_is_renamed_and_nothing_else(cron_job in any_cron_job(), over in any_flavor()) {
         let mut tree = serde_json::to_value(&cron_job).unwrap();
-        convert::tree_to(&mut tree, over);
-        let typed = serde_json::to_value(convert::to(cron_job, over)).unwrap();
+        convert::convert_cron_job_json(&mut tree, over);
+        let typed = serde_json::to_value(convert::convert_cron_job(cron_job, over)).unwrap();
         prop_assert_eq!(tree, typed);
     }
 
@@ -109,7 +110,7 @@ proptest! {
 
     #[test]
     fn a_cluster_without_our_fields_carries_them_all_the_same(cron_job in any_cron_job()) {
-        let flavor = cron_job.flavor().unwrap();
+        let flavor = cron_job.cron_job_kind().unwrap();
         let plain = convert::to_kubernetes(cron_job.clone());
         prop_assert_eq!(plain.spec.jitter, None);
         prop_assert!(plain.spec.concurrency_policy != "CatchUp");
@@ -123,7 +124,7 @@ proptest! {
 fn what_is_no_cron_job_is_left_alone() {
     for object in [json!({"apiVersion": "v1", "kind": "Pod"}), json!({}), json!(null), json!([1])] {
         let mut tree = object.clone();
-        convert::tree_to(&mut tree, Flavor::ScheduledJob);
+        convert::convert_cron_job_json(&mut tree, CronJobKind::ScheduledJob);
         assert_eq!(tree, object);
     }
 }
@@ -135,9 +136,9 @@ fn an_event_has_two_forms_with_the_same_content() {
         "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": null,
         "reportingComponent": "c"});
     let mut event = core.clone();
-    convert::event_to(&mut event, EventForm::Events);
+    convert::convert_event(&mut event, EventVersion::EventsV1);
     assert_eq!(event.get("note"), Some(&json!("m")));
     assert_eq!(event.get("message"), None);
-    convert::event_to(&mut event, EventForm::Core);
+    convert::convert_event(&mut event, EventVersion::CoreV1);
     assert_eq!(event, core);
 }

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use punctual_api::strategy::{self, Birth, Kind};
-use punctual_api::validate::Rules;
+use punctual_api::strategy::{self, CreateContext, ResourceKind};
+use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Status};
 use punctual_schedule::Zones;
 use serde::Deserialize;
@@ -31,14 +31,14 @@ fn lives() -> Vec<Life> {
 }
 
 fn created(life: &Life) -> Result<Value, Status> {
-    let birth = Birth {
+    let birth = CreateContext {
         namespace: life.metadata.pointer("/namespace").and_then(Value::as_str).unwrap(),
         uid: life.metadata.pointer("/uid").and_then(Value::as_str).unwrap(),
         suffix: "",
         now: "2026-11-15T08:00:00Z".parse().unwrap(),
     };
-    let rules = Rules { zones: Zones::bundled(), dialect: Dialect::Strict };
-    let admitted = strategy::create(Kind::Job, life.posted.clone(), &birth, &rules)?;
+    let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Strict };
+    let admitted = strategy::create(ResourceKind::Job, life.posted.clone(), &birth, &rules)?;
     Ok(admitted.object)
 }
 
@@ -64,7 +64,7 @@ fn every_status_that_the_job_controller_wrote_is_accepted() {
         for status in &life.status_history {
             let mut new = job.clone();
             new.as_object_mut().unwrap().insert("status".to_owned(), status.clone());
-            let admitted = strategy::update_status(Kind::Job, new, &job)
+            let admitted = strategy::update_status(ResourceKind::Job, new, &job)
                 .unwrap_or_else(|status| panic!("{}: {status}", life.name));
             assert_eq!(admitted.object.get("status"), Some(status), "{}", life.name);
             job = admitted.object;

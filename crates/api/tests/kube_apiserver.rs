@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use punctual_api::decode::{self, Expected, FieldValidation, Unknown};
-use punctual_api::status::Resource;
-use punctual_api::strategy::{self, Admitted, Birth, Kind};
-use punctual_api::validate::Rules;
-use punctual_api::{Dialect, Flavor, Status};
+use punctual_api::decode::{self, ExpectedKind, FieldValidation, UnknownFields};
+use punctual_api::status::GroupResource;
+use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
+use punctual_api::validate::ValidationOptions;
+use punctual_api::{CronJobKind, Dialect, Status};
 use punctual_schedule::Zones;
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,7 +58,7 @@ fn answers_are_those_of_kube_apiserver() {
     assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
 }
 
-type Answer = Result<(u16, Admitted), Status>;
+type Answer = Result<(u16, AdmittedObject), Status>;
 
 /// What a server keeps, by path.
 #[derive(Default)]
@@ -69,8 +69,8 @@ struct World {
 /// Where a request goes.
 struct Target<'a> {
     namespace: &'a str,
-    kind: Kind,
-    resource: Resource<'static>,
+    kind: ResourceKind,
+    resource: GroupResource<'static>,
     name: &'a str,
     is_status: bool,
     is_dry_run: bool,
@@ -83,13 +83,13 @@ impl<'a> Target<'a> {
         let parts: Vec<_> =
             path.trim_start_matches("/apis/batch/v1/namespaces/").split('/').collect();
         let (kind, name) = match parts[1] {
-            "jobs" => (Kind::Job, "jobs"),
-            _ => (Kind::CronJob(Flavor::BatchV1), "cronjobs"),
+            "jobs" => (ResourceKind::Job, "jobs"),
+            _ => (ResourceKind::CronJob(CronJobKind::BatchV1), "cronjobs"),
         };
         Target {
             namespace: parts[0],
             kind,
-            resource: Resource { group: "batch", name },
+            resource: GroupResource { group: "batch", name },
             name: parts.get(2).copied().unwrap_or_default(),
             is_status: parts.get(3) == Some(&"status"),
             is_dry_run: query == "dryRun=All",
@@ -105,14 +105,14 @@ impl<'a> Target<'a> {
         format!("{}/{}/{name}", self.namespace, self.resource.name)
     }
 
-    fn expected(&self) -> Expected<'static> {
-        let kind = if self.kind == Kind::Job { "Job" } else { "CronJob" };
-        Expected { api_version: "batch/v1", kind }
+    fn expected(&self) -> ExpectedKind<'static> {
+        let kind = if self.kind == ResourceKind::Job { "Job" } else { "CronJob" };
+        ExpectedKind { api_version: "batch/v1", kind }
     }
 }
 
-fn rules() -> Rules {
-    Rules { zones: Zones::bundled(), dialect: Dialect::Strict }
+fn rules() -> ValidationOptions {
+    ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Strict }
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -123,7 +123,7 @@ impl World {
     fn answer(&mut self, case: &Case) -> Answer {
         let target = Target::parse(&case.path);
         if target.namespace != "golden" {
-            let namespaces = Resource { group: "", name: "namespaces" };
+            let namespaces = GroupResource { group: "", name: "namespaces" };
             return Err(Status::not_found(namespaces, target.namespace));
         }
         match case.method.as_str() {
@@ -139,8 +139,8 @@ impl World {
         found.ok_or_else(|| Status::not_found(target.resource, target.name))
     }
 
-    fn create(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
-        let (object, doubts) = decoded(case, target)?;
+    fn create(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
+        let (object, field_warnings) = decoded(case, target)?;
         // What a server makes up is taken from the recording.
         let generated = text(&case.answer, "/metadata/name");
         let suffix = generated.trim_start_matches(text(&case.answer, "/metadata/generateName"));
@@ -149,9 +149,9 @@ impl World {
             uid => uid,
         };
         let now = "2026-11-15T07:35:33Z".parse().unwrap();
-        let birth = Birth { namespace: target.namespace, uid, suffix, now };
+        let birth = CreateContext { namespace: target.namespace, uid, suffix, now };
         let mut admitted = strategy::create(target.kind, object, &birth, &rules())?;
-        admitted.warnings.splice(0..0, doubts);
+        admitted.warnings.splice(0..0, field_warnings);
         let name = text(&admitted.object, "/metadata/name").to_owned();
         if self.objects.contains_key(&target.key(&name)) {
             return Err(Status::already_exists(target.resource, &name));
@@ -170,13 +170,13 @@ impl World {
         self.objects.insert(target.key(name), object);
     }
 
-    fn put(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
+    fn put(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
         let (object, _) = decoded(case, target)?;
         strategy::check_name(&object, target.name)?;
         self.write(case, target, object)
     }
 
-    fn patch(&mut self, case: &Case, target: &Target<'_>) -> Result<Admitted, Status> {
+    fn patch(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
         let mut object = self.get(target)?;
         let merges_lists = case.content_type.contains("strategic");
         let patch = serde_json::from_str(case.body.as_deref().unwrap()).unwrap();
@@ -189,18 +189,18 @@ impl World {
         case: &Case,
         target: &Target<'_>,
         object: Value,
-    ) -> Result<Admitted, Status> {
+    ) -> Result<AdmittedObject, Status> {
         let old = self.get(target)?;
         let (uid, old_uid) = (text(&object, "/metadata/uid"), text(&old, "/metadata/uid"));
         if !uid.is_empty() && uid != old_uid {
-            let key = (target.namespace, target.name);
-            return Err(Status::other_uid(target.resource, key, (uid, old_uid)));
+            let Target { resource, namespace, name, .. } = *target;
+            return Err(Status::uid_mismatch(resource, namespace, name, uid, old_uid));
         }
         let version = text(&object, "/metadata/resourceVersion");
         if !version.is_empty() {
-            strategy::resource_version(version)?;
+            strategy::parse_resource_version(version)?;
             if version != text(&old, "/metadata/resourceVersion") {
-                return Err(Status::modified(target.resource, target.name));
+                return Err(Status::object_modified(target.resource, target.name));
             }
         }
         let now = "2026-11-15T07:40:00Z".parse().unwrap();
@@ -213,14 +213,14 @@ impl World {
     }
 }
 
-fn plain(object: Value) -> Admitted {
-    Admitted { object, warnings: Vec::new() }
+fn plain(object: Value) -> AdmittedObject {
+    AdmittedObject { object, warnings: Vec::new() }
 }
 
 fn decoded(case: &Case, target: &Target<'_>) -> Result<(Value, Vec<String>), Status> {
     let body = case.body.as_deref().unwrap_or_default();
     let expected = target.expected();
-    decode::object(body.as_bytes(), &expected, Dialect::Strict, Unknown::Drop)?
+    decode::decode_json(body.as_bytes(), &expected, Dialect::Strict, UnknownFields::Drop)?
         .accept(target.validation, &expected)
 }
 

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use proptest::prelude::*;
-use punctual_api::decode::{self, Decoded, Expected, Unknown};
-use punctual_api::schema::{self, Struct, Type};
+use punctual_api::decode::{self, DecodedObject, ExpectedKind, UnknownFields};
+use punctual_api::schema::{self, FieldType, StructSchema};
 use punctual_api::status::Status;
 use punctual_api::{Dialect, proto};
 use serde_json::{Map, Value, json};
@@ -30,8 +30,8 @@ impl Pair {
         self.json[name].as_str().unwrap()
     }
 
-    fn expected(&self) -> Expected<'_> {
-        Expected { api_version: self.text("apiVersion"), kind: self.text("kind") }
+    fn expected(&self) -> ExpectedKind<'_> {
+        ExpectedKind { api_version: self.text("apiVersion"), kind: self.text("kind") }
     }
 
     fn is_options(&self) -> bool {
@@ -48,19 +48,19 @@ fn pairs() -> Vec<Pair> {
     include_str!("../testdata/proto.jsonl").lines().map(pair).collect()
 }
 
-fn read(body: &[u8], expected: &Expected<'_>) -> Result<Value, Status> {
+fn read(body: &[u8], expected: &ExpectedKind<'_>) -> Result<Value, Status> {
     match expected.kind {
-        "DeleteOptions" => proto::delete_options(body),
+        "DeleteOptions" => proto::decode_delete_options(body),
         _ => {
-            let decoded = checked(proto::object(body, expected)?, expected)?;
-            assert_eq!(decoded.doubts, Vec::<String>::new());
+            let decoded = checked(proto::decode_object(body, expected)?, expected)?;
+            assert_eq!(decoded.field_warnings, Vec::<String>::new());
             Ok(decoded.value)
         }
     }
 }
 
-fn checked(decoded: Decoded, expected: &Expected<'_>) -> Result<Decoded, Status> {
-    decode::tree(decoded, expected, Dialect::Strict, Unknown::Drop)
+fn checked(decoded: DecodedObject, expected: &ExpectedKind<'_>) -> Result<DecodedObject, Status> {
+    decode::check_object(decoded, expected, Dialect::Strict, UnknownFields::Drop)
 }
 
 /// The tree without what is null in it.
@@ -77,12 +77,12 @@ fn without_nulls(value: &Value) -> Value {
 
 #[test]
 fn an_object_in_protobuf_is_the_object_in_json() {
-    let mut doubts = Vec::new();
+    let mut field_warnings = Vec::new();
     for pair in pairs() {
         let expected = pair.expected();
-        let json = Decoded { value: pair.json.clone(), doubts: Vec::new() };
+        let json = DecodedObject { value: pair.json.clone(), field_warnings: Vec::new() };
         let json = checked(json, &expected).unwrap();
-        doubts.extend(json.doubts);
+        field_warnings.extend(json.field_warnings);
         let mut want = without_nulls(&json.value);
         let fields = want.as_object_mut().unwrap();
         if pair.is_options() {
@@ -96,18 +96,18 @@ fn an_object_in_protobuf_is_the_object_in_json() {
     }
     // Kubernetes v1.37 has no such field any more.
     let gone = "unknown field \"status.nodeAllocatableResourceClaimStatuses[0].resources\"";
-    assert_eq!(doubts, [gone]);
+    assert_eq!(field_warnings, [gone]);
 }
 
 /// Notes every field that a tree has, by its struct.
-fn note(value: &Value, shape: &Struct, seen: &mut BTreeSet<String>) {
+fn note(value: &Value, shape: &StructSchema, seen: &mut BTreeSet<String>) {
     for (name, value) in value.as_object().into_iter().flatten() {
         let Some(field) = shape.field(name) else { continue };
         seen.insert(format!("{}.{name}", shape.name));
         match (&field.ty, value) {
-            (Type::Struct(id), value) => note(value, id.get(), seen),
-            (Type::List(item), Value::Array(items)) => {
-                let Type::Struct(id) = &**item else { continue };
+            (FieldType::Struct(id), value) => note(value, id.get(), seen),
+            (FieldType::List(item), Value::Array(items)) => {
+                let FieldType::Struct(id) = &**item else { continue };
                 items.iter().for_each(|item| note(item, id.get(), seen));
             }
             _ => {}
@@ -120,13 +120,13 @@ fn the_objects_have_every_field_that_has_a_number() {
     let mut seen = BTreeSet::new();
     for pair in pairs() {
         let expected = pair.expected();
-        if let Some(shape) = schema::of_kind(expected.api_version, expected.kind) {
+        if let Some(shape) = schema::find_kind(expected.api_version, expected.kind) {
             note(&pair.json, shape, &mut seen);
         }
     }
     let mut unseen = BTreeSet::new();
     for (message, field) in numbered() {
-        let (shape, name) = (schema::named(message).unwrap(), format!("{message}.{field}"));
+        let (shape, name) = (schema::find_struct(message).unwrap(), format!("{message}.{field}"));
         // Fields of an embedded struct are seen as fields of the struct around it.
         let is_embedded = ["EphemeralContainerCommon", "ProbeHandler", "VolumeSource"];
         let is_reached = !is_embedded.contains(&message);
@@ -163,7 +163,7 @@ fn numbered() -> Vec<(&'static str, &'static str)> {
     fields
 }
 
-const CRON_JOB: Expected<'_> = Expected { api_version: "batch/v1", kind: "CronJob" };
+const CRON_JOB: ExpectedKind<'_> = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
 
 fn stretch(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2];
@@ -188,7 +188,7 @@ fn spec(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn tree(body: &[u8]) -> Value {
-    proto::object(body, &CRON_JOB).unwrap().value
+    proto::decode_object(body, &CRON_JOB).unwrap().value
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_body_that_is_no_protobuf_is_refused_in_kubernetes_words() {
                 .to_owned(),
         ),
     ] {
-        let status = proto::object(body, &CRON_JOB).unwrap_err();
+        let status = proto::decode_object(body, &CRON_JOB).unwrap_err();
         assert_eq!((status.code, status.message), (400, format!("{head}{why}")));
     }
 }
@@ -227,7 +227,7 @@ fn a_message_with_a_fault_is_refused_in_kubernetes_words() {
         (&[0x0c], "proto: CronJobSpec: wiretype end group for non-group"),
         (&[0xff, 0x01], "proto: illegal wireType 7"),
     ] {
-        let status = proto::object(&spec(bytes), &CRON_JOB).unwrap_err();
+        let status = proto::decode_object(&spec(bytes), &CRON_JOB).unwrap_err();
         assert_eq!((status.code, status.message), (400, format!("{head}{why}")), "{bytes:?}");
     }
 }
@@ -250,14 +250,14 @@ fn another_kind_or_version_is_refused() {
     let refusal = |body: &[u8]| read(body, &CRON_JOB).unwrap_err().message;
     assert!(refusal(&named("batch/v1", "Job")).contains("unknown conversion"));
     assert!(refusal(&named("batch/v9", "CronJob")).contains("does not match the expected API"));
-    let status = proto::delete_options(&named("v1", "CronJob")).unwrap_err();
+    let status = proto::decode_delete_options(&named("v1", "CronJob")).unwrap_err();
     assert_eq!(status.message, "decoded object cannot be converted to DeleteOptions");
 }
 
 #[test]
 fn a_kind_of_ours_has_no_messages() {
-    let expected = Expected { api_version: "punctual.dev/v1", kind: "ScheduledJob" };
-    assert_eq!(proto::object(&bare(&[]), &expected).unwrap_err().code, 415);
+    let expected = ExpectedKind { api_version: "punctual.dev/v1", kind: "ScheduledJob" };
+    assert_eq!(proto::decode_object(&bare(&[]), &expected).unwrap_err().code, 415);
 }
 
 #[test]
@@ -311,16 +311,16 @@ fn weight_of_fields(fields: &Map<String, Value>) -> usize {
 /// A field of two bytes may bring a name of 48 with it, in a message of two bytes.
 const WEIGHT_PER_BYTE_MAX: usize = 80;
 
-fn survives(body: &[u8], expected: &Expected<'_>) {
+fn survives(body: &[u8], expected: &ExpectedKind<'_>) {
     let result = match expected.kind {
-        "DeleteOptions" => proto::delete_options(body),
-        _ => proto::object(body, expected).map(|decoded| decoded.value),
+        "DeleteOptions" => proto::decode_delete_options(body),
+        _ => proto::decode_object(body, expected).map(|decoded| decoded.value),
     };
     match result {
         Ok(value) => {
             assert!(weight(&value) <= WEIGHT_PER_BYTE_MAX * (body.len() + 1), "{}", body.len());
-            let decoded = Decoded { value, doubts: Vec::new() };
-            let _ = decode::tree(decoded, expected, Dialect::Strict, Unknown::Drop);
+            let decoded = DecodedObject { value, field_warnings: Vec::new() };
+            let _ = decode::check_object(decoded, expected, Dialect::Strict, UnknownFields::Drop);
         }
         Err(status) => assert!([400, 415].contains(&status.code)),
     }
@@ -330,10 +330,10 @@ fn survives(body: &[u8], expected: &Expected<'_>) {
 fn a_body_that_is_cut_off_is_refused_unless_it_is_cut_between_parts_of_the_envelope() {
     for pair in pairs().iter().filter(|pair| !pair.is_options()) {
         let expected = pair.expected();
-        let whole = proto::object(&pair.body, &expected).unwrap().value;
+        let whole = proto::decode_object(&pair.body, &expected).unwrap().value;
         let without_object = json!({"apiVersion": expected.api_version, "kind": expected.kind});
         for length in 0..pair.body.len() {
-            if let Ok(cut) = proto::object(&pair.body[..length], &expected) {
+            if let Ok(cut) = proto::decode_object(&pair.body[..length], &expected) {
                 let is_a_part = cut.value == whole || cut.value == without_object;
                 assert!(is_a_part, "{expected:?} {length}");
             }
@@ -345,7 +345,7 @@ fn a_body_that_is_cut_off_is_refused_unless_it_is_cut_between_parts_of_the_envel
 fn a_list_of_nothing_takes_no_more_than_its_share() {
     // Two bytes each: containers without a name, and then numbers of one byte each.
     let containers = stretch(2, &[0x12, 0].repeat(100_000));
-    survives(&bare(&containers), &Expected { api_version: "v1", kind: "Pod" });
+    survives(&bare(&containers), &ExpectedKind { api_version: "v1", kind: "Pod" });
     let numbers = stretch(1, &stretch(2, &stretch(3, &[0; 100_000])));
     survives(&spec(&stretch(5, &stretch(2, &stretch(11, &numbers)))), &CRON_JOB);
 }

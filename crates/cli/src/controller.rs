@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_controller::{
     Cluster, CronJobs, Election, ElectionConfig, Fence, Haste, Metrics, Probe, RealClock, Rival,
     Tools, run_cron_jobs, run_elected, stand_by,
@@ -101,7 +101,7 @@ impl<'a> ControllerProcess<'a> {
         let cluster = Cluster {
             namespaces: distinct(&args.namespaces),
             // The definition of ScheduledJobs is ours, and has every field.
-            pruned: vec![Flavor::BatchV1],
+            pruned: vec![CronJobKind::BatchV1],
             echo: ECHO,
             ..Cluster::default()
         };
@@ -129,7 +129,7 @@ impl<'a> ControllerProcess<'a> {
                 () = stop.cancelled() => break,
                 kinds = ServedKinds::find(&self.tools.client, &self.args.kinds) => kinds,
             };
-            if !is_alone && kinds.served.contains(&Flavor::BatchV1) {
+            if !is_alone && kinds.served.contains(&CronJobKind::BatchV1) {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,

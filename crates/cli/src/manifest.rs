@@ -11,7 +11,7 @@ mod list;
 
 use std::{fmt, path::PathBuf};
 
-use punctual_api::{tree::Tally, yaml};
+use punctual_api::{json_tree::SizeBudget, yaml};
 use serde_json::Value;
 
 use self::chunks::Chunk;
@@ -98,7 +98,7 @@ fn read_file(file: Result<files::ManifestFile, ReadError>) -> Vec<ReadResult> {
 
 /// The documents of a text; those that are empty are passed over and not counted.
 fn read_text(file: &str, text: &str) -> Vec<ReadResult> {
-    let mut tally = Tally::default();
+    let mut tally = SizeBudget::default();
     let mut documents = Vec::new();
     let mut number = 0;
     for chunk in chunks::split(text) {
@@ -133,7 +133,7 @@ struct ParsedDocument {
 }
 
 /// The document of a chunk, or the several of a chunk that is JSON.
-fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> {
+fn parse(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocument> {
     if let Some(rest) = chunk.separator_suffix() {
         let message = format!("invalid Yaml document separator: {rest}");
         return vec![ParsedDocument { line: chunk.first_line(), content: Err(message) }];
@@ -144,12 +144,12 @@ fn parse(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> {
         if !matches!(parsed.as_slice(), [ParsedDocument { content: Err(_), .. }]) {
             return parsed;
         }
-        return match yaml::read(chunk.text, chunk.lines_before, tally) {
+        return match yaml::parse_document(chunk.text, chunk.lines_before, tally) {
             Ok(content) => vec![ParsedDocument { line: chunk.first_line(), content: Ok(content) }],
             Err(_) => parsed,
         };
     }
-    let content = yaml::read(chunk.text, chunk.lines_before, tally);
+    let content = yaml::parse_document(chunk.text, chunk.lines_before, tally);
     if matches!(&content, Ok((Value::Null, _))) {
         return Vec::new();
     }

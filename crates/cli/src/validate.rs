@@ -7,7 +7,7 @@ mod report;
 mod simple_kind;
 
 use anyhow::bail;
-use punctual_api::{Dialect, validate::Rules};
+use punctual_api::{Dialect, validate::ValidationOptions};
 use punctual_schedule::Zone;
 
 use self::{check::DocumentChecker, checked_document::CheckedDocument};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ValidateArgs, zone: &Zone) -> anyhow::Result<()> {
     let paths: Vec<_> = args.files.iter().chain(&args.paths).cloned().collect();
     let dialect = if args.strict { Dialect::Strict } else { Dialect::Punctual };
     let checker = DocumentChecker {
-        rules: Rules { zones: zone.zones().clone(), dialect },
+        rules: ValidationOptions { zones: zone.zones().clone(), dialect },
         default_zone: zone,
         count: args.count,
         has_warnings: args.warnings,
@@ -42,7 +42,7 @@ pub(crate) fn require_valid(
     all: Vec<ReadResult>,
     zone: &Zone,
 ) -> Result<Vec<Document>, Vec<String>> {
-    let rules = Rules { zones: zone.zones().clone(), dialect: Dialect::Punctual };
+    let rules = ValidationOptions { zones: zone.zones().clone(), dialect: Dialect::Punctual };
     let now = clock::now();
     let checker = DocumentChecker { rules, default_zone: zone, count: 0, has_warnings: false, now };
     let errors: Vec<String> =

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_queue::{Backoff, Failure};
 use punctual_schedule::Zone;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ const COMPONENT: &str = "cronjob-controller";
 #[derive(Clone, Debug)]
 pub struct CronJobs {
     /// The kinds.
-    pub flavors: Vec<Flavor>,
+    pub flavors: Vec<CronJobKind>,
     /// The zone of schedules that name none.
     pub zone: Zone,
     /// How many are looked at at a time.

@@ -303,7 +303,7 @@ fn is_over(folder: &Folder) -> bool {
 }
 
 fn created_at(pod: &Pod) -> Timestamp {
-    pod.metadata.creation_timestamp.map_or(Timestamp::MAX, |time| time.at())
+    pod.metadata.creation_timestamp.map_or(Timestamp::MAX, |time| time.timestamp())
 }
 
 fn read(object: DynamicObject) -> Option<Arc<Pod>> {

@@ -194,6 +194,6 @@ fn written_at(entry: &Entry, now: Timestamp) -> Timestamp {
     let observed = told.series.and_then(|series| series.last_observed_time);
     let times = [told.metadata.creation_timestamp, told.last_timestamp].into_iter().flatten();
     let micro_times = [told.event_time, observed].into_iter().flatten();
-    let latest = times.map(Time::at).chain(micro_times.map(MicroTime::at)).max();
+    let latest = times.map(Time::timestamp).chain(micro_times.map(MicroTime::timestamp)).max();
     latest.map_or(now, |latest| latest.min(now))
 }

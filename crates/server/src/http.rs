@@ -15,7 +15,7 @@ use futures::FutureExt as _;
 use http::request::Parts;
 use http::{Method, Request, Response, header};
 use punctual_api::Status;
-use punctual_api::status::{Details, Reason};
+use punctual_api::status::{StatusDetails, StatusReason};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -123,7 +123,7 @@ async fn bounded(call: Call, target: Target, body: Body, about: &metrics::Reques
     let answer = tokio::time::timeout(server.request_timeout(), guarded(call, target, body));
     answer.await.unwrap_or_else(|_| {
         Err(Status::failure(
-            Reason::Timeout,
+            StatusReason::Timeout,
             "Timeout: request did not complete within the allotted timeout",
         ))
     })
@@ -179,16 +179,16 @@ async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
 
 fn not_allowed() -> Status {
     const MESSAGE: &str = "the server does not allow this method on the requested resource";
-    empty_details(Status::failure(Reason::MethodNotAllowed, MESSAGE))
+    empty_details(Status::failure(StatusReason::MethodNotAllowed, MESSAGE))
 }
 
 fn no_such_resource() -> Status {
     const MESSAGE: &str = "the server could not find the requested resource";
-    empty_details(Status::failure(Reason::NotFound, MESSAGE))
+    empty_details(Status::failure(StatusReason::NotFound, MESSAGE))
 }
 
 pub(crate) fn empty_details(status: Status) -> Status {
-    status.with(Details::default())
+    status.with_details(StatusDetails::default())
 }
 
 /// What a request is about, in words of our tables.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use punctual_api::field::{FieldError, Path};
+use punctual_api::field::{FieldError, FieldPath};
 use punctual_api::status::GroupKind;
 use punctual_api::{Pod, Status};
 
@@ -49,7 +49,7 @@ impl LogQuery {
             let value = number(name)?;
             if let Some(value) = value.filter(|value| *value < least) {
                 let detail = format!("must be greater than or equal to {least}");
-                errors.push(FieldError::invalid(&Path::root(name), value, detail));
+                errors.push(FieldError::invalid(&FieldPath::root(name), value, detail));
             }
             Ok(value)
         };
@@ -58,7 +58,7 @@ impl LogQuery {
         let limit_bytes = natural("limitBytes", 1)?;
         let stream = query.text("stream");
         if !["", "All"].contains(&stream) {
-            errors.push(FieldError::not_supported(&Path::root("stream"), stream, &["All"]));
+            errors.push(FieldError::not_supported(&FieldPath::root("stream"), stream, &["All"]));
         }
         if !errors.is_empty() {
             let kind = GroupKind { group: "", kind: "PodLogOptions" };

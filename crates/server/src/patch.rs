@@ -26,8 +26,8 @@ mod track;
 
 use jiff::Timestamp;
 use punctual_api::Status;
-use punctual_api::schema::Struct;
-use punctual_api::status::Reason;
+use punctual_api::schema::StructSchema;
+use punctual_api::status::StatusReason;
 
 pub use self::apply::apply;
 pub use self::json::json;
@@ -46,7 +46,7 @@ pub struct Writer<'a> {
     /// The subresource that is written; empty for the object itself.
     pub subresource: &'a str,
     /// Shape of the object.
-    pub shape: &'static Struct,
+    pub shape: &'static StructSchema,
     /// Now.
     pub now: Timestamp,
 }
@@ -54,7 +54,7 @@ pub struct Writer<'a> {
 /// A patch that cannot be applied to the object. Kubernetes keeps the reason to itself.
 fn unprocessable() -> Status {
     const MESSAGE: &str = "the server rejected our request due to an error in our request";
-    let mut status = Status::failure(Reason::Invalid, MESSAGE);
+    let mut status = Status::failure(StatusReason::Invalid, MESSAGE);
     status.details = Some(Box::default());
     status
 }
@@ -62,7 +62,7 @@ fn unprocessable() -> Status {
 /// An error for which kube-apiserver has no status, and which it therefore answers with 500. The
 /// patch is wrong all the same and the server is well, so here it is unprocessable.
 fn unclassified(message: impl Into<String>) -> Status {
-    Status::failure(Reason::Invalid, message)
+    Status::failure(StatusReason::Invalid, message)
 }
 
 /// Reads the JSON of a patch, with the words of Go where it ends too early.

@@ -13,10 +13,10 @@ mod watch;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use punctual_api::decode::Unknown;
-use punctual_api::status::{Cause, Reason};
-use punctual_api::strategy::Kind;
-use punctual_api::validate::Rules;
+use punctual_api::decode::UnknownFields;
+use punctual_api::status::{StatusCause, StatusReason};
+use punctual_api::strategy::ResourceKind;
+use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Status, schema};
 use punctual_store::{Condition, Error, Op, Store};
 use serde_json::Value;
@@ -34,7 +34,7 @@ use crate::world::World;
 #[derive(Clone)]
 pub(crate) struct Registry {
     pub(crate) store: Store,
-    pub(crate) rules: Rules,
+    pub(crate) rules: ValidationOptions,
     pub(crate) world: Arc<dyn World>,
     /// The node of Pods that name none.
     pub(crate) node: Option<String>,
@@ -98,7 +98,7 @@ impl ObjectRef {
         now: Timestamp,
     ) -> Result<Writer<'a>, Status> {
         let view = self.place.view;
-        let shape = schema::of_kind(view.served.api_version, view.resource.kind)
+        let shape = schema::find_kind(view.served.api_version, view.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no schema"))?;
         let subresource = self.below.map_or("", Subresource::name);
         Ok(Writer { manager, api_version: view.served.api_version, subresource, shape, now })
@@ -128,21 +128,21 @@ impl Registry {
     }
 
     /// The strategy of a resource under the name it is written by.
-    fn kind(&self, view: &View) -> Result<Kind, Status> {
-        Kind::of(view.resource.stored().api_version, view.resource.kind)
+    fn kind(&self, view: &View) -> Result<ResourceKind, Status> {
+        ResourceKind::from_gvk(view.resource.stored().api_version, view.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no strategy"))
     }
 
     /// Fields that nobody knows are kept, unless we are to be told from kube-apiserver by nothing.
-    pub(crate) fn unknown_fields(&self) -> Unknown {
+    pub(crate) fn unknown_fields(&self) -> UnknownFields {
         match self.rules.dialect {
-            Dialect::Punctual => Unknown::Keep,
-            Dialect::Strict => Unknown::Drop,
+            Dialect::Punctual => UnknownFields::Keep,
+            Dialect::Strict => UnknownFields::Drop,
         }
     }
 
     /// The condition that a namespace takes new objects, if there is one to ask.
-    fn open_namespace(&self, place: &Place, name: &str) -> Result<Option<Op>, Status> {
+    fn activate_namespace(&self, place: &Place, name: &str) -> Result<Option<Op>, Status> {
         if place.namespace.is_empty() {
             return Ok(None);
         }
@@ -174,8 +174,8 @@ impl Registry {
     }
 }
 
-const NAMESPACES_NAME: punctual_api::status::Resource<'static> =
-    punctual_api::status::Resource { group: "", name: "namespaces" };
+const NAMESPACES_NAME: punctual_api::status::GroupResource<'static> =
+    punctual_api::status::GroupResource { group: "", name: "namespaces" };
 
 fn namespace_key(name: &str) -> String {
     format!("{}{name}", collection(&NAMESPACES))
@@ -188,7 +188,7 @@ fn terminating(place: &Place, name: &str) -> Status {
     );
     let mut status = Status::forbidden(place.view.name(), name, &why);
     if let Some(details) = &mut status.details {
-        details.causes.push(Cause {
+        details.causes.push(StatusCause {
             reason: "NamespaceTerminating".to_owned(),
             message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".to_owned(),
@@ -201,11 +201,13 @@ fn terminating(place: &Place, name: &str) -> Status {
 pub(crate) fn store_failed(error: &Error) -> Status {
     match error {
         Error::Busy => Status::too_many_requests("too many writes are waiting", 1),
-        Error::Invalid(why) => Status::failure(Reason::RequestEntityTooLarge, why.clone()),
-        Error::Closed => Status::failure(Reason::ServiceUnavailable, "the server is shutting down"),
+        Error::Invalid(why) => Status::failure(StatusReason::RequestEntityTooLarge, why.clone()),
+        Error::Closed => {
+            Status::failure(StatusReason::ServiceUnavailable, "the server is shutting down")
+        }
         other => {
             tracing::error!(error = %chain(other), "the store failed");
-            Status::failure(Reason::ServiceUnavailable, format!("the store failed: {other}"))
+            Status::failure(StatusReason::ServiceUnavailable, format!("the store failed: {other}"))
         }
     }
 }

@@ -3,8 +3,8 @@
 //! A [`Resource`] is what is stored; a [`Served`] is one group and version under which it is seen.
 //! CronJobs and Events are served under two versions and stored once.
 
-use punctual_api::decode::Expected;
-use punctual_api::status::{GroupKind, Resource as ResourceName};
+use punctual_api::decode::ExpectedKind;
+use punctual_api::status::{GroupKind, GroupResource};
 
 /// One stored collection.
 #[derive(Debug, PartialEq, Eq)]
@@ -293,8 +293,8 @@ pub(crate) struct View {
 
 impl View {
     /// As messages name it.
-    pub(crate) fn name(&self) -> ResourceName<'static> {
-        ResourceName { group: self.served.group, name: self.resource.plural }
+    pub(crate) fn name(&self) -> GroupResource<'static> {
+        GroupResource { group: self.served.group, name: self.resource.plural }
     }
 
     /// Its kind, as messages name it.
@@ -303,8 +303,8 @@ impl View {
     }
 
     /// What a body is to contain.
-    pub(crate) fn expected(&self) -> Expected<'static> {
-        Expected { api_version: self.served.api_version, kind: self.resource.kind }
+    pub(crate) fn expected(&self) -> ExpectedKind<'static> {
+        ExpectedKind { api_version: self.served.api_version, kind: self.resource.kind }
     }
 
     /// Whether objects are stored in this very form.

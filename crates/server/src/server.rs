@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use punctual_api::validate::Rules;
+use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Status};
 use punctual_schedule::Zones;
 use punctual_store::Store;
@@ -104,7 +104,7 @@ impl Server {
     /// Makes a server; what every cluster has is created if it is not there yet. To be called within
     /// a runtime of tokio, which from then on lets Events expire.
     pub async fn start(config: Config) -> Result<Server, Status> {
-        let rules = Rules { zones: config.zones, dialect: config.dialect };
+        let rules = ValidationOptions { zones: config.zones, dialect: config.dialect };
         let (store, world, node) = (config.store, config.world, config.node);
         let registry = Registry { store, rules, world, node };
         let shared = Shared {

@@ -5,7 +5,7 @@
 //! for and its revision. Lists and watches therefore copy bytes and parse nothing.
 
 use bytes::Bytes;
-use punctual_api::convert::{EventForm, event_to};
+use punctual_api::convert::{EventVersion, convert_event};
 use punctual_api::{Status, defaults};
 use punctual_store::Entry;
 use serde_json::{Map, Value};
@@ -196,7 +196,7 @@ fn is_converted(view: &View) -> bool {
 /// From the stored form to the one asked for.
 pub(crate) fn to_served(object: &mut Value, view: &View) {
     if is_converted(view) {
-        event_to(object, EventForm::Events);
+        convert_event(object, EventVersion::EventsV1);
         defaults::canonical(object);
     }
     set_api_version(object, view.served.api_version);
@@ -205,7 +205,7 @@ pub(crate) fn to_served(object: &mut Value, view: &View) {
 /// From the form of a request to the stored one.
 pub(crate) fn to_stored(object: &mut Value, view: &View) {
     if is_converted(view) {
-        event_to(object, EventForm::Core);
+        convert_event(object, EventVersion::CoreV1);
     }
     set_api_version(object, view.resource.stored().api_version);
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 fn writer(manager: &str, second: i64) -> Writer<'_> {
     let now = jiff::Timestamp::from_second(second).unwrap();
-    let shape = schema::named("Pod").unwrap();
+    let shape = schema::find_struct("Pod").unwrap();
     Writer { manager, api_version: "v1", subresource: "", shape, now }
 }
 
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn nothing_panics_on_any_trees(a in any_tree(), b in any_tree(), force in any::<bool>()) {
-        let pod = schema::named("Pod").unwrap();
+        let pod = schema::find_struct("Pod").unwrap();
         let text = b.to_string();
         let _ = patch::strategic(&a, b.clone(), pod);
         let _ = patch::merge(&a, text.as_bytes());
@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn an_empty_patch_is_none(object in config()) {
-        let pod = schema::named("Pod").unwrap();
+        let pod = schema::find_struct("Pod").unwrap();
         prop_assert_eq!(&patch::strategic(&object, json!({}), pod).unwrap(), &object);
         prop_assert_eq!(&patch::merge(&object, b"{}").unwrap(), &object);
         prop_assert_eq!(&patch::json(&object, b"[]").unwrap(), &object);
@@ -173,7 +173,7 @@ proptest! {
 
     #[test]
     fn a_strategic_merge_patch_of_an_object_with_itself_is_none(object in config()) {
-        let pod = schema::named("Pod").unwrap();
+        let pod = schema::find_struct("Pod").unwrap();
         prop_assert_eq!(&patch::strategic(&object, object.clone(), pod).unwrap(), &object);
     }
 

@@ -93,7 +93,7 @@ impl Line {
     /// The object that the request makes of what is there.
     fn patched(&self, live: &Value) -> Result<Value, Status> {
         let (api_version, body) = (self.api_version(), self.request.to_string());
-        let shape = schema::of_kind(&api_version, self.kind()).unwrap();
+        let shape = schema::find_kind(&api_version, self.kind()).unwrap();
         match self.content_type.as_str() {
             "application/merge-patch+json" => patch::merge(live, body.as_bytes()),
             "application/json-patch+json" => patch::json(live, body.as_bytes()),
@@ -115,7 +115,7 @@ impl Line {
             manager: self.parameter("fieldManager").unwrap_or("python-requests"),
             api_version: &api_version,
             subresource: &self.subresource,
-            shape: schema::of_kind(&api_version, self.kind()).unwrap(),
+            shape: schema::find_kind(&api_version, self.kind()).unwrap(),
             now: self.now(),
         })
     }

@@ -29,7 +29,7 @@ fn canonical(mut object: Value) -> Value {
 
 #[test]
 fn strategic_merge_patches_have_the_results_of_kubernetes() {
-    let pod = schema::named("Pod").unwrap();
+    let pod = schema::find_struct("Pod").unwrap();
     for line in lines(STRATEGIC) {
         let found = patch::strategic(&line["original"], line["patch"].clone(), pod);
         match (found, line["error"].as_str()) {
@@ -73,7 +73,7 @@ fn owners_are_those_of_kubernetes_after_any_sequence_of_writes() {
                 manager: step["manager"].as_str().unwrap(),
                 api_version: "v1",
                 subresource: "",
-                shape: schema::named("Pod").unwrap(),
+                shape: schema::find_struct("Pod").unwrap(),
                 now: jiff::Timestamp::UNIX_EPOCH,
             };
             let force = step["force"] == true;

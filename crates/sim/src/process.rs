@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_controller::{
     Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, collect, run_cron_jobs, run_elected,
     run_jobs,
@@ -153,7 +153,7 @@ impl Drop for Leading<'_> {
 
 fn cron_jobs() -> CronJobs {
     CronJobs {
-        flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
+        flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
         zone: Zones::bundled().utc(),
         workers: WORKERS,
         cluster: Cluster::default(),

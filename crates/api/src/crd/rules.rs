@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tree::Tally;
+use crate::json_tree::SizeBudget;
 use crate::yaml;
 
 const SOURCE: &str = include_str!("rules.yaml");
@@ -14,7 +14,7 @@ pub(super) struct Rules(Map<String, Value>);
 impl Rules {
     /// Those of `rules.yaml`. The file is ours, and a test reads it.
     pub(super) fn read() -> Rules {
-        match yaml::read(SOURCE, 0, &mut Tally::default()) {
+        match yaml::parse_document(SOURCE, 0, &mut SizeBudget::default()) {
             Ok((Value::Object(parts), _)) => Rules(parts),
             _ => Rules(Map::new()),
         }

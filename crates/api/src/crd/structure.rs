@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::rules::{Rules, merge};
-use crate::schema::{Field, Items, Struct, Type};
+use crate::schema::{FieldSchema, FieldType, ListType, StructSchema};
 
 /// What a quantity looks like as text.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
@@ -12,8 +12,9 @@ const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|
 const ABSENT: (&str, &str) = ("EphemeralContainer", "name");
 
 /// The schema of a struct, with the rules that hold in it. The tables have no circles.
-pub(super) fn of_struct(shape: &Struct, rules: &Rules) -> Map<String, Value> {
-    let property = |field: &Field| (field.json.to_owned(), Value::Object(of_field(field, rules)));
+pub(super) fn of_struct(shape: &StructSchema, rules: &Rules) -> Map<String, Value> {
+    let property =
+        |field: &FieldSchema| (field.json.to_owned(), Value::Object(of_field(field, rules)));
     let fields = shape.fields.iter();
     let fields = fields.filter(|field| shape.name != ABSENT.0 || field.json == ABSENT.1);
     let properties: Map<_, _> = fields.map(property).collect();
@@ -26,19 +27,19 @@ pub(super) fn of_struct(shape: &Struct, rules: &Rules) -> Map<String, Value> {
     schema
 }
 
-fn of_field(field: &Field, rules: &Rules) -> Map<String, Value> {
+fn of_field(field: &FieldSchema, rules: &Rules) -> Map<String, Value> {
     let mut schema = of_type(&field.ty, rules);
-    if let Some(default) = field.merging.default {
+    if let Some(default) = field.merge_rules.default {
         schema.insert("default".to_owned(), json!(default));
     }
-    if field.merging.is_atomic {
+    if field.merge_rules.is_atomic {
         mark(&mut schema, "map-type", json!("atomic"));
     }
-    match &field.merging.items {
+    match &field.merge_rules.list_type {
         // What a list is if nothing is said.
-        Items::Atomic => {}
-        Items::Set => mark(&mut schema, "list-type", json!("set")),
-        Items::Keyed(keys) => {
+        ListType::Atomic => {}
+        ListType::Set => mark(&mut schema, "list-type", json!("set")),
+        ListType::Map(keys) => {
             mark(&mut schema, "list-type", json!("map"));
             mark(&mut schema, "list-map-keys", json!(keys));
             require_keys(&mut schema, keys);
@@ -62,28 +63,28 @@ fn require_keys(list: &mut Map<String, Value>, keys: &[&str]) {
     }
 }
 
-fn of_type(ty: &Type, rules: &Rules) -> Map<String, Value> {
+fn of_type(ty: &FieldType, rules: &Rules) -> Map<String, Value> {
     match ty {
-        Type::Bool => typed("boolean"),
-        Type::Int32 => formatted("integer", "int32"),
-        Type::Int64 => formatted("integer", "int64"),
-        Type::Text(_) => typed("string"),
-        Type::Bytes => formatted("string", "byte"),
-        Type::Quantity => quantity(),
-        Type::IntOrString => {
+        FieldType::Bool => typed("boolean"),
+        FieldType::Int32 => formatted("integer", "int32"),
+        FieldType::Int64 => formatted("integer", "int64"),
+        FieldType::Text(_) => typed("string"),
+        FieldType::Bytes => formatted("string", "byte"),
+        FieldType::Quantity => quantity(),
+        FieldType::IntOrString => {
             let mut schema = Map::new();
             mark(&mut schema, "int-or-string", json!(true));
             schema
         }
-        Type::Time | Type::MicroTime => formatted("string", "date-time"),
-        Type::Any => {
+        FieldType::Time | FieldType::MicroTime => formatted("string", "date-time"),
+        FieldType::Any => {
             let mut schema = typed("object");
             mark(&mut schema, "preserve-unknown-fields", json!(true));
             schema
         }
-        Type::Struct(id) => of_struct(id.get(), rules),
-        Type::List(item) => container("array", "items", of_type(item, rules)),
-        Type::Map(item) => container("object", "additionalProperties", of_type(item, rules)),
+        FieldType::Struct(id) => of_struct(id.get(), rules),
+        FieldType::List(item) => container("array", "items", of_type(item, rules)),
+        FieldType::Map(item) => container("object", "additionalProperties", of_type(item, rules)),
     }
 }
 

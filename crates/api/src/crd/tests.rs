@@ -49,7 +49,7 @@ fn the_manifest_in_deploy_is_the_one_that_is_printed() {
 
 #[test]
 fn the_manifest_is_the_definition_in_yaml() {
-    let (read, _) = crate::yaml::read(&manifest(), 0, &mut Default::default()).unwrap();
+    let (read, _) = crate::yaml::parse_document(&manifest(), 0, &mut Default::default()).unwrap();
     assert_eq!(read, definition());
 }
 
@@ -64,7 +64,7 @@ fn every_rule_belongs_to_a_struct_and_names_its_fields() {
     let rules = Rules::read();
     assert!(rules.names().count() > 30, "the file was not read");
     for name in rules.names() {
-        let shape = schema::named(name).unwrap_or_else(|| panic!("{name}"));
+        let shape = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
         let part = rules.of(name);
         let properties = part["properties"].as_object().cloned().unwrap_or_default();
         let required = part["required"].as_array().cloned().unwrap_or_default();

@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::Unknown;
+use super::UnknownFields;
 use crate::dialect::Dialect;
 use crate::quantity::Quantity;
-use crate::schema::{Field, Struct, Type};
+use crate::schema::{FieldSchema, FieldType, StructSchema};
 use crate::time::parse_rfc3339;
 
 /// A walk over a tree along its table.
 pub(super) struct Check {
     pub(super) dialect: Dialect,
-    pub(super) unknown: Unknown,
+    pub(super) unknown: UnknownFields,
     /// Names and indexes from the root.
     pub(super) path: Vec<String>,
-    pub(super) doubts: Vec<String>,
+    pub(super) field_warnings: Vec<String>,
 }
 
 impl Check {
     pub(super) fn object(
         &mut self,
         value: &mut Value,
-        shape: &Struct,
+        shape: &StructSchema,
         is_root: bool,
     ) -> Result<(), String> {
         let Value::Object(fields) = value else {
@@ -40,16 +40,16 @@ impl Check {
         Ok(())
     }
 
-    fn is_known(&self, field: &Field) -> bool {
+    fn is_known(&self, field: &FieldSchema) -> bool {
         !(field.is_ours && self.dialect == Dialect::Strict)
     }
 
     /// What is ours is never kept where it is unknown: it would have an effect all the same.
-    fn unknown_field(&mut self, fields: &mut Map<String, Value>, name: &str, shape: &Struct) {
+    fn unknown_field(&mut self, fields: &mut Map<String, Value>, name: &str, shape: &StructSchema) {
         self.path.push(name.to_owned());
-        self.doubts.push(format!("unknown field \"{}\"", self.path_with_indexes()));
+        self.field_warnings.push(format!("unknown field \"{}\"", self.path_with_indexes()));
         self.path.pop();
-        if self.unknown == Unknown::Drop || shape.field(name).is_some() {
+        if self.unknown == UnknownFields::Drop || shape.field(name).is_some() {
             fields.remove(name);
         }
     }
@@ -57,8 +57,8 @@ impl Check {
     fn field(
         &mut self,
         fields: &mut Map<String, Value>,
-        field: &Field,
-        shape: &Struct,
+        field: &FieldSchema,
+        shape: &StructSchema,
     ) -> Result<(), String> {
         // `null` is Go's zero: as if the field were not there.
         if fields.get(field.json).is_none_or(Value::is_null) {
@@ -73,21 +73,35 @@ impl Check {
         Ok(())
     }
 
-    fn value(&mut self, value: &mut Value, ty: &Type, shape: &Struct) -> Result<(), String> {
+    fn value(
+        &mut self,
+        value: &mut Value,
+        ty: &FieldType,
+        shape: &StructSchema,
+    ) -> Result<(), String> {
         match (ty, value) {
-            (Type::Struct(id), value @ Value::Object(_)) => self.object(value, id.get(), false),
-            (Type::List(item), Value::Array(items)) => self.list(items, item, shape),
-            (Type::Map(item), Value::Object(entries)) => self.map(entries, item, shape),
-            (Type::Quantity, Value::String(text)) => {
+            (FieldType::Struct(id), value @ Value::Object(_)) => {
+                self.object(value, id.get(), false)
+            }
+            (FieldType::List(item), Value::Array(items)) => self.list(items, item, shape),
+            (FieldType::Map(item), Value::Object(entries)) => self.map(entries, item, shape),
+            (FieldType::Quantity, Value::String(text)) => {
                 Quantity::parse(text.trim()).map(|_| ()).map_err(str::to_owned)
             }
-            (Type::Time | Type::MicroTime, Value::String(text)) => parse_rfc3339(text).map(|_| ()),
+            (FieldType::Time | FieldType::MicroTime, Value::String(text)) => {
+                parse_rfc3339(text).map(|_| ())
+            }
             (_, value) if is_of_type(value, ty) => Ok(()),
             (_, value) => Err(self.mismatch(value, ty, shape)),
         }
     }
 
-    fn list(&mut self, items: &mut [Value], ty: &Type, shape: &Struct) -> Result<(), String> {
+    fn list(
+        &mut self,
+        items: &mut [Value],
+        ty: &FieldType,
+        shape: &StructSchema,
+    ) -> Result<(), String> {
         for (i, item) in items.iter_mut().enumerate() {
             if item.is_null() {
                 *item = zero(ty);
@@ -102,8 +116,8 @@ impl Check {
     fn map(
         &mut self,
         entries: &mut Map<String, Value>,
-        ty: &Type,
-        shape: &Struct,
+        ty: &FieldType,
+        shape: &StructSchema,
     ) -> Result<(), String> {
         for (key, item) in entries.iter_mut() {
             if item.is_null() {
@@ -129,7 +143,7 @@ impl Check {
     }
 
     /// Go's text, which leaves indexes out of the path.
-    fn mismatch(&self, value: &Value, ty: &Type, shape: &Struct) -> String {
+    fn mismatch(&self, value: &Value, ty: &FieldType, shape: &StructSchema) -> String {
         let names: Vec<_> = self.path.iter().filter(|step| !step.starts_with('[')).collect();
         let path = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(".");
         let found = match value {
@@ -141,35 +155,39 @@ impl Check {
     }
 }
 
-fn is_integer(ty: &Type) -> bool {
-    matches!(ty, Type::Int32 | Type::Int64)
+fn is_integer(ty: &FieldType) -> bool {
+    matches!(ty, FieldType::Int32 | FieldType::Int64)
 }
 
-fn is_of_type(value: &Value, ty: &Type) -> bool {
+fn is_of_type(value: &Value, ty: &FieldType) -> bool {
     match ty {
-        Type::Any => true,
-        Type::Bool => value.is_boolean(),
-        Type::Int32 => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
-        Type::Int64 => value.is_i64(),
-        Type::Text(_) | Type::Bytes => value.is_string(),
-        Type::Quantity => value.is_number(),
-        Type::IntOrString => {
+        FieldType::Any => true,
+        FieldType::Bool => value.is_boolean(),
+        FieldType::Int32 => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+        FieldType::Int64 => value.is_i64(),
+        FieldType::Text(_) | FieldType::Bytes => value.is_string(),
+        FieldType::Quantity => value.is_number(),
+        FieldType::IntOrString => {
             value.is_string() || value.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
         }
-        Type::Time | Type::MicroTime | Type::Struct(_) | Type::List(_) | Type::Map(_) => false,
+        FieldType::Time
+        | FieldType::MicroTime
+        | FieldType::Struct(_)
+        | FieldType::List(_)
+        | FieldType::Map(_) => false,
     }
 }
 
 /// Go's zero of a type, for a `null` in a list or map.
-fn zero(ty: &Type) -> Value {
+fn zero(ty: &FieldType) -> Value {
     match ty {
-        Type::Bool => Value::Bool(false),
-        Type::Int32 | Type::Int64 | Type::IntOrString => Value::from(0),
-        Type::Text(_) | Type::Bytes => Value::from(""),
-        Type::Quantity => Value::from("0"),
-        Type::List(_) => Value::Array(Vec::new()),
-        Type::Struct(_) | Type::Map(_) => Value::Object(Map::new()),
-        Type::Any | Type::Time | Type::MicroTime => Value::Null,
+        FieldType::Bool => Value::Bool(false),
+        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => Value::from(0),
+        FieldType::Text(_) | FieldType::Bytes => Value::from(""),
+        FieldType::Quantity => Value::from("0"),
+        FieldType::List(_) => Value::Array(Vec::new()),
+        FieldType::Struct(_) | FieldType::Map(_) => Value::Object(Map::new()),
+        FieldType::Any | FieldType::Time | FieldType::MicroTime => Value::Null,
     }
 }
 
@@ -184,22 +202,22 @@ pub(super) fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-fn go_type(ty: &Type) -> String {
+fn go_type(ty: &FieldType) -> String {
     match ty {
-        Type::Bool => "bool".to_owned(),
-        Type::Int32 => "int32".to_owned(),
-        Type::Int64 => "int64".to_owned(),
-        Type::Text(None) => "string".to_owned(),
-        Type::Text(Some("UID")) => "types.UID".to_owned(),
-        Type::Text(Some(alias)) => format!("v1.{alias}"),
-        Type::Bytes => "[]uint8".to_owned(),
-        Type::Quantity => "resource.Quantity".to_owned(),
-        Type::IntOrString => "intstr.IntOrString".to_owned(),
-        Type::Time => "string".to_owned(),
-        Type::MicroTime => "string".to_owned(),
-        Type::Any => "interface {}".to_owned(),
-        Type::Struct(id) => format!("v1.{}", id.get().name),
-        Type::List(item) => format!("[]{}", go_type(item)),
-        Type::Map(item) => format!("map[string]{}", go_type(item)),
+        FieldType::Bool => "bool".to_owned(),
+        FieldType::Int32 => "int32".to_owned(),
+        FieldType::Int64 => "int64".to_owned(),
+        FieldType::Text(None) => "string".to_owned(),
+        FieldType::Text(Some("UID")) => "types.UID".to_owned(),
+        FieldType::Text(Some(alias)) => format!("v1.{alias}"),
+        FieldType::Bytes => "[]uint8".to_owned(),
+        FieldType::Quantity => "resource.Quantity".to_owned(),
+        FieldType::IntOrString => "intstr.IntOrString".to_owned(),
+        FieldType::Time => "string".to_owned(),
+        FieldType::MicroTime => "string".to_owned(),
+        FieldType::Any => "interface {}".to_owned(),
+        FieldType::Struct(id) => format!("v1.{}", id.get().name),
+        FieldType::List(item) => format!("[]{}", go_type(item)),
+        FieldType::Map(item) => format!("map[string]{}", go_type(item)),
     }
 }

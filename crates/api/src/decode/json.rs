@@ -5,21 +5,22 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::Decoded;
-use crate::field::Path;
+use super::DecodedObject;
+use crate::field::FieldPath;
 
 /// More names given twice than this are not told one by one.
 const DUPLICATES_MAX: usize = 100;
 
 /// Reads JSON and notes names that are given twice in one object.
-pub(super) fn read(body: &[u8]) -> Result<Decoded, String> {
+pub(super) fn read(body: &[u8]) -> Result<DecodedObject, String> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
     let seed = Tree { path: None, duplicates: &mut duplicates };
     let value = seed.deserialize(&mut reader).map_err(|error| json_error(&error))?;
     reader.end().map_err(|error| json_error(&error))?;
-    let doubts = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-    Ok(Decoded { value, doubts })
+    let field_warnings =
+        duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    Ok(DecodedObject { value, field_warnings })
 }
 
 fn json_error(error: &serde_json::Error) -> String {
@@ -30,7 +31,7 @@ fn json_error(error: &serde_json::Error) -> String {
 struct Tree<'a> {
     /// None for the document itself. Written out only where something is to be said: a path for
     /// every value would cost its length each time.
-    path: Option<&'a Path<'a>>,
+    path: Option<&'a FieldPath<'a>>,
     duplicates: &'a mut Vec<String>,
 }
 
@@ -78,7 +79,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let document = Path::root("");
+        let document = FieldPath::root("");
         let list_path = self.path.unwrap_or(&document);
         let mut items = Vec::new();
         loop {
@@ -94,7 +95,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            let path = self.path.map_or_else(|| Path::root(&name), |path| path.child(&name));
+            let path = self.path.map_or_else(|| FieldPath::root(&name), |path| path.child(&name));
             let seed = Tree { path: Some(&path), duplicates: &mut *self.duplicates };
             let value = map.next_value_seed(seed)?;
             if fields.contains_key(&name) && self.duplicates.len() < DUPLICATES_MAX {

@@ -1,9 +1,9 @@
 use super::*;
 
-const CRON_JOB: Expected<'_> = Expected { api_version: "batch/v1", kind: "CronJob" };
+const CRON_JOB: ExpectedKind<'_> = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
 
-fn decode(text: &str) -> Result<Decoded, Status> {
-    object(text.as_bytes(), &CRON_JOB, Dialect::Punctual, Unknown::Keep)
+fn decode(text: &str) -> Result<DecodedObject, Status> {
+    decode_json(text.as_bytes(), &CRON_JOB, Dialect::Punctual, UnknownFields::Keep)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn unknown_and_repeated_names_are_doubts_that_a_client_may_have_refused() {
         "jobTemplate":{"spec":{"template":{"spec":{"containers":[{"nme":"c"}]}}}}}}"#;
     let decoded = decode(text).unwrap();
     assert_eq!(
-        decoded.doubts,
+        decoded.field_warnings,
         [
             "unknown field \"spec.jobTemplate.spec.template.spec.containers[0].nme\"",
             "unknown field \"spec.schedul\"",
@@ -88,7 +88,8 @@ fn unknown_and_repeated_names_are_doubts_that_a_client_may_have_refused() {
 #[test]
 fn unknown_fields_can_be_dropped_and_null_is_nothing() {
     let text = r#"{"metadata":{"labels":null},"spec":{"x":1,"schedule":"* * * * *"}}"#;
-    let decoded = object(text.as_bytes(), &CRON_JOB, Dialect::Punctual, Unknown::Drop).unwrap();
+    let decoded =
+        decode_json(text.as_bytes(), &CRON_JOB, Dialect::Punctual, UnknownFields::Drop).unwrap();
     assert_eq!(
         decoded.value,
         serde_json::json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {},
@@ -108,11 +109,12 @@ fn null_in_a_list_is_a_zero() {
 #[test]
 fn our_fields_are_unknown_in_the_strict_dialect_only() {
     let text = r#"{"spec":{"jitter":5}}"#;
-    for (dialect, doubts) in
+    for (dialect, field_warnings) in
         [(Dialect::Punctual, vec![]), (Dialect::Strict, vec!["unknown field \"spec.jitter\""])]
     {
-        let decoded = object(text.as_bytes(), &CRON_JOB, dialect, Unknown::Keep).unwrap();
-        assert_eq!(decoded.doubts, doubts);
+        let decoded =
+            decode_json(text.as_bytes(), &CRON_JOB, dialect, UnknownFields::Keep).unwrap();
+        assert_eq!(decoded.field_warnings, field_warnings);
     }
 }
 
@@ -127,8 +129,8 @@ fn what_is_nested_too_deeply_is_refused() {
     let nested = |levels: usize| {
         let deep = (0..levels).fold("1".to_owned(), |below, _| format!("{{\"d\":{below}}}"));
         let body = format!("{{\"metadata\":{{\"name\":\"a\"}},\"spec\":{{\"x\":{deep}}}}}");
-        let expected = Expected { api_version: "batch/v1", kind: "CronJob" };
-        object(body.as_bytes(), &expected, Dialect::Punctual, Unknown::Keep)
+        let expected = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
+        decode_json(body.as_bytes(), &expected, Dialect::Punctual, UnknownFields::Keep)
             .map_err(|status| status.code)
     };
     assert!(nested(60).is_ok());

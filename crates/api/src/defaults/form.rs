@@ -6,26 +6,26 @@
 use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
-use crate::schema::{self, Field, Struct, Type};
+use crate::schema::{self, FieldSchema, FieldType, StructSchema};
 use crate::time::{MicroTime, Time, parse_rfc3339};
 
 /// Brings an object into canonical form, by its `apiVersion` and `kind`. A kind that is not in the
 /// tables is left as it is.
 pub fn canonical(object: &mut Value) {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    if let Some(shape) = schema::of_kind(text("apiVersion"), text("kind")) {
+    if let Some(shape) = schema::find_kind(text("apiVersion"), text("kind")) {
         canonical_as(object, shape);
     }
 }
 
 /// Brings an object into the canonical form of a struct.
-pub(super) fn canonical_as(object: &mut Value, shape: &Struct) {
+pub(super) fn canonical_as(object: &mut Value, shape: &StructSchema) {
     if let Value::Object(fields) = object {
         fill(fields, shape);
     }
 }
 
-fn fill(fields: &mut Map<String, Value>, shape: &Struct) {
+fn fill(fields: &mut Map<String, Value>, shape: &StructSchema) {
     for field in &shape.fields {
         match fields.get_mut(field.json) {
             Some(Value::Null) | None => fill_absent(fields, field),
@@ -39,51 +39,53 @@ fn fill(fields: &mut Map<String, Value>, shape: &Struct) {
     }
 }
 
-fn fill_absent(fields: &mut Map<String, Value>, field: &Field) {
+fn fill_absent(fields: &mut Map<String, Value>, field: &FieldSchema) {
     fields.remove(field.json);
-    if field.is_pointer || field.is_left_out_if_zero {
+    if field.is_pointer || field.is_omitted_if_zero {
         return;
     }
     let zero = match &field.ty {
-        Type::Struct(id) => {
+        FieldType::Struct(id) => {
             let mut below = Map::new();
             fill(&mut below, id.get());
             Value::Object(below)
         }
-        Type::Quantity => Value::from("0"),
+        FieldType::Quantity => Value::from("0"),
         // Go writes a zero instant as null, since it is a struct that is never empty.
-        Type::Time | Type::MicroTime => Value::Null,
-        Type::Text(_) if field.is_always_written => Value::from(""),
-        Type::Int32 | Type::Int64 | Type::IntOrString if field.is_always_written => Value::from(0),
-        Type::Bool if field.is_always_written => Value::Bool(false),
+        FieldType::Time | FieldType::MicroTime => Value::Null,
+        FieldType::Text(_) if field.is_always_written => Value::from(""),
+        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString if field.is_always_written => {
+            Value::from(0)
+        }
+        FieldType::Bool if field.is_always_written => Value::Bool(false),
         // A list or map that is always written would be null; readers prefer it absent.
         _ => return,
     };
     fields.insert(field.json.to_owned(), zero);
 }
 
-fn is_left_out(value: &Value, field: &Field) -> bool {
+fn is_left_out(value: &Value, field: &FieldSchema) -> bool {
     if field.is_pointer || field.is_always_written {
         return false;
     }
     match (&field.ty, value) {
-        (Type::Bool, Value::Bool(flag)) => !flag,
-        (Type::Int32 | Type::Int64, Value::Number(number)) => number.as_i64() == Some(0),
-        (Type::Text(_) | Type::Bytes, Value::String(text)) => text.is_empty(),
-        (Type::List(_), Value::Array(items)) => items.is_empty(),
-        (Type::Map(_), Value::Object(entries)) => entries.is_empty(),
+        (FieldType::Bool, Value::Bool(flag)) => !flag,
+        (FieldType::Int32 | FieldType::Int64, Value::Number(number)) => number.as_i64() == Some(0),
+        (FieldType::Text(_) | FieldType::Bytes, Value::String(text)) => text.is_empty(),
+        (FieldType::List(_), Value::Array(items)) => items.is_empty(),
+        (FieldType::Map(_), Value::Object(entries)) => entries.is_empty(),
         _ => false,
     }
 }
 
-fn rewrite(value: &mut Value, ty: &Type) {
+fn rewrite(value: &mut Value, ty: &FieldType) {
     match (ty, &mut *value) {
-        (Type::Struct(id), Value::Object(fields)) => fill(fields, id.get()),
-        (Type::List(item), Value::Array(items)) => {
+        (FieldType::Struct(id), Value::Object(fields)) => fill(fields, id.get()),
+        (FieldType::List(item), Value::Array(items)) => {
             items.iter_mut().for_each(|value| rewrite(value, item));
         }
-        (Type::Map(item), Value::Object(entries)) => {
-            let is_resource_list = **item == Type::Quantity;
+        (FieldType::Map(item), Value::Object(entries)) => {
+            let is_resource_list = **item == FieldType::Quantity;
             for value in entries.values_mut() {
                 rewrite(value, item);
                 if is_resource_list {
@@ -91,13 +93,13 @@ fn rewrite(value: &mut Value, ty: &Type) {
                 }
             }
         }
-        (Type::Quantity, _) => rewrite_quantity(value, |quantity| quantity),
-        (Type::Time, Value::String(text)) => {
+        (FieldType::Quantity, _) => rewrite_quantity(value, |quantity| quantity),
+        (FieldType::Time, Value::String(text)) => {
             if let Ok(at) = parse_rfc3339(text) {
                 *text = Time::new(at).to_string();
             }
         }
-        (Type::MicroTime, Value::String(text)) => {
+        (FieldType::MicroTime, Value::String(text)) => {
             if let Ok(at) = parse_rfc3339(text) {
                 *text = MicroTime::new(at).to_string();
             }

@@ -63,8 +63,8 @@ impl PodStatus {
     }
 
     /// Whether a condition of that type has the status `True`.
-    pub fn is_true(&self, kind: &str) -> bool {
-        self.conditions.iter().any(|c| c.kind == kind && c.status == "True")
+    pub fn is_true(&self, condition_type: &str) -> bool {
+        self.conditions.iter().any(|c| c.condition_type == condition_type && c.status == "True")
     }
 }
 
@@ -74,7 +74,7 @@ impl PodStatus {
 pub struct PodCondition {
     /// What the condition is about.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub condition_type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// Generation of the Pod that the condition speaks of.
@@ -128,19 +128,19 @@ pub struct ContainerStatus {
 pub struct ContainerState {
     /// It waits to be started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<ContainerStateWaiting>,
     /// It runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub running: Option<Running>,
+    pub running: Option<ContainerStateRunning>,
     /// It ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub terminated: Option<Terminated>,
+    pub terminated: Option<ContainerStateTerminated>,
 }
 
 /// Why a container waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Waiting {
+pub struct ContainerStateWaiting {
     /// One word for programs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -152,7 +152,7 @@ pub struct Waiting {
 /// Since when a container runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Running {
+pub struct ContainerStateRunning {
     /// Since when.
     pub started_at: Option<Time>,
 }
@@ -160,7 +160,7 @@ pub struct Running {
 /// How a container ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Terminated {
+pub struct ContainerStateTerminated {
     /// Exit code.
     pub exit_code: i32,
     /// Signal that ended it.

@@ -62,7 +62,7 @@ pub struct HostPath {
     pub path: String,
     /// What must be there, such as `DirectoryOrCreate`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub path_type: Option<String>,
 }
 
 /// Files from a secret.

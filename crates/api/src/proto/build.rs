@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::leaf;
 use super::table::{Message, Role, Shape, Slot};
 use super::wire::{Reader, STRETCH, Tag};
-use crate::tree::DEPTH_MAX;
+use crate::json_tree::DEPTH_MAX;
 
 /// The fields of a whole message.
 pub(super) fn fields(bytes: &[u8], message: &Message) -> Result<Map<String, Value>, String> {

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::wire::Reader;
+use crate::json_tree::DEPTH_MAX;
 use crate::time::{MicroTime, Time};
-use crate::tree::DEPTH_MAX;
 
 /// `0001-01-01T00:00:00Z`, which is no instant to Go.
 const GO_ZERO_SECONDS: i64 = -62_135_596_800;

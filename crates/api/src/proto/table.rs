@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::schema::{self, Field, Struct, Type};
+use crate::schema::{self, FieldSchema, FieldType, StructSchema};
 
 /// How a field stands in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(super) fn named(name: &str) -> Option<&'static Message> {
 pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     match (api_version, kind) {
         (_, "ScheduledJob") => None,
-        _ => named(schema::of_kind(api_version, kind).map_or(kind, |shape| shape.name)),
+        _ => named(schema::find_kind(api_version, kind).map_or(kind, |shape| shape.name)),
     }
 }
 
@@ -126,7 +126,7 @@ fn read_drafts() -> Vec<Draft> {
 }
 
 fn message((name, entries): &Draft, by_name: &HashMap<&'static str, usize>) -> Message {
-    let lines = Lines { shape: schema::named(name), by_name };
+    let lines = Lines { shape: schema::find_struct(name), by_name };
     let mut slots: Vec<_> = entries.iter().filter_map(|entry| lines.slot(entry)).collect();
     slots.sort_by_key(|slot| slot.number);
     Message { name, slots }
@@ -134,7 +134,7 @@ fn message((name, entries): &Draft, by_name: &HashMap<&'static str, usize>) -> M
 
 /// What the entries of a message are read with.
 struct Lines<'a> {
-    shape: Option<&'static Struct>,
+    shape: Option<&'static StructSchema>,
     by_name: &'a HashMap<&'static str, usize>,
 }
 
@@ -160,7 +160,7 @@ impl Lines<'_> {
         })
     }
 
-    fn known_slot(&self, number: u32, field: &Field) -> Option<Slot> {
+    fn known_slot(&self, number: u32, field: &FieldSchema) -> Option<Slot> {
         Some(Slot {
             number,
             name: field.json,
@@ -174,29 +174,29 @@ impl Lines<'_> {
         self.by_name.get(message).copied().map(MessageId)
     }
 
-    fn role_of(&self, ty: &Type) -> Option<Role> {
+    fn role_of(&self, ty: &FieldType) -> Option<Role> {
         Some(match ty {
-            Type::List(item) => Role::List(self.shape_of(item)?),
-            Type::Map(item) => Role::Map(self.shape_of(item)?),
+            FieldType::List(item) => Role::List(self.shape_of(item)?),
+            FieldType::Map(item) => Role::Map(self.shape_of(item)?),
             ty => Role::One(self.shape_of(ty)?),
         })
     }
 
-    fn shape_of(&self, ty: &Type) -> Option<Shape> {
+    fn shape_of(&self, ty: &FieldType) -> Option<Shape> {
         Some(match ty {
-            Type::Bool => Shape::Bool,
-            Type::Int32 => Shape::Int32,
-            Type::Int64 => Shape::Int64,
-            Type::Text(_) => Shape::Text,
-            Type::Bytes => Shape::Bytes,
-            Type::Quantity => Shape::Quantity,
-            Type::IntOrString => Shape::IntOrString,
-            Type::Time => Shape::Time,
-            Type::MicroTime => Shape::MicroTime,
-            Type::Any => Shape::Json,
-            Type::Struct(id) => Shape::Message(self.id(id.get().name)?),
+            FieldType::Bool => Shape::Bool,
+            FieldType::Int32 => Shape::Int32,
+            FieldType::Int64 => Shape::Int64,
+            FieldType::Text(_) => Shape::Text,
+            FieldType::Bytes => Shape::Bytes,
+            FieldType::Quantity => Shape::Quantity,
+            FieldType::IntOrString => Shape::IntOrString,
+            FieldType::Time => Shape::Time,
+            FieldType::MicroTime => Shape::MicroTime,
+            FieldType::Any => Shape::Json,
+            FieldType::Struct(id) => Shape::Message(self.id(id.get().name)?),
             // Protobuf has no lists of lists, nor have the tables.
-            Type::List(_) | Type::Map(_) => return None,
+            FieldType::List(_) | FieldType::Map(_) => return None,
         })
     }
 

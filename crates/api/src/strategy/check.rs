@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Kind, refuse, typed};
-use crate::cluster::{ConfigMap, Namespace, Secret};
+use super::{ResourceKind, refuse, typed};
+use crate::core_v1::{ConfigMap, Namespace, Secret};
 use crate::cronjob::CronJob;
 use crate::event::Event;
 use crate::field::FieldError;
@@ -13,14 +13,14 @@ use crate::lease::Lease;
 use crate::meta::ObjectMeta;
 use crate::pod::Pod;
 use crate::status::Status;
-use crate::validate::{self, Rules};
+use crate::validate::{self, ValidationOptions};
 use crate::warnings;
 
 /// One check of one object.
 pub(super) struct Check<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: ResourceKind,
     pub(super) object: &'a Value,
-    pub(super) rules: &'a Rules,
+    pub(super) rules: &'a ValidationOptions,
     pub(super) now: Timestamp,
 }
 
@@ -28,39 +28,41 @@ impl Check<'_> {
     /// Errors refuse the object; otherwise the warnings.
     pub(super) fn create(&self) -> Result<Vec<String>, Status> {
         match self.kind {
-            Kind::CronJob(_) => {
+            ResourceKind::CronJob(_) => {
                 let cron_job = typed::<CronJob>(self.object)?;
                 self.refuse(self.rules.cron_job_create(&cron_job))?;
                 Ok(warnings::cron_job_create(self.rules, &cron_job, self.now))
             }
-            Kind::Job => {
+            ResourceKind::Job => {
                 let job = typed::<Job>(self.object)?;
                 self.refuse(validate::job_create(&job))?;
                 Ok(warnings::job_create(&job))
             }
-            Kind::Pod => {
+            ResourceKind::Pod => {
                 let pod = typed::<Pod>(self.object)?;
                 self.refuse(validate::pod_create(&pod))?;
                 Ok(warnings::pod_create(&pod))
             }
-            Kind::Namespace => self.plain(validate::namespace_create(&self.read::<Namespace>()?)),
+            ResourceKind::Namespace => {
+                self.plain(validate::namespace_create(&self.read::<Namespace>()?))
+            }
             _ => self.plain(self.small(None)?),
         }
     }
 
     pub(super) fn update(&self, old: &Value) -> Result<Vec<String>, Status> {
         match self.kind {
-            Kind::CronJob(_) => {
+            ResourceKind::CronJob(_) => {
                 let (new, old) = (typed::<CronJob>(self.object)?, typed::<CronJob>(old)?);
                 self.refuse(self.rules.cron_job_update(&new, &old))?;
                 Ok(warnings::cron_job_update(self.rules, &new, &old, self.now))
             }
-            Kind::Job => {
+            ResourceKind::Job => {
                 let (new, old) = (typed::<Job>(self.object)?, typed::<Job>(old)?);
                 self.refuse(validate::job_update(&new, &old))?;
                 Ok(warnings::job_update(&new, &old))
             }
-            Kind::Pod => {
+            ResourceKind::Pod => {
                 let (new, old) = (typed::<Pod>(self.object)?, typed::<Pod>(old)?);
                 self.plain(validate::pod_update(&new, &old))
             }
@@ -71,17 +73,17 @@ impl Check<'_> {
     /// The rules of the kinds that have few of them.
     fn small(&self, old: Option<&Value>) -> Result<Vec<FieldError>, Status> {
         Ok(match self.kind {
-            Kind::ConfigMap => validate::config_map(
+            ResourceKind::ConfigMap => validate::config_map(
                 &self.read::<ConfigMap>()?,
                 old.map(typed).transpose()?.as_ref(),
             ),
-            Kind::Secret => {
+            ResourceKind::Secret => {
                 validate::secret(&self.read::<Secret>()?, old.map(typed).transpose()?.as_ref())
             }
-            Kind::Lease => {
+            ResourceKind::Lease => {
                 validate::lease(&self.read::<Lease>()?, old.map(typed).transpose()?.as_ref())
             }
-            Kind::Event => {
+            ResourceKind::Event => {
                 let old: Option<Event> = old.map(typed).transpose()?;
                 validate::event(&self.read::<Event>()?, old.as_ref())
             }

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::cronjob::Flavor;
+use crate::cronjob::CronJobKind;
 use crate::defaults;
 use crate::status::GroupKind;
 
 /// A kind with a strategy of its own. Events are those of the core group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ResourceKind {
     /// A CronJob under one of its names.
-    CronJob(Flavor),
+    CronJob(CronJobKind),
     /// A Job.
     Job,
     /// A Pod.
@@ -31,22 +31,22 @@ pub enum Kind {
     Node,
 }
 
-impl Kind {
+impl ResourceKind {
     /// The kind of that name.
-    pub fn of(api_version: &str, kind: &str) -> Option<Kind> {
-        if let Some(flavor) = Flavor::of(api_version, kind) {
-            return Some(Kind::CronJob(flavor));
+    pub fn from_gvk(api_version: &str, kind: &str) -> Option<ResourceKind> {
+        if let Some(flavor) = CronJobKind::from_gvk(api_version, kind) {
+            return Some(ResourceKind::CronJob(flavor));
         }
         Some(match kind {
-            "Job" => Kind::Job,
-            "Pod" => Kind::Pod,
-            "Namespace" => Kind::Namespace,
-            "ConfigMap" => Kind::ConfigMap,
-            "Secret" => Kind::Secret,
-            "ServiceAccount" => Kind::ServiceAccount,
-            "Event" => Kind::Event,
-            "Lease" => Kind::Lease,
-            "Node" => Kind::Node,
+            "Job" => ResourceKind::Job,
+            "Pod" => ResourceKind::Pod,
+            "Namespace" => ResourceKind::Namespace,
+            "ConfigMap" => ResourceKind::ConfigMap,
+            "Secret" => ResourceKind::Secret,
+            "ServiceAccount" => ResourceKind::ServiceAccount,
+            "Event" => ResourceKind::Event,
+            "Lease" => ResourceKind::Lease,
+            "Node" => ResourceKind::Node,
             _ => return None,
         })
     }
@@ -54,42 +54,51 @@ impl Kind {
     pub(super) fn group_kind(self) -> GroupKind<'static> {
         let core = |kind| GroupKind { group: "", kind };
         match self {
-            Kind::CronJob(flavor) => GroupKind { group: flavor.group(), kind: flavor.kind() },
-            Kind::Job => GroupKind { group: "batch", kind: "Job" },
-            Kind::Lease => GroupKind { group: "coordination.k8s.io", kind: "Lease" },
-            Kind::Pod => core("Pod"),
-            Kind::Namespace => core("Namespace"),
-            Kind::ConfigMap => core("ConfigMap"),
-            Kind::Secret => core("Secret"),
-            Kind::ServiceAccount => core("ServiceAccount"),
-            Kind::Event => core("Event"),
-            Kind::Node => core("Node"),
+            ResourceKind::CronJob(flavor) => {
+                GroupKind { group: flavor.group(), kind: flavor.kind() }
+            }
+            ResourceKind::Job => GroupKind { group: "batch", kind: "Job" },
+            ResourceKind::Lease => GroupKind { group: "coordination.k8s.io", kind: "Lease" },
+            ResourceKind::Pod => core("Pod"),
+            ResourceKind::Namespace => core("Namespace"),
+            ResourceKind::ConfigMap => core("ConfigMap"),
+            ResourceKind::Secret => core("Secret"),
+            ResourceKind::ServiceAccount => core("ServiceAccount"),
+            ResourceKind::Event => core("Event"),
+            ResourceKind::Node => core("Node"),
         }
     }
 
     /// Fills in what was left out, and brings the rest into canonical form.
-    pub fn fill_in(self, object: &mut Value) {
+    pub fn apply_defaults(self, object: &mut Value) {
         match self {
-            Kind::CronJob(_) => defaults::cron_job(object),
-            Kind::Job => defaults::job(object),
-            Kind::Pod => defaults::pod(object),
-            Kind::Namespace => defaults::namespace(object),
-            Kind::Secret => defaults::secret(object),
+            ResourceKind::CronJob(_) => defaults::cron_job(object),
+            ResourceKind::Job => defaults::job(object),
+            ResourceKind::Pod => defaults::pod(object),
+            ResourceKind::Namespace => defaults::namespace(object),
+            ResourceKind::Secret => defaults::secret(object),
             _ => defaults::plain(object, self.group_kind().kind),
         }
     }
 
     /// Whether changes of its spec are numbered.
     pub(super) fn has_generation(self) -> bool {
-        matches!(self, Kind::CronJob(_) | Kind::Job | Kind::Pod)
+        matches!(self, ResourceKind::CronJob(_) | ResourceKind::Job | ResourceKind::Pod)
     }
 
     /// Whether its status is written apart from the rest.
     pub(super) fn has_status(self) -> bool {
-        matches!(self, Kind::CronJob(_) | Kind::Job | Kind::Pod | Kind::Namespace | Kind::Node)
+        matches!(
+            self,
+            ResourceKind::CronJob(_)
+                | ResourceKind::Job
+                | ResourceKind::Pod
+                | ResourceKind::Namespace
+                | ResourceKind::Node
+        )
     }
 
     pub(super) fn is_namespaced(self) -> bool {
-        !matches!(self, Kind::Namespace | Kind::Node)
+        !matches!(self, ResourceKind::Namespace | ResourceKind::Node)
     }
 }

@@ -3,25 +3,25 @@ use serde_json::json;
 
 use super::*;
 use crate::validate::tests::{cron_job, with};
-use crate::{Dialect, Flavor};
+use crate::{CronJobKind, Dialect};
 
-const CRON_JOB: Kind = Kind::CronJob(Flavor::BatchV1);
+const CRON_JOB: ResourceKind = ResourceKind::CronJob(CronJobKind::BatchV1);
 
-fn rules() -> Rules {
-    Rules { zones: Zones::bundled(), dialect: Dialect::Punctual }
+fn rules() -> ValidationOptions {
+    ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Punctual }
 }
 
-fn birth() -> Birth<'static> {
+fn context() -> CreateContext<'static> {
     let now = "2026-11-15T00:00:00.75Z".parse().unwrap();
-    Birth { namespace: "n", uid: "new-uid", suffix: "abcde", now }
+    CreateContext { namespace: "n", uid: "new-uid", suffix: "abcde", now }
 }
 
-fn created(kind: Kind, object: Value) -> Value {
-    create(kind, object, &birth(), &rules()).unwrap().object
+fn created(kind: ResourceKind, object: Value) -> Value {
+    create(kind, object, &context(), &rules()).unwrap().object
 }
 
 fn updated(object: Value, old: &Value) -> Value {
-    update(CRON_JOB, object, old, &rules(), birth().now).unwrap().object
+    update(CRON_JOB, object, old, &rules(), context().now).unwrap().object
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_name_is_made_where_there_is_only_a_prefix() {
 #[test]
 fn an_object_stays_in_its_namespace_and_under_its_name() {
     let elsewhere = with(cron_job(), &[("/metadata/namespace", json!("m"))]);
-    assert_eq!(create(CRON_JOB, elsewhere, &birth(), &rules()).unwrap_err().code, 400);
+    assert_eq!(create(CRON_JOB, elsewhere, &context(), &rules()).unwrap_err().code, 400);
     assert!(check_name(&cron_job(), "a").is_ok());
     assert_eq!(check_name(&cron_job(), "b").unwrap_err().code, 400);
 }
@@ -102,12 +102,12 @@ fn the_generation_counts_changes_of_the_spec_and_of_nothing_else() {
 fn a_status_update_changes_no_spec() {
     let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]});
     let job = json!({"metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}});
-    let old = with(created(Kind::Job, job), &[("/metadata/resourceVersion", json!("5"))]);
+    let old = with(created(ResourceKind::Job, job), &[("/metadata/resourceVersion", json!("5"))]);
     let given = with(
         old.clone(),
         &[("/spec/parallelism", json!(9)), ("/status", json!({"active": 1, "ready": 0}))],
     );
-    let object = update_status(Kind::Job, given, &old).unwrap().object;
+    let object = update_status(ResourceKind::Job, given, &old).unwrap().object;
     assert_eq!(object.get("spec"), old.get("spec"));
     assert_eq!(object.pointer("/status/active"), Some(&json!(1)));
 }
@@ -116,14 +116,14 @@ fn a_status_update_changes_no_spec() {
 fn a_new_pod_is_pending() {
     let meta = json!({"name": "p"});
     let spec = json!({"containers": [{"name": "c", "image": "x"}]});
-    let object = created(Kind::Pod, json!({"metadata": meta, "spec": spec}));
+    let object = created(ResourceKind::Pod, json!({"metadata": meta, "spec": spec}));
     assert_eq!(object.get("status"), Some(&json!({"phase": "Pending", "qosClass": "BestEffort"})));
 }
 
 #[test]
 fn a_resource_version_is_a_number() {
-    assert_eq!(resource_version("12").unwrap(), 12);
-    let status = resource_version("abc").unwrap_err();
+    assert_eq!(parse_resource_version("12").unwrap(), 12);
+    let status = parse_resource_version("abc").unwrap_err();
     let message = "strconv.ParseUint: parsing \"abc\": invalid syntax";
     assert_eq!((status.code, status.message.as_str()), (500, message));
 }

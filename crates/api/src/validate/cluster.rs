@@ -1,17 +1,17 @@
 //! Rules for the small kinds: Namespace, ConfigMap, Secret, Lease, Event.
 
 use super::{Errors, meta, non_negative, reasons};
-use crate::cluster::{ConfigMap, Namespace, Secret};
+use crate::core_v1::{ConfigMap, Namespace, Secret};
 use crate::event::Event;
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::lease::Lease;
 use crate::meta::StringMap;
 use crate::names;
 
 /// All values of a config map or secret together.
 const DATA_LEN_MAX: usize = 1024 * 1024;
-const DATA: Path<'static> = Path::root("data");
-const BINARY_DATA: Path<'static> = Path::root("binaryData");
+const DATA: FieldPath<'static> = FieldPath::root("data");
+const BINARY_DATA: FieldPath<'static> = FieldPath::root("binaryData");
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
 /// Types of secrets and the keys that they must have.
@@ -27,7 +27,7 @@ pub(super) fn namespace(namespace: &Namespace) -> Errors {
     let meta = &namespace.metadata;
     meta::create(meta, false, &mut errors);
     // A namespace's name is a label: the reasons for that stand in for those of other names.
-    let (metadata, found) = (Path::root("metadata"), names::dns_label(&meta.name));
+    let (metadata, found) = (FieldPath::root("metadata"), names::dns_label(&meta.name));
     if !meta.name.is_empty() && !found.is_empty() {
         errors.retain(|error| error.path != "metadata.name");
         let mut all = Errors::new();
@@ -61,7 +61,7 @@ pub(super) fn config_map(new: &ConfigMap, old: Option<&ConfigMap>) -> Errors {
     }
     if size(&new.data) + decoded_size(&new.binary_data) > DATA_LEN_MAX {
         // An empty path stands for the whole object.
-        errors.push(FieldError::too_long(&Path::root(""), DATA_LEN_MAX));
+        errors.push(FieldError::too_long(&FieldPath::root(""), DATA_LEN_MAX));
     }
     errors
 }
@@ -72,8 +72,12 @@ pub(super) fn secret(new: &Secret, old: Option<&Secret>) -> Errors {
         Some(old) => meta::update(&new.metadata, &old.metadata, &mut errors),
         None => meta::create(&new.metadata, true, &mut errors),
     }
-    if old.is_some_and(|old| old.purpose != new.purpose) {
-        errors.push(FieldError::invalid(&Path::root("type"), &new.purpose, "field is immutable"));
+    if old.is_some_and(|old| old.secret_type != new.secret_type) {
+        errors.push(FieldError::invalid(
+            &FieldPath::root("type"),
+            &new.secret_type,
+            "field is immutable",
+        ));
     }
     if let Some(old) = old.filter(|old| old.immutable == Some(true)) {
         unchanged("immutable", new.immutable == Some(true), &mut errors);
@@ -85,7 +89,7 @@ pub(super) fn secret(new: &Secret, old: Option<&Secret>) -> Errors {
     if decoded_size(&new.data) > DATA_LEN_MAX {
         errors.push(FieldError::too_long(&DATA, DATA_LEN_MAX));
     }
-    let keys = SECRET_KEYS.iter().find(|(purpose, _)| *purpose == new.purpose);
+    let keys = SECRET_KEYS.iter().find(|(purpose, _)| *purpose == new.secret_type);
     for key in keys.map_or(&[][..], |(_, keys)| keys) {
         if !new.data.contains_key(*key) {
             errors.push(FieldError::required(&DATA.key(key), ""));
@@ -96,7 +100,7 @@ pub(super) fn secret(new: &Secret, old: Option<&Secret>) -> Errors {
 
 fn unchanged(field: &str, is_unchanged: bool, errors: &mut Errors) {
     if !is_unchanged {
-        errors.push(FieldError::forbidden(&Path::root(field), IMMUTABLE));
+        errors.push(FieldError::forbidden(&FieldPath::root(field), IMMUTABLE));
     }
 }
 
@@ -115,7 +119,7 @@ pub(super) fn lease(new: &Lease, old: Option<&Lease>) -> Errors {
         Some(old) => meta::update(&new.metadata, &old.metadata, &mut errors),
         None => meta::create(&new.metadata, true, &mut errors),
     }
-    let spec = Path::root("spec");
+    let spec = FieldPath::root("spec");
     if let Some(seconds) = new.spec.lease_duration_seconds.filter(|seconds| *seconds <= 0) {
         let path = spec.child("leaseDurationSeconds");
         errors.push(FieldError::invalid(&path, seconds, "must be greater than 0"));
@@ -135,7 +139,7 @@ pub(super) fn event(new: &Event, old: Option<&Event>) -> Errors {
     // What happens to an object without a namespace is told in the default one.
     let is_beside = if beside.is_empty() { own == "default" } else { beside == own };
     if !is_beside {
-        let path = Path::root("involvedObject");
+        let path = FieldPath::root("involvedObject");
         let path = path.child("namespace");
         errors.push(FieldError::invalid(&path, beside, "does not match event.namespace"));
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::volume::Volumes;
 use super::{Errors, env, in_range, one_of, probe, reasons, required, resources, volume};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::names;
 use crate::pod::PodSpec;
 use crate::pod::container::{Container, ContainerPort, SecurityContext};
@@ -18,12 +18,12 @@ const PORT_MAX: i64 = 65535;
 const ID_MAX: i64 = i32::MAX as i64;
 
 /// Rules for all containers of a Pod.
-pub(super) fn all(spec: &PodSpec, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn all(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     main(spec, volumes, &path.child("containers"), errors);
     init(spec, volumes, &path.child("initContainers"), errors);
 }
 
-fn main(spec: &PodSpec, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors) {
+fn main(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     if spec.containers.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -41,7 +41,7 @@ fn main(spec: &PodSpec, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors)
     unique_host_ports(&spec.containers, path, errors);
 }
 
-fn init(spec: &PodSpec, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors) {
+fn init(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     let mut seen: HashSet<_> = spec.containers.iter().map(|container| &container.name).collect();
     for (i, container) in spec.init_containers.iter().enumerate() {
         let item = path.index(i);
@@ -61,7 +61,7 @@ fn init(spec: &PodSpec, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors)
 }
 
 /// Rules that all containers share (as `validateContainerCommon`).
-fn shared(container: &Container, volumes: &Volumes, path: &Path<'_>, errors: &mut Errors) {
+fn shared(container: &Container, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     let name = path.child("name");
     if container.name.is_empty() {
         errors.push(FieldError::required(&name, ""));
@@ -84,7 +84,7 @@ fn shared(container: &Container, volumes: &Volumes, path: &Path<'_>, errors: &mu
     }
 }
 
-fn ports(ports: &[ContainerPort], path: &Path<'_>, errors: &mut Errors) {
+fn ports(ports: &[ContainerPort], path: &FieldPath<'_>, errors: &mut Errors) {
     let mut seen = HashSet::new();
     for (i, port) in ports.iter().enumerate() {
         let path = path.index(i);
@@ -105,7 +105,7 @@ fn ports(ports: &[ContainerPort], path: &Path<'_>, errors: &mut Errors) {
 fn port_name<'a>(
     port: &'a ContainerPort,
     seen: &mut HashSet<&'a str>,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     if port.name.is_empty() {
@@ -118,7 +118,7 @@ fn port_name<'a>(
     reasons(found, &port.name, path, errors);
 }
 
-fn unique_host_ports(containers: &[Container], path: &Path<'_>, errors: &mut Errors) {
+fn unique_host_ports(containers: &[Container], path: &FieldPath<'_>, errors: &mut Errors) {
     let mut seen = HashSet::new();
     for (i, container) in containers.iter().enumerate() {
         let item = path.index(i);
@@ -134,7 +134,7 @@ fn unique_host_ports(containers: &[Container], path: &Path<'_>, errors: &mut Err
     }
 }
 
-fn probes(container: &Container, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+fn probes(container: &Container, grace: Option<i64>, path: &FieldPath<'_>, errors: &mut Errors) {
     if let Some(lifecycle) = &container.lifecycle {
         probe::lifecycle(lifecycle, grace, &path.child("lifecycle"), errors);
     }
@@ -149,7 +149,7 @@ fn probes(container: &Container, grace: Option<i64>, path: &Path<'_>, errors: &m
     }
 }
 
-fn no_probes(container: &Container, path: &Path<'_>, errors: &mut Errors) {
+fn no_probes(container: &Container, path: &FieldPath<'_>, errors: &mut Errors) {
     for (name, is_set) in [
         ("lifecycle", container.lifecycle.is_some()),
         ("livenessProbe", container.liveness_probe.is_some()),
@@ -162,7 +162,7 @@ fn no_probes(container: &Container, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn restart_policy(container: &Container, path: &Path<'_>, errors: &mut Errors) {
+fn restart_policy(container: &Container, path: &FieldPath<'_>, errors: &mut Errors) {
     if let Some(policy) = &container.restart_policy
         && !CONTAINER_RESTART_POLICIES.contains(&policy.as_str())
     {
@@ -171,7 +171,7 @@ fn restart_policy(container: &Container, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn security_context(context: &SecurityContext, path: &Path<'_>, errors: &mut Errors) {
+fn security_context(context: &SecurityContext, path: &FieldPath<'_>, errors: &mut Errors) {
     for (name, id) in [("runAsUser", context.run_as_user), ("runAsGroup", context.run_as_group)] {
         if let Some(id) = id {
             in_range(id, 0, ID_MAX, &path.child(name), errors);

@@ -3,22 +3,22 @@
 
 use punctual_schedule::{Schedule, Zone};
 
-use super::{Errors, Rules, in_range, job, meta, non_negative};
-use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobSpec, Flavor, JITTER_PERCENT_MAX};
+use super::{Errors, ValidationOptions, in_range, job, meta, non_negative};
+use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind, CronJobSpec, JITTER_PERCENT_MAX};
 use crate::dialect::Dialect;
-use crate::field::{BadValue, FieldError, Path};
+use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::JobTemplateSpec;
 
-const SPEC: Path<'static> = Path::root("spec");
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// A Job's name is the CronJob's and up to 11 characters, and a Job's name is a label's value.
 const NAME_LEN_MAX: usize = 63 - 11;
 
-pub(super) fn create(rules: &Rules, cron_job: &CronJob) -> Errors {
+pub(super) fn create(rules: &ValidationOptions, cron_job: &CronJob) -> Errors {
     let mut errors = Errors::new();
     meta::create(&cron_job.metadata, true, &mut errors);
     Specs::new(rules, cron_job, None).check(&mut errors);
     if cron_job.metadata.name.len() > NAME_LEN_MAX {
-        let path = Path::root("metadata");
+        let path = FieldPath::root("metadata");
         let detail = format!("must be no more than {NAME_LEN_MAX} characters");
         let name = &cron_job.metadata.name;
         errors.push(FieldError::invalid(&path.child("name"), name, detail));
@@ -28,7 +28,7 @@ pub(super) fn create(rules: &Rules, cron_job: &CronJob) -> Errors {
 }
 
 /// A name that is too long is not held against an old CronJob.
-pub(super) fn update(rules: &Rules, new: &CronJob, old: &CronJob) -> Errors {
+pub(super) fn update(rules: &ValidationOptions, new: &CronJob, old: &CronJob) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
     Specs::new(rules, new, Some(&old.spec)).check(&mut errors);
@@ -45,7 +45,7 @@ fn missing_schedule(spec: &CronJobSpec, errors: &mut Errors) {
 
 /// A spec, the one it replaces, and whose rules apply.
 struct Specs<'a> {
-    rules: &'a Rules,
+    rules: &'a ValidationOptions,
     dialect: Dialect,
     cron_job: &'a CronJob,
     new: &'a CronJobSpec,
@@ -53,9 +53,13 @@ struct Specs<'a> {
 }
 
 impl<'a> Specs<'a> {
-    fn new(rules: &'a Rules, cron_job: &'a CronJob, old: Option<&'a CronJobSpec>) -> Self {
-        let flavor = cron_job.flavor().unwrap_or(Flavor::BatchV1);
-        let dialect = rules.dialect.for_flavor(flavor);
+    fn new(
+        rules: &'a ValidationOptions,
+        cron_job: &'a CronJob,
+        old: Option<&'a CronJobSpec>,
+    ) -> Self {
+        let flavor = cron_job.cron_job_kind().unwrap_or(CronJobKind::BatchV1);
+        let dialect = rules.dialect.for_kind(flavor);
         Specs { rules, dialect, cron_job, new: &cron_job.spec, old }
     }
 
@@ -176,7 +180,7 @@ impl<'a> Specs<'a> {
     }
 }
 
-fn check_template(template: &JobTemplateSpec, path: &Path<'_>, errors: &mut Errors) {
+fn check_template(template: &JobTemplateSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let path = path.child("spec");
     job::template_spec(&template.spec, &path, errors);
     if let Some(selector) = &template.spec.selector {

@@ -1,7 +1,7 @@
 //! Rules for the environment of containers.
 
 use super::{Errors, meta, reasons, required};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::names;
 use crate::pod::container::{
     EnvFromSource, EnvVar, FileKeySelector, KeySelector, ObjectFieldSelector, ResourceFieldSelector,
@@ -51,7 +51,7 @@ const CPU_DIVISORS: [&str; 2] = ["1m", "1"];
 const BYTE_DIVISORS: [&str; 13] =
     ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-pub(super) fn variables(variables: &[EnvVar], path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn variables(variables: &[EnvVar], path: &FieldPath<'_>, errors: &mut Errors) {
     for (i, variable) in variables.iter().enumerate() {
         let path = path.index(i);
         let name = path.child("name");
@@ -64,7 +64,7 @@ pub(super) fn variables(variables: &[EnvVar], path: &Path<'_>, errors: &mut Erro
     }
 }
 
-fn value_from(variable: &EnvVar, path: &Path<'_>, errors: &mut Errors) {
+fn value_from(variable: &EnvVar, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(source) = &variable.value_from else {
         return;
     };
@@ -105,7 +105,7 @@ fn value_from(variable: &EnvVar, path: &Path<'_>, errors: &mut Errors) {
 pub(super) fn field(
     selector: &ObjectFieldSelector,
     allowed: &[&str],
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     for (name, text) in [("apiVersion", &selector.api_version), ("fieldPath", &selector.field_path)]
@@ -121,27 +121,27 @@ pub(super) fn field(
             let detail = format!("error converting fieldPath: {why}");
             errors.push(FieldError::invalid(&field_path, &selector.field_path, detail));
         }
-        Ok(FieldPath::Subscript("metadata.annotations", key)) => {
+        Ok(PodFieldPath::Subscript("metadata.annotations", key)) => {
             let key = key.to_lowercase();
             reasons(names::qualified_name(&key), &key, path, errors);
         }
-        Ok(FieldPath::Subscript(_, key)) => {
+        Ok(PodFieldPath::Subscript(_, key)) => {
             reasons(names::qualified_name(key), key, path, errors);
         }
-        Ok(FieldPath::Plain(name)) if !allowed.contains(&name) => {
+        Ok(PodFieldPath::Plain(name)) if !allowed.contains(&name) => {
             errors.push(FieldError::not_supported(&field_path, name, allowed));
         }
         Ok(_) => {}
     }
 }
 
-enum FieldPath<'a> {
+enum PodFieldPath<'a> {
     Plain(&'a str),
     Subscript(&'a str, &'a str),
 }
 
 /// The field that a path means (as `ConvertDownwardAPIFieldLabel`).
-fn internal_path(selector: &ObjectFieldSelector) -> Result<FieldPath<'_>, String> {
+fn internal_path(selector: &ObjectFieldSelector) -> Result<PodFieldPath<'_>, String> {
     let path = selector.field_path.as_str();
     if selector.api_version != "v1" {
         return Err(format!("unsupported pod version: {}", selector.api_version));
@@ -149,12 +149,12 @@ fn internal_path(selector: &ObjectFieldSelector) -> Result<FieldPath<'_>, String
     let subscript = path.strip_suffix("']").and_then(|path| path.split_once("['"));
     match subscript.filter(|(name, _)| !name.is_empty()) {
         Some((name @ ("metadata.annotations" | "metadata.labels"), key)) => {
-            Ok(FieldPath::Subscript(name, key))
+            Ok(PodFieldPath::Subscript(name, key))
         }
         Some(_) => Err(format!("field label does not support subscript: {path}")),
         // Clients of the first days called the node a host.
-        None if path == "spec.host" => Ok(FieldPath::Plain("spec.nodeName")),
-        None if POD_FIELDS.contains(&path) => Ok(FieldPath::Plain(path)),
+        None if path == "spec.host" => Ok(PodFieldPath::Plain("spec.nodeName")),
+        None if POD_FIELDS.contains(&path) => Ok(PodFieldPath::Plain(path)),
         None => Err(format!("field label not supported: {path}")),
     }
 }
@@ -163,7 +163,7 @@ fn internal_path(selector: &ObjectFieldSelector) -> Result<FieldPath<'_>, String
 pub(super) fn resource_field(
     selector: &ResourceFieldSelector,
     is_in_volume: bool,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     let resource = selector.resource.as_str();
@@ -182,7 +182,7 @@ pub(super) fn resource_field(
 fn divisor(
     selector: &ResourceFieldSelector,
     is_huge_pages: bool,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     let Some(divisor) = selector.divisor.filter(|divisor| *divisor != Quantity::ZERO) else {
@@ -205,7 +205,7 @@ fn divisor(
     }
 }
 
-fn key(selector: &KeySelector, path: &Path<'_>, errors: &mut Errors) {
+fn key(selector: &KeySelector, path: &FieldPath<'_>, errors: &mut Errors) {
     let name = &selector.name;
     reasons(names::dns_subdomain(name), name, &path.child("name"), errors);
     let path = path.child("key");
@@ -216,7 +216,7 @@ fn key(selector: &KeySelector, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn file_key(selector: &FileKeySelector, path: &Path<'_>, errors: &mut Errors) {
+fn file_key(selector: &FileKeySelector, path: &FieldPath<'_>, errors: &mut Errors) {
     let key = path.child("key");
     if selector.key.is_empty() {
         errors.push(FieldError::required(&key, ""));
@@ -234,7 +234,7 @@ fn file_key(selector: &FileKeySelector, path: &Path<'_>, errors: &mut Errors) {
     super::volume::no_backsteps(&selector.path, &file, errors);
 }
 
-pub(super) fn sources(sources: &[EnvFromSource], path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn sources(sources: &[EnvFromSource], path: &FieldPath<'_>, errors: &mut Errors) {
     for (i, source) in sources.iter().enumerate() {
         let item = path.index(i);
         if !source.prefix.is_empty() {

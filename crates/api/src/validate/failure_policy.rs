@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Errors, reasons};
-use crate::field::{BadValue, FieldError, Path};
+use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::{JobSpec, OnExitCodes, OnPodCondition, PodFailurePolicyRule};
 use crate::names;
 
@@ -14,7 +14,7 @@ const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS: [&str; 2] = ["In", "NotIn"];
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 
-pub(super) fn check(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn check(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(policy) = &spec.pod_failure_policy else {
         return;
     };
@@ -27,7 +27,12 @@ pub(super) fn check(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_rule(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &Path<'_>, errors: &mut Errors) {
+fn check_rule(
+    spec: &JobSpec,
+    rule: &PodFailurePolicyRule,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     action(spec, rule, &path.child("action"), errors);
     if let Some(codes) = &rule.on_exit_codes {
         exit_codes(spec, codes, &path.child("onExitCodes"), errors);
@@ -43,7 +48,7 @@ fn check_rule(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &Path<'_>, erro
     errors.push(FieldError::invalid(path, BadValue::OMITTED, detail));
 }
 
-fn action(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &Path<'_>, errors: &mut Errors) {
+fn action(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &FieldPath<'_>, errors: &mut Errors) {
     let action = rule.action.as_str();
     if action == "FailIndex" && spec.backoff_limit_per_index.is_none() {
         let detail = "requires the backoffLimitPerIndex to be set";
@@ -53,7 +58,7 @@ fn action(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &Path<'_>, errors: 
 }
 
 /// One of a few words; if it is missing they are shown as Go shows a list.
-fn word(word: &str, words: &[&str], path: &Path<'_>, errors: &mut Errors) {
+fn word(word: &str, words: &[&str], path: &FieldPath<'_>, errors: &mut Errors) {
     if word.is_empty() {
         let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
         let detail = format!("valid values: [{}]", words.join(" "));
@@ -63,18 +68,23 @@ fn word(word: &str, words: &[&str], path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn conditions(patterns: &[OnPodCondition], path: &Path<'_>, errors: &mut Errors) {
+fn conditions(patterns: &[OnPodCondition], path: &FieldPath<'_>, errors: &mut Errors) {
     if patterns.len() > CONDITIONS_MAX {
         errors.push(FieldError::too_many(path, patterns.len(), CONDITIONS_MAX));
     }
     for (i, pattern) in patterns.iter().enumerate() {
         let path = path.index(i);
-        reasons(names::qualified_name(&pattern.kind), &pattern.kind, &path.child("type"), errors);
+        reasons(
+            names::qualified_name(&pattern.condition_type),
+            &pattern.condition_type,
+            &path.child("type"),
+            errors,
+        );
         word(&pattern.status, &STATUSES, &path.child("status"), errors);
     }
 }
 
-fn exit_codes(spec: &JobSpec, codes: &OnExitCodes, path: &Path<'_>, errors: &mut Errors) {
+fn exit_codes(spec: &JobSpec, codes: &OnExitCodes, path: &FieldPath<'_>, errors: &mut Errors) {
     word(&codes.operator, &OPERATORS, &path.child("operator"), errors);
     let mut containers = spec.template.spec.containers_in_order();
     if let Some(name) = &codes.container_name
@@ -97,7 +107,7 @@ fn exit_codes(spec: &JobSpec, codes: &OnExitCodes, path: &Path<'_>, errors: &mut
     }
 }
 
-fn each_code(codes: &OnExitCodes, path: &Path<'_>, errors: &mut Errors) {
+fn each_code(codes: &OnExitCodes, path: &FieldPath<'_>, errors: &mut Errors) {
     let mut seen = HashSet::new();
     for (i, code) in codes.values.iter().enumerate() {
         let path = path.index(i);

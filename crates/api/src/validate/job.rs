@@ -1,15 +1,15 @@
 //! Rules for Jobs (as `ValidateJobCreate` and `ValidateJobSpec`).
 
 use super::{Errors, failure_policy, indexes, meta, non_negative, pod};
-use crate::field::{BadValue, FieldError, Path};
-use crate::go;
+use crate::field::{BadValue, FieldError, FieldPath};
+use crate::go_format;
 use crate::job::{INDEXED, Job, JobSpec, NON_INDEXED, SuccessPolicy, SuccessPolicyRule};
 use crate::meta::StringMap;
 use crate::names;
 use crate::schema;
 use crate::well_known::labels;
 
-const SPEC: Path<'static> = Path::root("spec");
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// Bounds of Indexed Jobs, so that the text of their indexes stays small.
 const INDEXED_PARALLELISM_MAX: i32 = 100_000;
 const FAILED_INDEXES_MAX: i32 = 100_000;
@@ -36,7 +36,7 @@ fn generated_selector(job: &Job, errors: &mut Errors) {
     };
     let (uid, name) = (&job.metadata.uid, &job.metadata.name);
     if uid.is_empty() {
-        errors.push(FieldError::required(&Path::root("metadata").child("uid"), ""));
+        errors.push(FieldError::required(&FieldPath::root("metadata").child("uid"), ""));
     }
     let wanted = [
         (labels::LEGACY_CONTROLLER_UID, uid),
@@ -61,7 +61,7 @@ fn has_manual_selector(job: &Job) -> bool {
     job.spec.manual_selector == Some(true)
 }
 
-fn has_label(given: &StringMap, key: &str, value: &str, path: &Path<'_>, errors: &mut Errors) {
+fn has_label(given: &StringMap, key: &str, value: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     let path = path.key(key);
     let detail = format!("must be '{value}'");
     match given.get(key) {
@@ -81,7 +81,7 @@ pub(super) fn pod_hostname(job: &Job, errors: &mut Errors) {
     }
     let hostname = format!("{}-{}", job.metadata.name, completions - 1);
     if !names::dns_label(&hostname).is_empty() {
-        let path = Path::root("metadata");
+        let path = FieldPath::root("metadata");
         let detail = format!("will not able to create pod with invalid DNS label: {hostname}");
         errors.push(FieldError::invalid(&path.child("name"), &job.metadata.name, detail));
     }
@@ -107,7 +107,7 @@ pub(super) fn spec(spec: &JobSpec, errors: &mut Errors) {
 }
 
 /// Rules for a spec of a Job, also inside a CronJob (`validateJobSpec`).
-pub(super) fn template_spec(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn template_spec(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     counts(spec, path, errors);
     managed_by(spec, path, errors);
     if let Some(mode) = &spec.completion_mode
@@ -132,7 +132,7 @@ pub(super) fn template_spec(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors
     restart_policy(spec, &template.child("spec"), errors);
 }
 
-fn counts(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn counts(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     non_negative(spec.parallelism, &path.child("parallelism"), errors);
     non_negative(spec.completions, &path.child("completions"), errors);
     non_negative(spec.active_deadline_seconds, &path.child("activeDeadlineSeconds"), errors);
@@ -146,7 +146,7 @@ fn counts(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn managed_by(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn managed_by(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let path = path.child("managedBy");
     let Some(manager) = &spec.managed_by else {
         return;
@@ -157,7 +157,7 @@ fn managed_by(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn domain_prefixed_path(text: &str, path: &Path<'_>, errors: &mut Errors) {
+fn domain_prefixed_path(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -176,7 +176,7 @@ fn domain_prefixed_path(text: &str, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn indexed(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn indexed(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let (parallelism, failed) = (path.child("parallelism"), path.child("maxFailedIndexes"));
     if spec.completions.is_none() {
         let detail = "when completion mode is Indexed";
@@ -198,7 +198,7 @@ fn indexed(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn high_completions(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn high_completions(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let failed = path.child("maxFailedIndexes");
     if spec.max_failed_indexes.is_none() {
         let detail = format!("must be specified when completions is above {COMPLETIONS_HIGH}");
@@ -219,7 +219,7 @@ fn high_completions(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
 fn at_most(
     value: Option<i32>,
     limit: i32,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     detail: impl Fn() -> String,
     errors: &mut Errors,
 ) {
@@ -228,7 +228,7 @@ fn at_most(
     }
 }
 
-fn not_indexed(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn not_indexed(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     for (name, value) in [
         ("backoffLimitPerIndex", spec.backoff_limit_per_index),
         ("maxFailedIndexes", spec.max_failed_indexes),
@@ -240,7 +240,12 @@ fn not_indexed(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn success_policy(spec: &JobSpec, policy: &SuccessPolicy, path: &Path<'_>, errors: &mut Errors) {
+fn success_policy(
+    spec: &JobSpec,
+    policy: &SuccessPolicy,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     if !spec.is_indexed() {
         let value = internal(policy, "SuccessPolicy");
         errors.push(FieldError::invalid(path, value, "requires indexed completion mode"));
@@ -261,7 +266,12 @@ fn success_policy(spec: &JobSpec, policy: &SuccessPolicy, path: &Path<'_>, error
     }
 }
 
-fn success_rule(rule: &SuccessPolicyRule, completions: i32, path: &Path<'_>, errors: &mut Errors) {
+fn success_rule(
+    rule: &SuccessPolicyRule,
+    completions: i32,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     if rule.succeeded_count.is_none() && rule.succeeded_indexes.is_none() {
         let detail = "at least one of succeededCount or succeededIndexes must be specified";
         errors.push(FieldError::required(path, detail));
@@ -290,7 +300,7 @@ fn succeeded_count(
     count: i32,
     completions: i32,
     total: Option<i64>,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     non_negative(Some(count), path, errors);
@@ -306,7 +316,7 @@ fn succeeded_count(
     }
 }
 
-fn replacement_policy(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
+fn replacement_policy(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(policy) = &spec.pod_replacement_policy else {
         return;
     };
@@ -321,7 +331,7 @@ fn replacement_policy(spec: &JobSpec, path: &Path<'_>, errors: &mut Errors) {
 
 /// A Job's Pods end. `Always` is what a template without a policy was given, so it is reported
 /// as if nothing had been said.
-fn restart_policy(spec: &JobSpec, pod: &Path<'_>, errors: &mut Errors) {
+fn restart_policy(spec: &JobSpec, pod: &FieldPath<'_>, errors: &mut Errors) {
     let path = pod.child("restartPolicy");
     let policy = spec.template.spec.restart_policy.as_str();
     match policy {
@@ -341,8 +351,8 @@ fn restart_policy(spec: &JobSpec, pod: &Path<'_>, errors: &mut Errors) {
 
 /// A value as Kubernetes shows its own: with Go's names and every field.
 pub(super) fn internal(value: &impl serde::Serialize, shape: &str) -> BadValue {
-    match (serde_json::to_value(value), schema::named(shape)) {
-        (Ok(value), Some(shape)) => BadValue::verbatim(go::internal_json(&value, shape)),
+    match (serde_json::to_value(value), schema::find_struct(shape)) {
+        (Ok(value), Some(shape)) => BadValue::verbatim(go_format::internal_json(&value, shape)),
         _ => BadValue::OMITTED,
     }
 }

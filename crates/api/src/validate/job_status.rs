@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 
 use super::{Errors, indexes, meta, non_negative};
-use crate::field::{BadValue, FieldError, Path};
+use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::condition::{COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED};
 use crate::job::{Job, JobStatus, UncountedTerminatedPods};
 
-const STATUS: Path<'static> = Path::root("status");
+const STATUS: FieldPath<'static> = FieldPath::root("status");
 
 pub(super) fn update(new: &Job, old: &Job) -> Errors {
     let mut errors = Errors::new();
@@ -38,7 +38,7 @@ fn counts(status: &JobStatus, errors: &mut Errors) {
     }
 }
 
-fn uncounted(pods: &UncountedTerminatedPods, path: &Path<'_>, errors: &mut Errors) {
+fn uncounted(pods: &UncountedTerminatedPods, path: &FieldPath<'_>, errors: &mut Errors) {
     let mut seen = HashSet::new();
     for (name, uids) in [("succeeded", &pods.succeeded), ("failed", &pods.failed)] {
         let path = path.child(name);
@@ -293,7 +293,7 @@ impl Change<'_> {
     }
 }
 
-fn readable(name: &str, text: &str, completions: i32, path: &Path<'_>, errors: &mut Errors) {
+fn readable(name: &str, text: &str, completions: i32, path: &FieldPath<'_>, errors: &mut Errors) {
     if let Err(why) = indexes::parse(text, completions) {
         let detail = format!("error parsing {name}: {why}");
         errors.push(FieldError::invalid(path, text, detail));

@@ -1,11 +1,11 @@
 //! Rules for changes of Jobs (as `ValidateJobUpdate`): what is fixed once a Job exists.
 
 use super::{Errors, job, meta};
-use crate::field::{BadValue, FieldError, Path};
+use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::{Job, JobSpec, condition};
 use crate::pod::{Container, PodSpec, PodTemplateSpec};
 
-const SPEC: Path<'static> = Path::root("spec");
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const IMMUTABLE: &str = "field is immutable";
 /// Fields of a Pod that say where it may run, and that are not typed here.
 const AFFINITY: &str = "affinity";

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{Errors, labels, non_negative, reasons, required};
-use crate::field::{BadValue, FieldError, Path};
-use crate::go;
+use crate::field::{BadValue, FieldError, FieldPath};
+use crate::go_format;
 use crate::meta::{LabelRequirement, LabelSelector, ObjectMeta, OwnerReference};
 use crate::names;
 use crate::well_known::finalizers;
 
-const METADATA: Path<'static> = Path::root("metadata");
+const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 const IMMUTABLE: &str = "field is immutable";
 /// All annotations of an object together, keys included.
 const ANNOTATIONS_LEN_MAX: usize = 256 * 1024;
@@ -49,7 +49,11 @@ fn maps_and_owners(meta: &ObjectMeta, errors: &mut Errors) {
 }
 
 /// Rules for annotations: keys are qualified names in any case.
-pub(super) fn annotations(map: &BTreeMap<String, String>, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn annotations(
+    map: &BTreeMap<String, String>,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     for key in map.keys() {
         reasons(names::qualified_name(&key.to_lowercase()), key, path, errors);
     }
@@ -82,7 +86,7 @@ fn owners(owners: &[OwnerReference], errors: &mut Errors) {
     }
 }
 
-fn owner(owner: &OwnerReference, path: &Path<'_>, errors: &mut Errors) {
+fn owner(owner: &OwnerReference, path: &FieldPath<'_>, errors: &mut Errors) {
     let api_version = path.child("apiVersion");
     if owner.api_version.is_empty() {
         errors.push(FieldError::required(&api_version, "must not be empty"));
@@ -139,7 +143,7 @@ fn no_new_finalizers(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     }
     added.sort();
     added.dedup();
-    let added: Vec<_> = added.into_iter().map(|name| go::quoted(name)).collect();
+    let added: Vec<_> = added.into_iter().map(|name| go_format::quoted(name)).collect();
     let detail = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers \
          []string{{{}}}",
@@ -177,7 +181,7 @@ fn identity(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
 }
 
 /// Rules for a label selector (as `ValidateLabelSelector`).
-pub(super) fn selector(selector: &LabelSelector, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn selector(selector: &LabelSelector, path: &FieldPath<'_>, errors: &mut Errors) {
     labels(&selector.match_labels, &path.child("matchLabels"), errors);
     let expressions = path.child("matchExpressions");
     for (i, requirement) in selector.match_expressions.iter().enumerate() {
@@ -185,7 +189,7 @@ pub(super) fn selector(selector: &LabelSelector, path: &Path<'_>, errors: &mut E
     }
 }
 
-fn selector_requirement(requirement: &LabelRequirement, path: &Path<'_>, errors: &mut Errors) {
+fn selector_requirement(requirement: &LabelRequirement, path: &FieldPath<'_>, errors: &mut Errors) {
     let values = path.child("values");
     match requirement.operator.as_str() {
         "In" | "NotIn" => {
@@ -212,14 +216,14 @@ fn selector_requirement(requirement: &LabelRequirement, path: &Path<'_>, errors:
 }
 
 /// Rules for a reference by name that may be left out.
-pub(super) fn subdomain_if_set(text: &str, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn subdomain_if_set(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if !text.is_empty() {
         reasons(names::dns_subdomain(text), text, path, errors);
     }
 }
 
 /// Rules for a reference by name.
-pub(super) fn required_subdomain(text: &str, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn required_subdomain(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     required(text, path, errors);
     subdomain_if_set(text, path, errors);
 }

@@ -1,7 +1,7 @@
 //! Rules for Pods and Pod templates (as `ValidatePodSpec` and `ValidatePodTemplateSpec`).
 
 use super::{Errors, container, in_range, labels, meta, one_of, reasons, volume};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::names;
 use crate::pod::{Container, Pod, PodSecurityContext, PodSpec, PodTemplateSpec, Toleration};
 
@@ -26,7 +26,7 @@ pub(super) enum Place {
 pub(super) fn create(pod: &Pod) -> Errors {
     let mut errors = Errors::new();
     meta::create(&pod.metadata, true, &mut errors);
-    let path = Path::root("spec");
+    let path = FieldPath::root("spec");
     spec(&pod.spec, Place::Pod, &path, &mut errors);
     errors
 }
@@ -36,7 +36,7 @@ pub(super) fn create(pod: &Pod) -> Errors {
 pub(super) fn update(new: &Pod, old: &Pod) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
-    let path = Path::root("spec");
+    let path = FieldPath::root("spec");
     spec(&new.spec, Place::Pod, &path, &mut errors);
     let mut allowed = old.spec.clone();
     take_images(&mut allowed.containers, &new.spec.containers);
@@ -58,7 +58,7 @@ fn take_images(to: &mut [Container], from: &[Container]) {
 }
 
 /// Rules for a template. Kubernetes names its labels without `metadata`, and so do we.
-pub(super) fn template(template: &PodTemplateSpec, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn template(template: &PodTemplateSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     labels(&template.metadata.labels, &path.child("labels"), errors);
     meta::annotations(&template.metadata.annotations, &path.child("annotations"), errors);
     let path = path.child("spec");
@@ -70,7 +70,7 @@ pub(super) fn template(template: &PodTemplateSpec, path: &Path<'_>, errors: &mut
     }
 }
 
-fn spec(spec: &PodSpec, place: Place, path: &Path<'_>, errors: &mut Errors) {
+fn spec(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors) {
     if spec.termination_grace_period_seconds.is_none() {
         let path = path.child("terminationGracePeriodSeconds");
         errors.push(FieldError::required(&path, ""));
@@ -94,7 +94,7 @@ fn spec(spec: &PodSpec, place: Place, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn names_of(spec: &PodSpec, path: &Path<'_>, errors: &mut Errors) {
+fn names_of(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let account = path.child("serviceAccountName");
     meta::subdomain_if_set(&spec.service_account_name, &account, errors);
     meta::subdomain_if_set(&spec.node_name, &path.child("nodeName"), errors);
@@ -120,7 +120,7 @@ fn names_of(spec: &PodSpec, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// With the machine's network a container's port is the machine's; a template may leave it open.
-fn host_network(spec: &PodSpec, place: Place, path: &Path<'_>, errors: &mut Errors) {
+fn host_network(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors) {
     if !spec.host_network {
         return;
     }
@@ -140,7 +140,7 @@ fn host_network(spec: &PodSpec, place: Place, path: &Path<'_>, errors: &mut Erro
     }
 }
 
-fn security_context(context: &PodSecurityContext, path: &Path<'_>, errors: &mut Errors) {
+fn security_context(context: &PodSecurityContext, path: &FieldPath<'_>, errors: &mut Errors) {
     for (name, id) in [
         ("fsGroup", context.fs_group),
         ("runAsUser", context.run_as_user),
@@ -156,7 +156,7 @@ fn security_context(context: &PodSecurityContext, path: &Path<'_>, errors: &mut 
     }
 }
 
-fn tolerations(tolerations: &[Toleration], path: &Path<'_>, errors: &mut Errors) {
+fn tolerations(tolerations: &[Toleration], path: &FieldPath<'_>, errors: &mut Errors) {
     for (i, toleration) in tolerations.iter().enumerate() {
         let path = path.index(i);
         if toleration.key.is_empty() {
@@ -177,7 +177,7 @@ fn tolerations(tolerations: &[Toleration], path: &Path<'_>, errors: &mut Errors)
     }
 }
 
-fn keyless(toleration: &Toleration, path: &Path<'_>, errors: &mut Errors) {
+fn keyless(toleration: &Toleration, path: &FieldPath<'_>, errors: &mut Errors) {
     if toleration.operator != "Exists" {
         let detail = "operator must be Exists when `key` is empty, which means \"match all values \
                       and all keys\"";
@@ -185,7 +185,7 @@ fn keyless(toleration: &Toleration, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn toleration_operator(toleration: &Toleration, path: &Path<'_>, errors: &mut Errors) {
+fn toleration_operator(toleration: &Toleration, path: &FieldPath<'_>, errors: &mut Errors) {
     match toleration.operator.as_str() {
         "Equal" | "" => {
             let found = names::label_value(&toleration.value);
@@ -207,7 +207,7 @@ fn toleration_operator(toleration: &Toleration, path: &Path<'_>, errors: &mut Er
     }
 }
 
-fn host_aliases(spec: &PodSpec, path: &Path<'_>, errors: &mut Errors) {
+fn host_aliases(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     for (i, alias) in spec.host_aliases.iter().enumerate() {
         let path = path.index(i);
         if alias.ip.parse::<std::net::IpAddr>().is_err() {
@@ -222,7 +222,7 @@ fn host_aliases(spec: &PodSpec, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// Checked for Pods only: templates with such images have been stored before.
-fn image_whitespace(spec: &PodSpec, path: &Path<'_>, errors: &mut Errors) {
+fn image_whitespace(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     for (list, i, container) in spec.containers_in_order() {
         if container.image.trim() != container.image {
             let (list, detail) = (path.child(list), "must not have leading or trailing whitespace");

@@ -1,7 +1,7 @@
 //! Rules for probes and hooks.
 
 use super::{Errors, in_range, non_negative, one_of, reasons, required};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::int_or_string::IntOrString;
 use crate::names;
 use crate::pod::container::{Handler, HttpGetAction, Lifecycle, Probe};
@@ -10,7 +10,12 @@ const SCHEMES: [&str; 2] = ["HTTP", "HTTPS"];
 const PORT_MAX: i64 = 65535;
 
 /// Rules for a probe whose success ends it: liveness and startup.
-pub(super) fn deciding(probe: &Probe, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn deciding(
+    probe: &Probe,
+    grace: Option<i64>,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     shared(probe, grace, path, errors);
     if probe.success_threshold != 1 {
         let path = path.child("successThreshold");
@@ -19,7 +24,12 @@ pub(super) fn deciding(probe: &Probe, grace: Option<i64>, path: &Path<'_>, error
 }
 
 /// Rules for the readiness probe, which never ends a container.
-pub(super) fn readiness(probe: &Probe, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn readiness(
+    probe: &Probe,
+    grace: Option<i64>,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     shared(probe, grace, path, errors);
     if let Some(seconds) = probe.termination_grace_period_seconds {
         let path = path.child("terminationGracePeriodSeconds");
@@ -28,7 +38,7 @@ pub(super) fn readiness(probe: &Probe, grace: Option<i64>, path: &Path<'_>, erro
     }
 }
 
-fn shared(probe: &Probe, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+fn shared(probe: &Probe, grace: Option<i64>, path: &FieldPath<'_>, errors: &mut Errors) {
     handler(&probe.handler, grace, path, errors);
     for (name, number) in [
         ("initialDelaySeconds", probe.initial_delay_seconds),
@@ -48,7 +58,7 @@ fn shared(probe: &Probe, grace: Option<i64>, path: &Path<'_>, errors: &mut Error
 pub(super) fn lifecycle(
     lifecycle: &Lifecycle,
     grace: Option<i64>,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     if let Some(hook) = &lifecycle.post_start {
@@ -60,7 +70,7 @@ pub(super) fn lifecycle(
 }
 
 /// Rules for what to do: exactly one thing. The first is checked, the others are refused.
-fn handler(handler: &Handler, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+fn handler(handler: &Handler, grace: Option<i64>, path: &FieldPath<'_>, errors: &mut Errors) {
     let given = [
         ("exec", handler.exec.is_some()),
         ("httpGet", handler.http_get.is_some()),
@@ -79,7 +89,13 @@ fn handler(handler: &Handler, grace: Option<i64>, path: &Path<'_>, errors: &mut 
     }
 }
 
-fn action(handler: &Handler, name: &str, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+fn action(
+    handler: &Handler,
+    name: &str,
+    grace: Option<i64>,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     match name {
         "exec" => {
             if handler.exec.as_ref().is_some_and(|exec| exec.command.is_empty()) {
@@ -107,7 +123,7 @@ fn action(handler: &Handler, name: &str, grace: Option<i64>, path: &Path<'_>, er
     }
 }
 
-fn http_get(get: &HttpGetAction, path: &Path<'_>, errors: &mut Errors) {
+fn http_get(get: &HttpGetAction, path: &FieldPath<'_>, errors: &mut Errors) {
     required(&get.path, &path.child("path"), errors);
     port(&get.port, &path.child("port"), errors);
     one_of(&get.scheme, &SCHEMES, &path.child("scheme"), errors);
@@ -117,14 +133,14 @@ fn http_get(get: &HttpGetAction, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn port(port: &IntOrString, path: &Path<'_>, errors: &mut Errors) {
+fn port(port: &IntOrString, path: &FieldPath<'_>, errors: &mut Errors) {
     match port {
         IntOrString::Int(number) => in_range((*number).into(), 1, PORT_MAX, path, errors),
         IntOrString::Text(name) => reasons(names::port_name(name), name, path, errors),
     }
 }
 
-fn sleep(seconds: i64, grace: Option<i64>, path: &Path<'_>, errors: &mut Errors) {
+fn sleep(seconds: i64, grace: Option<i64>, path: &FieldPath<'_>, errors: &mut Errors) {
     if let Some(grace) = grace.filter(|grace| !(0..=*grace).contains(&seconds)) {
         let detail =
             format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");

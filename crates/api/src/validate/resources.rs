@@ -1,7 +1,7 @@
 //! Rules for what containers need and may take (as `ValidateContainerResourceRequirements`).
 
 use super::{Errors, reasons};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::names;
 use crate::pod::container::ResourceRequirements;
 use crate::quantity::Quantity;
@@ -33,7 +33,11 @@ const STANDARD: [&str; 20] = [
     "services.loadbalancers",
 ];
 
-pub(super) fn requirements(given: &ResourceRequirements, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn requirements(
+    given: &ResourceRequirements,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     let (limits, requests) = (path.child("limits"), path.child("requests"));
     for (name, quantity) in &given.limits {
         amount(name, *quantity, &limits.key(name), errors);
@@ -51,7 +55,7 @@ pub(super) fn requirements(given: &ResourceRequirements, path: &Path<'_>, errors
     }
 }
 
-fn amount(name: &str, quantity: Quantity, path: &Path<'_>, errors: &mut Errors) {
+fn amount(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Errors) {
     resource_name(name, path, errors);
     if quantity.is_negative() {
         let detail = "must be greater than or equal to 0";
@@ -62,7 +66,7 @@ fn amount(name: &str, quantity: Quantity, path: &Path<'_>, errors: &mut Errors) 
     }
 }
 
-fn resource_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+fn resource_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     let found = names::qualified_name(name);
     let is_fine = found.is_empty();
     reasons(found, name, path, errors);
@@ -83,7 +87,7 @@ fn against_limit(
     name: &str,
     request: Quantity,
     given: &ResourceRequirements,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     let may_overcommit = is_native(name) && !is_huge_pages(name);
@@ -106,7 +110,7 @@ fn against_limit(
 }
 
 /// An amount of huge pages is a whole number of pages.
-fn divisible(name: &str, quantity: Quantity, path: &Path<'_>, errors: &mut Errors) {
+fn divisible(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(size) = name.strip_prefix(HUGE_PAGES) else {
         return;
     };

@@ -66,8 +66,8 @@ pub(crate) fn read_job(mut object: Value) -> Job {
     serde_json::from_value(object).unwrap()
 }
 
-pub(crate) fn rules(dialect: Dialect) -> Rules {
-    Rules { zones: Zones::bundled(), dialect }
+pub(crate) fn rules(dialect: Dialect) -> ValidationOptions {
+    ValidationOptions { zones: Zones::bundled(), dialect }
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Errors, env, reasons, required};
-use crate::field::{FieldError, Path};
+use crate::field::{FieldError, FieldPath};
 use crate::names;
 use crate::pod::container::Container;
 use crate::pod::volume::{DownwardApiFile, EmptyDir, HostPath, KeyToPath, Volume, VolumeMount};
@@ -61,7 +61,7 @@ const OTHER_SOURCES: [&str; 24] = [
 pub(super) type Volumes = HashMap<String, bool>;
 
 /// Rules for the volumes of a Pod; gives those that containers may mount.
-pub(super) fn all(volumes: &[Volume], path: &Path<'_>, errors: &mut Errors) -> Volumes {
+pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors) -> Volumes {
     let mut fine = Volumes::new();
     for (i, volume) in volumes.iter().enumerate() {
         let path = path.index(i);
@@ -86,7 +86,7 @@ pub(super) fn all(volumes: &[Volume], path: &Path<'_>, errors: &mut Errors) -> V
 }
 
 /// Rules for a source: exactly one. The first is checked, the others are refused.
-fn source(volume: &Volume, path: &Path<'_>, errors: &mut Errors) {
+fn source(volume: &Volume, path: &FieldPath<'_>, errors: &mut Errors) {
     let typed = [
         ("emptyDir", volume.empty_dir.is_some()),
         ("hostPath", volume.host_path.is_some()),
@@ -108,7 +108,7 @@ fn source(volume: &Volume, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn source_content(volume: &Volume, name: &str, path: &Path<'_>, errors: &mut Errors) {
+fn source_content(volume: &Volume, name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     match name {
         "emptyDir" => empty_dir(volume.empty_dir.as_ref(), path, errors),
         "hostPath" => host_path(volume.host_path.as_ref(), path, errors),
@@ -140,14 +140,14 @@ fn source_content(volume: &Volume, name: &str, path: &Path<'_>, errors: &mut Err
     }
 }
 
-fn empty_dir(dir: Option<&EmptyDir>, path: &Path<'_>, errors: &mut Errors) {
+fn empty_dir(dir: Option<&EmptyDir>, path: &FieldPath<'_>, errors: &mut Errors) {
     if dir.and_then(|dir| dir.size_limit).is_some_and(|limit| limit.is_negative()) {
         let detail = "SizeLimit field must be a valid resource quantity";
         errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
     }
 }
 
-fn host_path(host: Option<&HostPath>, path: &Path<'_>, errors: &mut Errors) {
+fn host_path(host: Option<&HostPath>, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(host) = host else {
         return;
     };
@@ -156,12 +156,17 @@ fn host_path(host: Option<&HostPath>, path: &Path<'_>, errors: &mut Errors) {
         return;
     }
     no_backsteps(&host.path, &path.child("path"), errors);
-    if let Some(kind) = host.kind.as_deref().filter(|kind| !HOST_PATH_TYPES.contains(kind)) {
+    if let Some(kind) = host.path_type.as_deref().filter(|kind| !HOST_PATH_TYPES.contains(kind)) {
         errors.push(FieldError::not_supported(&path.child("type"), kind, &HOST_PATH_TYPES));
     }
 }
 
-fn files(items: &[KeyToPath], default_mode: Option<i32>, path: &Path<'_>, errors: &mut Errors) {
+fn files(
+    items: &[KeyToPath],
+    default_mode: Option<i32>,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     mode(default_mode, &path.child("defaultMode"), errors);
     let list = path.child("items");
     for (i, item) in items.iter().enumerate() {
@@ -173,7 +178,7 @@ fn files(items: &[KeyToPath], default_mode: Option<i32>, path: &Path<'_>, errors
     }
 }
 
-fn downward_file(file: &DownwardApiFile, path: &Path<'_>, errors: &mut Errors) {
+fn downward_file(file: &DownwardApiFile, path: &FieldPath<'_>, errors: &mut Errors) {
     required(&file.path, &path.child("path"), errors);
     local_file(&file.path, &path.child("path"), errors);
     match (&file.field_ref, &file.resource_field_ref) {
@@ -195,7 +200,7 @@ fn downward_file(file: &DownwardApiFile, path: &Path<'_>, errors: &mut Errors) {
     mode(file.mode, &path.child("mode"), errors);
 }
 
-fn mode(mode: Option<i32>, path: &Path<'_>, errors: &mut Errors) {
+fn mode(mode: Option<i32>, path: &FieldPath<'_>, errors: &mut Errors) {
     if let Some(mode) = mode.filter(|mode| !(0..=FILE_MODE_MAX).contains(mode)) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";
         errors.push(FieldError::invalid(path, mode, detail));
@@ -203,7 +208,7 @@ fn mode(mode: Option<i32>, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// A path inside a volume that does not begin like those the system keeps there.
-fn local_file(text: &str, path: &Path<'_>, errors: &mut Errors) {
+fn local_file(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     local(text, path, errors);
     if text.starts_with("..") && !text.starts_with("../") {
         errors.push(FieldError::invalid(path, text, "must not start with '..'"));
@@ -211,7 +216,7 @@ fn local_file(text: &str, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// A path inside a volume.
-fn local(text: &str, path: &Path<'_>, errors: &mut Errors) {
+fn local(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.starts_with('/') {
         errors.push(FieldError::invalid(path, text, "must be a relative path"));
     }
@@ -219,7 +224,7 @@ fn local(text: &str, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// A path that does not climb.
-pub(super) fn no_backsteps(text: &str, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn no_backsteps(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.split('/').any(|part| part == "..") {
         errors.push(FieldError::invalid(path, text, "must not contain '..'"));
     }
@@ -229,7 +234,7 @@ pub(super) fn no_backsteps(text: &str, path: &Path<'_>, errors: &mut Errors) {
 pub(super) fn mounts(
     container: &Container,
     volumes: &Volumes,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     let mut seen = HashSet::new();
@@ -261,7 +266,7 @@ fn mount_options(
     mount: &VolumeMount,
     container: &Container,
     index: usize,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     if !mount.sub_path.is_empty() {
@@ -280,7 +285,12 @@ fn mount_options(
     recursive_read_only(mount, &path.child("recursiveReadOnly"), errors);
 }
 
-fn propagation(mount: &VolumeMount, container: &Container, path: &Path<'_>, errors: &mut Errors) {
+fn propagation(
+    mount: &VolumeMount,
+    container: &Container,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
     let Some(propagation) = mount.mount_propagation.as_deref() else {
         return;
     };
@@ -295,7 +305,7 @@ fn propagation(mount: &VolumeMount, container: &Container, path: &Path<'_>, erro
     }
 }
 
-fn recursive_read_only(mount: &VolumeMount, path: &Path<'_>, errors: &mut Errors) {
+fn recursive_read_only(mount: &VolumeMount, path: &FieldPath<'_>, errors: &mut Errors) {
     match mount.recursive_read_only.as_deref() {
         None | Some("Disabled") => {}
         Some("Enabled" | "IfPossible") => {
@@ -316,7 +326,7 @@ fn recursive_read_only(mount: &VolumeMount, path: &Path<'_>, errors: &mut Errors
 pub(super) fn devices(
     container: &Container,
     volumes: &Volumes,
-    path: &Path<'_>,
+    path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     let (mut names, mut paths) = (HashSet::new(), HashSet::new());

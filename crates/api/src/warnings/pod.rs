@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::field::Path;
-use crate::go;
+use crate::field::FieldPath;
+use crate::go_format;
 use crate::meta::StringMap;
 use crate::pod::container::{Container, ContainerPort, ResourceList};
 use crate::pod::{PodSpec, Volume};
@@ -42,8 +42,8 @@ const DEAD_VOLUMES: [(&str, &str); 9] = [
 pub(super) fn spec(
     spec: &PodSpec,
     annotations: &StringMap,
-    path: &Path<'_>,
-    metadata: &Path<'_>,
+    path: &FieldPath<'_>,
+    metadata: &FieldPath<'_>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let annotations_path = metadata.child("annotations");
@@ -69,7 +69,7 @@ pub(super) fn spec(
     warnings
 }
 
-fn volumes(volumes: &[Volume], path: &Path<'_>, warnings: &mut Vec<String>) {
+fn volumes(volumes: &[Volume], path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     for (i, volume) in volumes.iter().enumerate() {
         let path = path.index(i);
         for (name, message) in DEAD_VOLUMES {
@@ -87,21 +87,21 @@ fn volumes(volumes: &[Volume], path: &Path<'_>, warnings: &mut Vec<String>) {
 fn overlapping_files(volume: &Volume, warnings: &mut Vec<String>) {
     let (what, paths): (String, Vec<&str>) = if let Some(map) = &volume.config_map {
         let paths = map.items.iter().map(|item| item.path.as_str());
-        (format!("ConfigMap {}", go::quoted(&map.name)), paths.collect())
+        (format!("ConfigMap {}", go_format::quoted(&map.name)), paths.collect())
     } else if let Some(secret) = &volume.secret {
         let paths = secret.items.iter().map(|item| item.path.as_str());
-        (format!("Secret {}", go::quoted(&secret.secret_name)), paths.collect())
+        (format!("Secret {}", go_format::quoted(&secret.secret_name)), paths.collect())
     } else if let Some(downward) = &volume.downward_api {
         let paths = downward.items.iter().map(|item| item.path.as_str());
         ("DownwardAPI".to_owned(), paths.collect())
     } else {
         return;
     };
-    let name = go::quoted(&volume.name);
+    let name = go_format::quoted(&volume.name);
     let paths: Vec<_> = paths.into_iter().map(|path| path.trim_end_matches('/')).collect();
     for (i, path) in paths.iter().enumerate() {
         for earlier in paths.iter().take(i).filter(|earlier| overlap(path, earlier)) {
-            let (path, earlier) = (go::quoted(path), go::quoted(earlier));
+            let (path, earlier) = (go_format::quoted(path), go_format::quoted(earlier));
             warnings
                 .push(format!("volume {name} ({what}): overlapping paths: {path} with {earlier}"));
         }
@@ -116,12 +116,12 @@ fn overlap(one: &str, other: &str) -> bool {
         && (one == other || is_below(one, other) || is_below(other, one))
 }
 
-fn repeated_names(spec: &PodSpec, path: &Path<'_>, warnings: &mut Vec<String>) {
+fn repeated_names(spec: &PodSpec, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let aliases = path.child("hostAliases");
     let mut seen = HashSet::new();
     for (i, alias) in spec.host_aliases.iter().enumerate() {
         if !seen.insert(&alias.ip) {
-            let (item, ip) = (aliases.index(i), go::quoted(&alias.ip));
+            let (item, ip) = (aliases.index(i), go_format::quoted(&alias.ip));
             warnings.push(format!("{}: duplicate ip {ip}", item.child("ip")));
         }
     }
@@ -129,7 +129,7 @@ fn repeated_names(spec: &PodSpec, path: &Path<'_>, warnings: &mut Vec<String>) {
     let mut seen = HashSet::new();
     for (i, secret) in spec.image_pull_secrets.iter().enumerate() {
         if !seen.insert(&secret.name) {
-            let (item, name) = (secrets.index(i), go::quoted(&secret.name));
+            let (item, name) = (secrets.index(i), go_format::quoted(&secret.name));
             warnings.push(format!("{}: duplicate name {name}", item.child("name")));
         }
     }
@@ -139,7 +139,7 @@ fn repeated_names(spec: &PodSpec, path: &Path<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-fn resources(container: &Container, path: &Path<'_>, warnings: &mut Vec<String>) {
+fn resources(container: &Container, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let path = path.child("resources");
     let given = &container.resources;
     let mut check = |name: &str, list: &str, amounts: &ResourceList| {
@@ -159,7 +159,7 @@ fn resources(container: &Container, path: &Path<'_>, warnings: &mut Vec<String>)
 }
 
 /// A variable that is defined again hides the first, unless it builds on it.
-fn environment(container: &Container, path: &Path<'_>, warnings: &mut Vec<String>) {
+fn environment(container: &Container, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let env = path.child("env");
     let mut seen = HashSet::new();
     for (i, variable) in container.env.iter().enumerate() {
@@ -174,14 +174,14 @@ fn environment(container: &Container, path: &Path<'_>, warnings: &mut Vec<String
             warnings.push(format!(
                 "{}: hides previous definition of {}, which may be dropped when using apply",
                 env.index(i),
-                go::quoted(&variable.name)
+                go_format::quoted(&variable.name)
             ));
         }
     }
 }
 
 /// Every port of a Pod with where it stands.
-fn all_ports<'a>(spec: &'a PodSpec, path: &Path<'_>) -> Vec<(String, &'a ContainerPort)> {
+fn all_ports<'a>(spec: &'a PodSpec, path: &FieldPath<'_>) -> Vec<(String, &'a ContainerPort)> {
     let mut ports = Vec::new();
     for (list, i, container) in spec.containers_in_order() {
         let list = path.child(list);
@@ -193,7 +193,7 @@ fn all_ports<'a>(spec: &'a PodSpec, path: &Path<'_>) -> Vec<(String, &'a Contain
     ports
 }
 
-fn ports(spec: &PodSpec, path: &Path<'_>, warnings: &mut Vec<String>) {
+fn ports(spec: &PodSpec, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let ports = all_ports(spec, path);
     for (i, (place, port)) in ports.iter().enumerate() {
         for (earlier_place, earlier) in ports.iter().take(i) {
@@ -210,7 +210,7 @@ fn ports(spec: &PodSpec, path: &Path<'_>, warnings: &mut Vec<String>) {
             Some(other) => warnings.push(format!(
                 "{place}: duplicate port name {} with {other}, services and probes that select \
                  ports by name will use {other}",
-                go::quoted(&port.name)
+                go_format::quoted(&port.name)
             )),
             None => {
                 named.insert(&port.name, place);

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::validate::tests::{cron_job, job, read_cron_job, read_job, with};
 
-fn rules(dialect: Dialect) -> Rules {
-    Rules { zones: Zones::bundled(), dialect }
+fn rules(dialect: Dialect) -> ValidationOptions {
+    ValidationOptions { zones: Zones::bundled(), dialect }
 }
 
 fn now() -> Timestamp {

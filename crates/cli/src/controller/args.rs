@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ValueEnum};
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 
 use crate::args::duration;
 
@@ -89,10 +89,10 @@ pub(crate) enum KindArg {
 }
 
 impl KindArg {
-    pub(crate) fn flavor(self) -> Flavor {
+    pub(crate) fn flavor(self) -> CronJobKind {
         match self {
-            KindArg::CronJobs => Flavor::BatchV1,
-            KindArg::ScheduledJobs => Flavor::ScheduledJob,
+            KindArg::CronJobs => CronJobKind::BatchV1,
+            KindArg::ScheduledJobs => CronJobKind::ScheduledJob,
         }
     }
 }

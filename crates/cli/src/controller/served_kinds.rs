@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::Client;
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use tokio::time::{sleep, timeout};
 
 use super::args::KindArg;
@@ -17,8 +17,8 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The kinds, by whether the cluster serves them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServedKinds {
-    pub(super) served: Vec<Flavor>,
-    pub(super) missing: Vec<Flavor>,
+    pub(super) served: Vec<CronJobKind>,
+    pub(super) missing: Vec<CronJobKind>,
 }
 
 impl ServedKinds {
@@ -69,7 +69,7 @@ impl ServedKinds {
     }
 }
 
-async fn is_served(client: &Client, flavor: Flavor) -> Result<bool, String> {
+async fn is_served(client: &Client, flavor: CronJobKind) -> Result<bool, String> {
     let asked = client.list_api_group_resources(flavor.api_version());
     match timeout(DISCOVERY_TIMEOUT, asked).await {
         Ok(Ok(list)) => Ok(list.resources.iter().any(|kind| kind.name == flavor.plural())),
@@ -79,13 +79,13 @@ async fn is_served(client: &Client, flavor: Flavor) -> Result<bool, String> {
     }
 }
 
-fn warn_missing(flavor: Flavor) {
+fn warn_missing(flavor: CronJobKind) {
     match flavor {
-        Flavor::ScheduledJob => tracing::warn!(
+        CronJobKind::ScheduledJob => tracing::warn!(
             "the cluster does not serve ScheduledJobs, so we wait for their definition; to install \
              it: punctual crd | kubectl apply --server-side -f -"
         ),
-        Flavor::BatchV1 | Flavor::BatchV1Beta1 => tracing::warn!(
+        CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => tracing::warn!(
             "the cluster does not serve {} {}",
             flavor.api_version(),
             flavor.plural()

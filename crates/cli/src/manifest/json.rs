@@ -1,13 +1,13 @@
 //! JSON: one object, or several behind one another.
 
-use punctual_api::tree::{Numbers, Tally, Tree};
+use punctual_api::json_tree::{NumberForm, SizeBudget, TreeSeed};
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, value::RawValue};
 
 use super::{ParsedContent, ParsedDocument, chunks::Chunk};
 
 /// The objects up to the end, or up to the first that is broken: behind it nothing is certain.
-pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> {
+pub(super) fn read(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocument> {
     let body = chunk.body();
     let mut stream = Deserializer::from_str(body).into_iter::<&RawValue>();
     let mut lines = LineCounter { text: body, offset: 0, line: chunk.lines_before_body() + 1 };
@@ -27,10 +27,10 @@ pub(super) fn read(chunk: &Chunk<'_>, tally: &mut Tally) -> Vec<ParsedDocument> 
     }
 }
 
-fn read_one(raw: &RawValue, line: usize, tally: &mut Tally) -> Result<ParsedContent, String> {
+fn read_one(raw: &RawValue, line: usize, tally: &mut SizeBudget) -> Result<ParsedContent, String> {
     let mut reader = Deserializer::from_str(raw.get());
     let mut duplicates = Vec::new();
-    let value = Tree::root(Numbers::AsWritten, &mut duplicates, tally)
+    let value = TreeSeed::root(NumberForm::AsWritten, &mut duplicates, tally)
         .deserialize(&mut reader)
         .map_err(|error| message_with_position(&error, line - 1))?;
     Ok((value, duplicates))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_controller::{Cluster, CronJobs, Metrics, collect, furnish, run_cron_jobs, run_jobs};
 use punctual_runner::{Runner, register_node};
 use punctual_schedule::Zone;
@@ -41,7 +41,7 @@ impl Components<'_> {
         let tools = |part: &str| instance::tools(self.server, part, shared);
         let workers = self.args.concurrent_syncs as usize;
         let cron_jobs = CronJobs {
-            flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
+            flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             zone: self.zone.clone(),
             workers,
             cluster: Cluster::default(),

@@ -9,7 +9,7 @@ use kube::api::{Api, ApiResource};
 use kube::core::{Object, ObjectMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::job::{JobStatus, condition};
 use serde::Deserialize;
@@ -32,13 +32,13 @@ type SeenJob = Object<IgnoredAny, JobStatus>;
 
 /// Watches everything there is to show; ends when nobody wants to know any more.
 pub(super) async fn everything(client: Client, to: Sender<WatchUpdate>) {
-    let cron_jobs = |kind: WatchedKind, flavor: Flavor| {
+    let cron_jobs = |kind: WatchedKind, flavor: CronJobKind| {
         let api = api(&client, (flavor.api_version(), flavor.kind(), flavor.plural()));
         follow(api, kind, move |seen| cron_job(kind, seen), to.clone())
     };
     tokio::join!(
-        cron_jobs(WatchedKind::CronJob, Flavor::BatchV1),
-        cron_jobs(WatchedKind::ScheduledJob, Flavor::ScheduledJob),
+        cron_jobs(WatchedKind::CronJob, CronJobKind::BatchV1),
+        cron_jobs(WatchedKind::ScheduledJob, CronJobKind::ScheduledJob),
         follow(api(&client, ("batch/v1", "Job", "jobs")), WatchedKind::Job, job, to.clone()),
     );
 }
@@ -102,13 +102,13 @@ fn cron_job(kind: WatchedKind, seen: SeenCronJob) -> WatchUpdate {
         schedule: spec.schedule.into(),
         zone: spec.time_zone.map(Into::into),
         is_suspended: spec.suspend == Some(true),
-        last: status.last_schedule_time.map(|time| time.at()),
-        next: status.next_schedule_time.map(|time| time.at()),
+        last: status.last_schedule_time.map(|time| time.timestamp()),
+        next: status.next_schedule_time.map(|time| time.timestamp()),
         active: status.active.len(),
         succeeded: status.successful_runs,
         failed: status.failed_runs,
         missed: status.missed_runs,
-        last_missed: status.last_missed_time.map(|time| time.at()),
+        last_missed: status.last_missed_time.map(|time| time.timestamp()),
     };
     WatchUpdate::CronJob(uid(&metadata), cron_job)
 }
@@ -116,7 +116,7 @@ fn cron_job(kind: WatchedKind, seen: SeenCronJob) -> WatchUpdate {
 fn job(seen: SeenJob) -> WatchUpdate {
     let Object { metadata, status, .. } = seen;
     let status = status.unwrap_or_default();
-    let started = status.start_time.map(|time| time.at());
+    let started = status.start_time.map(|time| time.timestamp());
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
     let since = started.or(created).unwrap_or_default();
     let job = JobSummary { name: name(&metadata), since, end: end(&status) };
@@ -131,6 +131,6 @@ fn end(status: &JobStatus) -> Option<JobEnd> {
         (None, Some(failed)) => (failed, Some(format!("{}: {}", failed.reason, failed.message))),
         (None, None) => return None,
     };
-    let at = status.completion_time.or(found.last_transition_time)?.at();
+    let at = status.completion_time.or(found.last_transition_time)?.timestamp();
     Some(JobEnd { at, fault: fault.map(Into::into) })
 }

@@ -6,10 +6,10 @@
 use jiff::Timestamp;
 use punctual_api::{
     CronJob, Status,
-    decode::{self, Expected, Unknown},
-    field::{FieldError, Path},
-    strategy::{self, Birth},
-    validate::Rules,
+    decode::{self, ExpectedKind, UnknownFields},
+    field::{FieldError, FieldPath},
+    strategy::{self, CreateContext},
+    validate::ValidationOptions,
 };
 use punctual_schedule::{Schedule, Zone};
 use serde::Deserialize;
@@ -30,7 +30,7 @@ const SUFFIX: &str = "xxxxx";
 
 /// What all checks have in common.
 pub(super) struct DocumentChecker<'a> {
-    pub(super) rules: Rules,
+    pub(super) rules: ValidationOptions,
     /// Of schedules that name none.
     pub(super) default_zone: &'a Zone,
     /// How many slots are wanted.
@@ -51,7 +51,7 @@ impl DocumentChecker<'_> {
             checked.errors.push(not_an_object(&value));
             return checked;
         }
-        let Expected { api_version, kind } = type_of(&value);
+        let ExpectedKind { api_version, kind } = type_of(&value);
         checked.object = object(&value);
         checked.errors.extend(missing(api_version, "apiVersion"));
         checked.errors.extend(missing(kind, "kind"));
@@ -77,13 +77,18 @@ impl DocumentChecker<'_> {
     ) {
         set_default_namespace(&mut checked.object, kind);
         let (body, expected) = (value.to_string(), type_of(value));
-        let decoded = decode::object(body.as_bytes(), &expected, self.rules.dialect, Unknown::Drop);
+        let decoded = decode::decode_json(
+            body.as_bytes(),
+            &expected,
+            self.rules.dialect,
+            UnknownFields::Drop,
+        );
         let decoded = match decoded {
             Ok(decoded) => decoded,
             Err(status) => return checked.errors.extend(FieldProblem::refusal(status)),
         };
         let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
-        let doubts = decoded.doubts.into_iter().chain(twice);
+        let doubts = decoded.field_warnings.into_iter().chain(twice);
         checked.errors.extend(doubts.map(|doubt| FieldProblem::doubt(&doubt)));
         if let Err(status) = self.create(checked, kind, decoded.value) {
             checked.errors.extend(FieldProblem::refusal(status));
@@ -97,7 +102,8 @@ impl DocumentChecker<'_> {
         object: Value,
     ) -> Result<(), Status> {
         let namespace = checked.object.namespace.clone();
-        let birth = Birth { namespace: &namespace, uid: UID, suffix: SUFFIX, now: self.now };
+        let birth =
+            CreateContext { namespace: &namespace, uid: UID, suffix: SUFFIX, now: self.now };
         match kind {
             CheckedKind::SimpleKind(simple) => {
                 let errors = simple.check(object, &birth)?;
@@ -108,7 +114,7 @@ impl DocumentChecker<'_> {
                 if self.has_warnings {
                     checked.warnings = admitted.warnings;
                 }
-                if matches!(kind, strategy::Kind::CronJob(_)) && checked.errors.is_empty() {
+                if matches!(kind, strategy::ResourceKind::CronJob(_)) && checked.errors.is_empty() {
                     checked.upcoming = self.upcoming(&admitted.object);
                 }
             }
@@ -148,9 +154,9 @@ fn set_default_namespace(object: &mut ObjectName, kind: CheckedKind) {
 }
 
 /// What a document says it is; empty where it does not say.
-fn type_of(value: &Value) -> Expected<'_> {
+fn type_of(value: &Value) -> ExpectedKind<'_> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    Expected { api_version: text("apiVersion"), kind: text("kind") }
+    ExpectedKind { api_version: text("apiVersion"), kind: text("kind") }
 }
 
 fn object(value: &Value) -> ObjectName {
@@ -164,7 +170,7 @@ fn object(value: &Value) -> ObjectName {
 }
 
 fn missing(text: &str, field: &str) -> Option<FieldProblem> {
-    text.is_empty().then(|| FieldError::required(&Path::root(field), "").into())
+    text.is_empty().then(|| FieldError::required(&FieldPath::root(field), "").into())
 }
 
 /// As kubectl says it, since no server is ever asked.

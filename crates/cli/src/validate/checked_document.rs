@@ -87,7 +87,7 @@ impl FieldProblem {
             let field = mistyped_field(&status.message).unwrap_or_default().into();
             return vec![FieldProblem { field, message: status.message }];
         }
-        let problem = |cause: punctual_api::status::Cause| FieldProblem {
+        let problem = |cause: punctual_api::status::StatusCause| FieldProblem {
             field: cause.field,
             message: cause.message,
         };

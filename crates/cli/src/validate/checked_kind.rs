@@ -1,6 +1,6 @@
 //! Which kinds can be checked, and what is to be said of the others.
 
-use punctual_api::{Flavor, strategy};
+use punctual_api::{CronJobKind, strategy};
 
 use super::simple_kind::SimpleKind;
 
@@ -8,7 +8,7 @@ use super::simple_kind::SimpleKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CheckedKind {
     /// As a server does on create.
-    Strategic(strategy::Kind),
+    Strategic(strategy::ResourceKind),
     /// By the rules for its metadata and its few fields.
     SimpleKind(SimpleKind),
 }
@@ -17,19 +17,23 @@ pub(super) enum CheckedKind {
 const COMPLETE: [&str; 3] = ["batch/v1", "batch/v1beta1", "punctual.dev/v1"];
 
 const CHECKED_KINDS: [(&str, &str, CheckedKind); 13] = [
-    ("batch/v1", "CronJob", CheckedKind::Strategic(strategy::Kind::CronJob(Flavor::BatchV1))),
+    (
+        "batch/v1",
+        "CronJob",
+        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::BatchV1)),
+    ),
     (
         "batch/v1beta1",
         "CronJob",
-        CheckedKind::Strategic(strategy::Kind::CronJob(Flavor::BatchV1Beta1)),
+        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::BatchV1Beta1)),
     ),
     (
         "punctual.dev/v1",
         "ScheduledJob",
-        CheckedKind::Strategic(strategy::Kind::CronJob(Flavor::ScheduledJob)),
+        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::ScheduledJob)),
     ),
-    ("batch/v1", "Job", CheckedKind::Strategic(strategy::Kind::Job)),
-    ("v1", "Pod", CheckedKind::Strategic(strategy::Kind::Pod)),
+    ("batch/v1", "Job", CheckedKind::Strategic(strategy::ResourceKind::Job)),
+    ("v1", "Pod", CheckedKind::Strategic(strategy::ResourceKind::Pod)),
     ("v1", "ConfigMap", CheckedKind::SimpleKind(SimpleKind::ConfigMap)),
     ("v1", "Secret", CheckedKind::SimpleKind(SimpleKind::Secret)),
     ("v1", "Namespace", CheckedKind::SimpleKind(SimpleKind::Namespace)),

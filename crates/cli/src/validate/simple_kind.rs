@@ -2,9 +2,9 @@
 
 use punctual_api::{
     FieldError, ObjectMeta, Status,
-    cluster::{ConfigMap, Namespace, Secret},
+    core_v1::{ConfigMap, Namespace, Secret},
     lease::Lease,
-    strategy::Birth,
+    strategy::CreateContext,
     validate,
 };
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ impl SimpleKind {
     pub(super) fn check(
         self,
         mut object: Value,
-        birth: &Birth<'_>,
+        birth: &CreateContext<'_>,
     ) -> Result<Vec<FieldError>, Status> {
         self.fill_metadata(&mut object, birth);
         Ok(match self {
@@ -51,7 +51,7 @@ impl SimpleKind {
     }
 
     /// Namespace and name, as a server fills them in.
-    fn fill_metadata(self, object: &mut Value, birth: &Birth<'_>) {
+    fn fill_metadata(self, object: &mut Value, birth: &CreateContext<'_>) {
         let Value::Object(fields) = object else { return };
         let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
         let Value::Object(metadata) = metadata else { return };

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use punctual_api::{CronJob, Flavor};
+use punctual_api::{CronJob, CronJobKind};
 use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
@@ -121,7 +121,7 @@ struct State {
     /// CronJobs that a read has shown to be gone, until the watch has too: what it tells of them is old.
     buried: HashMap<String, Arc<CronJobName>>,
     /// Where everything was listed that has to be known, of each kind.
-    open: HashMap<Flavor, Open>,
+    open: HashMap<CronJobKind, Open>,
     /// CronJobs to be looked at where that is not so yet.
     put_off: BTreeSet<Arc<CronJobName>>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use tokio::sync::watch;
 
 use crate::rival::Rival;
@@ -16,7 +16,7 @@ pub struct Cluster {
     /// The kinds of which the server keeps no field that Kubernetes does not know. What must not be
     /// forgotten of their status is kept in an annotation, and somebody else who writes their status is
     /// told through the signals.
-    pub pruned: Vec<Flavor>,
+    pub pruned: Vec<CronJobKind>,
     /// How long a call may be on its way after everybody has given it up. What has ended is not removed for
     /// so long after a start or a call without an answer: a late create must find its name taken.
     pub echo: Duration,

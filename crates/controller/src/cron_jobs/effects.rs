@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::finalizers;
-use punctual_api::{CronJob, Flavor};
+use punctual_api::{CronJob, CronJobKind};
 use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal};
 use punctual_queue::Failure;
@@ -22,7 +22,7 @@ use crate::paths::{job_path, jobs_path};
 pub(super) struct Effects {
     calls: Calls,
     /// Kinds of which the server keeps no field that Kubernetes does not know.
-    pruned: Vec<Flavor>,
+    pruned: Vec<CronJobKind>,
 }
 
 /// What is read of a Job that was created.
@@ -39,12 +39,12 @@ struct MadeMeta {
 }
 
 impl Effects {
-    pub(super) fn new(calls: Calls, pruned: Vec<Flavor>) -> Effects {
+    pub(super) fn new(calls: Calls, pruned: Vec<CronJobKind>) -> Effects {
         Effects { calls, pruned }
     }
 
     /// How CronJobs of a kind are kept.
-    pub(super) fn storage(&self, flavor: Flavor) -> Storage {
+    pub(super) fn storage(&self, flavor: CronJobKind) -> Storage {
         Storage { flavor, is_pruned: self.pruned.contains(&flavor) }
     }
 

@@ -4,7 +4,7 @@
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_bugs::{Bug, has};
 
 use super::CronJobs;
@@ -15,12 +15,12 @@ use crate::watching::Listed;
 pub(super) struct Place {
     pub(super) namespace: Option<String>,
     pub(super) jobs: Listed,
-    pub(super) kinds: Vec<(Flavor, Listed)>,
+    pub(super) kinds: Vec<(CronJobKind, Listed)>,
 }
 
 /// A kind in a place, of which everything was listed that has to be known.
 pub(super) struct Opened {
-    pub(super) flavor: Flavor,
+    pub(super) flavor: CronJobKind,
     pub(super) namespace: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_api::job::JobStatus;
-use punctual_api::{CronJob, Flavor, Job, ObjectMeta};
+use punctual_api::{CronJob, CronJobKind, Job, ObjectMeta};
 use punctual_engine::cronjob::JobView;
 use serde::Deserialize;
 
@@ -12,13 +12,13 @@ use crate::watching::Summary;
 /// The name of a CronJob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CronJobName {
-    pub(super) flavor: Flavor,
+    pub(super) flavor: CronJobKind,
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
 impl CronJobName {
-    pub(super) fn of(flavor: Flavor, meta: &ObjectMeta) -> Arc<CronJobName> {
+    pub(super) fn of(flavor: CronJobKind, meta: &ObjectMeta) -> Arc<CronJobName> {
         let (namespace, name) = (meta.namespace.clone(), meta.name.clone());
         Arc::new(CronJobName { flavor, namespace, name })
     }
@@ -62,7 +62,7 @@ pub(super) struct JobSeen {
 impl JobSeen {
     fn of(job: &Job) -> JobSeen {
         let owner = job.metadata.controller().and_then(|owner| {
-            let flavor = Flavor::of(&owner.api_version, &owner.kind)?;
+            let flavor = CronJobKind::from_gvk(&owner.api_version, &owner.kind)?;
             let (namespace, name) = (job.metadata.namespace.clone(), owner.name.clone());
             Some(CronJobName { flavor, namespace, name })
         });

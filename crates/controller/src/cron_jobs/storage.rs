@@ -15,13 +15,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::annotations::MISSED;
-use punctual_api::{CronJob, Flavor, Time};
+use punctual_api::{CronJob, CronJobKind, Time};
 use punctual_engine::cronjob::{ScheduleSince, Settled};
 
 /// How CronJobs of a kind are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage {
-    pub(super) flavor: Flavor,
+    pub(super) flavor: CronJobKind,
     /// Whether the server drops what Kubernetes does not know.
     pub(super) is_pruned: bool,
 }
@@ -86,7 +86,7 @@ struct Missed {
 
 impl Missed {
     fn of(status: &CronJobStatus) -> Option<Missed> {
-        let latest = status.last_missed_time?.at();
+        let latest = status.last_missed_time?.timestamp();
         Some(Missed { latest, runs: status.missed_runs })
     }
 
@@ -115,8 +115,8 @@ mod tests {
 
     use super::*;
 
-    const CLUSTERS: Storage = Storage { flavor: Flavor::BatchV1, is_pruned: true };
-    const OURS: Storage = Storage { flavor: Flavor::BatchV1, is_pruned: false };
+    const CLUSTERS: Storage = Storage { flavor: CronJobKind::BatchV1, is_pruned: true };
+    const OURS: Storage = Storage { flavor: CronJobKind::BatchV1, is_pruned: false };
 
     fn cron_job(annotations: Value, status: Value) -> CronJob {
         let metadata = json!({"name": "a", "annotations": annotations, "managedFields": []});

@@ -116,8 +116,8 @@ fn record(spec: &LeaseSpec) -> Record {
     Record {
         holder: spec.holder_identity.clone().unwrap_or_default(),
         lease_seconds: spec.lease_duration_seconds.unwrap_or_default(),
-        acquire_time: spec.acquire_time.map(MicroTime::at),
-        renew_time: spec.renew_time.map(MicroTime::at),
+        acquire_time: spec.acquire_time.map(MicroTime::timestamp),
+        renew_time: spec.renew_time.map(MicroTime::timestamp),
         transitions: spec.lease_transitions.unwrap_or_default(),
     }
 }

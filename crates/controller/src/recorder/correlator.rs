@@ -166,7 +166,7 @@ impl Correlator {
             first_timestamp: Some(Time::new(told.first_at)),
             last_timestamp: Some(Time::new(draft.at)),
             count: told.count,
-            level: draft.kind.as_str().to_owned(),
+            event_type: draft.kind.as_str().to_owned(),
             reporting_component: self.component.to_owned(),
             ..Event::default()
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_api::Flavor;
+use punctual_api::CronJobKind;
 use punctual_controller::{
     Clock, Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, run_elected,
 };
@@ -301,7 +301,7 @@ async fn watch_out(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
 
 fn cron_jobs() -> CronJobs {
     CronJobs {
-        flavors: vec![Flavor::BatchV1],
+        flavors: vec![CronJobKind::BatchV1],
         zone: Zones::bundled().utc(),
         workers: 4,
         cluster: Cluster::default(),

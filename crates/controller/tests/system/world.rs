@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_api::{Dialect, Flavor, Time};
+use punctual_api::{CronJobKind, Dialect, Time};
 use punctual_controller::{
     Clock, Cluster, CronJobs, Fence, Haste, Metrics, Tools, collect, furnish, run_cron_jobs,
     run_jobs,
@@ -137,14 +137,14 @@ impl World {
         let cluster = match self.cast {
             Cast::Abroad => Cluster {
                 namespaces: vec!["default".to_owned(), "late".to_owned()],
-                pruned: vec![Flavor::BatchV1],
+                pruned: vec![CronJobKind::BatchV1],
                 echo: Duration::from_secs(30),
                 ..Cluster::default()
             },
             _ => Cluster::default(),
         };
         let config = CronJobs {
-            flavors: vec![Flavor::BatchV1, Flavor::ScheduledJob],
+            flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             zone: Zones::bundled().utc(),
             workers: 16,
             cluster,

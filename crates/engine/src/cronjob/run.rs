@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_api::{
-    CronJob, Flavor,
+    CronJob, CronJobKind,
     meta::OwnerReference,
     names,
     well_known::{annotations, finalizers},
@@ -104,9 +104,9 @@ fn marked(mut annotations: Strings, marks: &Strings) -> Strings {
 }
 
 fn owner(cron_job: &CronJob) -> OwnerReference {
-    let flavor = match cron_job.flavor() {
-        Some(Flavor::ScheduledJob) => Flavor::ScheduledJob,
-        _ => Flavor::BatchV1,
+    let flavor = match cron_job.cron_job_kind() {
+        Some(CronJobKind::ScheduledJob) => CronJobKind::ScheduledJob,
+        _ => CronJobKind::BatchV1,
     };
     OwnerReference {
         api_version: flavor.api_version().into(),

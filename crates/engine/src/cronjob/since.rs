@@ -12,12 +12,12 @@ pub(super) fn schedule_since(
     now: Timestamp,
 ) -> (Option<Timestamp>, Option<ScheduleSince>) {
     let spec = &cron_job.spec;
-    let schedule = ScheduleSince::text_of(&spec.schedule, spec.time_zone.as_deref());
-    match ScheduleSince::remembered(cron_job) {
+    let schedule = ScheduleSince::schedule_text(&spec.schedule, spec.time_zone.as_deref());
+    match ScheduleSince::from_cron_job(cron_job) {
         Some(known) if known.schedule == schedule => (Some(known.since), None),
         Some(_) => (Some(now), Some(ScheduleSince { since: now, schedule })),
         None => {
-            let since = cron_job.metadata.creation_timestamp.map_or(now, Time::at);
+            let since = cron_job.metadata.creation_timestamp.map_or(now, Time::timestamp);
             (None, Some(ScheduleSince { since, schedule }))
         }
     }

@@ -49,7 +49,8 @@ pub(crate) fn assess(seen: &Observed<'_>, plan: &mut Plan) {
 /// That a name was taken stays true until another slot is started.
 fn still_taken(seen: &CronJobStatus) -> Option<(String, String)> {
     let taken = |condition: &&Condition| {
-        condition.kind == conditions::SETTLED && condition.reason == conditions::NAME_TAKEN
+        condition.condition_type == conditions::SETTLED
+            && condition.reason == conditions::NAME_TAKEN
     };
     let condition = seen.conditions.iter().find(taken)?;
     Some((condition.reason.clone(), condition.message.clone()))
@@ -59,7 +60,7 @@ fn still_taken(seen: &CronJobStatus) -> Option<(String, String)> {
 fn is_past_from_the_start(seen: &Observed<'_>, plan: &Plan) -> bool {
     let Ok(timetable) = seen.timetable else { return false };
     let ScheduleKind::At(at) = timetable.schedule().kind() else { return false };
-    let created_at = seen.cron_job.metadata.creation_timestamp.map(Time::at);
+    let created_at = seen.cron_job.metadata.creation_timestamp.map(Time::timestamp);
     plan.schedule_since.max(created_at).is_some_and(|since| at <= since)
 }
 
@@ -90,13 +91,13 @@ impl Standing {
 }
 
 fn set(status: &mut CronJobStatus, kind: &str, wanted: Option<(&str, &str, &str)>, now: Timestamp) {
-    let known = status.conditions.iter().position(|condition| condition.kind == kind);
+    let known = status.conditions.iter().position(|condition| condition.condition_type == kind);
     let Some((value, reason, message)) = wanted else {
-        status.conditions.retain(|condition| condition.kind != kind);
+        status.conditions.retain(|condition| condition.condition_type != kind);
         return;
     };
     let at = known.unwrap_or_else(|| {
-        status.conditions.push(Condition { kind: kind.into(), ..Condition::default() });
+        status.conditions.push(Condition { condition_type: kind.into(), ..Condition::default() });
         status.conditions.len() - 1
     });
     let Some(condition) = status.conditions.get_mut(at) else { return };

@@ -68,9 +68,9 @@ fn book_forgotten(
 /// The moment after which slots count: the last start, or the last miss, or the creation; and not
 /// before the schedule took effect.
 fn anchor(seen: &Observed<'_>, plan: &Plan, last: Option<Time>, now: Timestamp) -> Timestamp {
-    let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::at);
-    let last = last.map_or(created, Time::at);
-    let missed = plan.status.last_missed_time.map_or(last, Time::at);
+    let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::timestamp);
+    let last = last.map_or(created, Time::timestamp);
+    let missed = plan.status.last_missed_time.map_or(last, Time::timestamp);
     let since = plan.schedule_since.filter(|_| !has(Bug::EditActsBack)).unwrap_or(last);
     last.max(missed).max(since)
 }

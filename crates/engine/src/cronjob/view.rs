@@ -58,7 +58,7 @@ impl JobView {
     /// The view of a Job.
     pub fn of(job: &Job) -> JobView {
         let end = job.status.conditions.iter().find_map(|found| {
-            let ending = match found.kind.as_str() {
+            let ending = match found.condition_type.as_str() {
                 condition::COMPLETE => Ending::Complete,
                 condition::FAILED => Ending::Failed,
                 _ => return None,
@@ -67,16 +67,16 @@ impl JobView {
         });
         let meta = &job.metadata;
         let slot = meta.annotation(annotations::SCHEDULED_TIMESTAMP);
-        let completed_at = job.status.completion_time.map(|time| time.at());
+        let completed_at = job.status.completion_time.map(|time| time.timestamp());
         JobView {
             name: meta.name.clone(),
             uid: meta.uid.clone(),
             resource_version: meta.resource_version.clone(),
             controller_uid: meta.controller().map(|owner| owner.uid.clone()).unwrap_or_default(),
             slot: slot.and_then(|text| text.parse().ok()),
-            started_at: job.status.start_time.map(|time| time.at()),
+            started_at: job.status.start_time.map(|time| time.timestamp()),
             completed_at,
-            ended_at: completed_at.or(end.and_then(|(_, at)| at).map(|time| time.at())),
+            ended_at: completed_at.or(end.and_then(|(_, at)| at).map(|time| time.timestamp())),
             ending: end.map(|(ending, _)| ending),
             is_deleting: meta.deletion_timestamp.is_some(),
             is_held: meta.finalizers.iter().any(|name| name == finalizers::SLOT_RECORDED),

@@ -97,7 +97,7 @@ impl Draft {
     fn set(&mut self, kind: &str, status: &str, reason: &str, message: &str) -> bool {
         let time = Some(Time::new(self.now));
         let new = JobCondition {
-            kind: kind.to_owned(),
+            condition_type: kind.to_owned(),
             status: status.to_owned(),
             last_probe_time: time,
             last_transition_time: time,
@@ -105,7 +105,8 @@ impl Draft {
             message: message.to_owned(),
         };
         let conditions = &mut self.status.conditions;
-        let Some(old) = conditions.iter_mut().find(|condition| condition.kind == kind) else {
+        let Some(old) = conditions.iter_mut().find(|condition| condition.condition_type == kind)
+        else {
             conditions.push(new);
             return true;
         };

@@ -88,7 +88,7 @@ fn applies(codes: &OnExitCodes, exit: &Exit) -> bool {
 }
 
 fn matches(pattern: &OnPodCondition, kind: &str, status: &str) -> bool {
-    pattern.kind == kind && pattern.status == status
+    pattern.condition_type == kind && pattern.status == status
 }
 
 #[cfg(test)]

@@ -32,8 +32,9 @@ fn expires_at(job: &Job) -> Option<Timestamp> {
     }
     let ttl = job.spec.ttl_seconds_after_finished.filter(|_| !has(Bug::TimeToLiveForgotten))?;
     let ended = job.status.conditions.iter().find(|c| {
-        c.status == "True" && (c.kind == condition::COMPLETE || c.kind == condition::FAILED)
+        c.status == "True"
+            && (c.condition_type == condition::COMPLETE || c.condition_type == condition::FAILED)
     })?;
-    let ended_at = ended.last_transition_time?.at();
+    let ended_at = ended.last_transition_time?.timestamp();
     ended_at.checked_add(SignedDuration::from_secs(i64::from(ttl))).ok()
 }

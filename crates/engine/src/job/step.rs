@@ -132,5 +132,5 @@ impl<'a> Step<'a> {
 /// Since when the Job is active. A suspended Job that never was has no start.
 fn started_at(terms: &Terms<'_>, now: Timestamp) -> Option<Timestamp> {
     let before = terms.job.status.start_time;
-    before.or_else(|| (!terms.is_suspended()).then(|| Time::new(now))).map(Time::at)
+    before.or_else(|| (!terms.is_suspended()).then(|| Time::new(now))).map(Time::timestamp)
 }

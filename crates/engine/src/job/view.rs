@@ -102,7 +102,7 @@ impl PodView {
             is_assigned: !pod.spec.node_name.is_empty(),
             ready: ready(pod).filter(|ready| ready.status == "True").map(transition),
             restarts: Restarts::of(pod),
-            created_at: meta.creation_timestamp.map(|time| time.at()),
+            created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             finished_at: finished_at(pod),
             index_failures: IndexFailures {
                 counted: number(pod, annotations::JOB_INDEX_FAILURE_COUNT).unwrap_or(0),
@@ -110,7 +110,7 @@ impl PodView {
             },
             exits: exits(pod),
             conditions: (status.conditions.iter())
-                .map(|condition| (condition.kind.clone(), condition.status.clone()))
+                .map(|condition| (condition.condition_type.clone(), condition.status.clone()))
                 .collect(),
         }
     }
@@ -172,11 +172,11 @@ fn exits(pod: &Pod) -> Vec<Exit> {
 }
 
 fn ready(pod: &Pod) -> Option<&PodCondition> {
-    pod.status.conditions.iter().find(|condition| condition.kind == "Ready")
+    pod.status.conditions.iter().find(|condition| condition.condition_type == "Ready")
 }
 
 fn transition(condition: &PodCondition) -> Option<Timestamp> {
-    condition.last_transition_time.map(|time| time.at())
+    condition.last_transition_time.map(|time| time.timestamp())
 }
 
 /// When a Pod ended, from the best witness there is, in the order of `getFinishedTime` in v1.36.
@@ -184,7 +184,7 @@ fn finished_at(pod: &Pod) -> Timestamp {
     containers_finished_at(pod)
         .or_else(|| ready(pod).filter(|ready| ready.status == "False").and_then(transition))
         .or_else(|| deleted_at(pod))
-        .or_else(|| pod.metadata.creation_timestamp.map(|time| time.at()))
+        .or_else(|| pod.metadata.creation_timestamp.map(|time| time.timestamp()))
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
@@ -192,7 +192,7 @@ fn finished_at(pod: &Pod) -> Timestamp {
 fn containers_finished_at(pod: &Pod) -> Option<Timestamp> {
     let statuses = pod.status.container_statuses.iter().chain(sidecars(pod));
     let ends: Option<Vec<Timestamp>> = statuses
-        .map(|status| status.state.terminated.as_ref()?.finished_at.map(|time| time.at()))
+        .map(|status| status.state.terminated.as_ref()?.finished_at.map(|time| time.timestamp()))
         .collect();
     ends?.into_iter().max()
 }
@@ -206,7 +206,7 @@ fn sidecars(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
 
 /// When the deletion was asked for: the timestamp in the metadata is the end of the grace period.
 fn deleted_at(pod: &Pod) -> Option<Timestamp> {
-    let ends_at = pod.metadata.deletion_timestamp?.at();
+    let ends_at = pod.metadata.deletion_timestamp?.timestamp();
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
     ends_at.checked_sub(SignedDuration::from_secs(grace)).ok()
 }

@@ -306,7 +306,7 @@ fn a_job_that_ends_while_it_is_suspended_has_a_start() {
     let plan = look(&job(json!({"completions": 1, "suspend": true}), status), &[], at(7));
     let status = plan.status.unwrap();
     assert!(status.is_true(condition::SUCCESS_CRITERIA_MET));
-    assert_eq!(status.start_time.unwrap().at(), at(7));
+    assert_eq!(status.start_time.unwrap().timestamp(), at(7));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn time_in_suspension_is_not_time_active() {
     job.spec.suspend = Some(false);
     let resumed = look(&job, &[], at(2000));
     assert_eq!(resumed.notes[0].reason, "Resumed");
-    assert_eq!(resumed.status.unwrap().start_time.unwrap().at(), at(2000));
+    assert_eq!(resumed.status.unwrap().start_time.unwrap().timestamp(), at(2000));
     assert_eq!(resumed.wake_at, Some(at(2060)));
 }
 
@@ -332,7 +332,7 @@ fn a_job_with_more_successes_than_wanted_says_so() {
     let plan = look(&job(json!({"completions": 2}), status), &[], at(20));
     let reasons: Vec<&str> = plan.notes.iter().map(|note| note.reason).collect();
     assert_eq!(reasons, ["TooManySucceededPods", "Completed"]);
-    let end = plan.status.unwrap().completion_time.unwrap().at();
+    let end = plan.status.unwrap().completion_time.unwrap().timestamp();
     assert_eq!(end, at(50), "a clock that was set back does not put the end before the start");
 }
 

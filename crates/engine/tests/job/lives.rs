@@ -317,7 +317,7 @@ proptest! {
         live(&life, &mut broken);
         let end = |world: &World| {
             let status = world.job.as_ref().unwrap().status.clone();
-            let kinds = status.conditions.iter().map(|c| (c.kind.clone(), c.reason.clone()));
+            let kinds = status.conditions.iter().map(|c| (c.condition_type.clone(), c.reason.clone()));
             (kinds.collect::<Vec<_>>(), status.succeeded, status.failed, status.active,
                 status.completed_indexes.clone(), status.failed_indexes.clone())
         };

@@ -7,8 +7,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::JobStatus;
-use punctual_api::strategy::{self, Birth, Kind};
-use punctual_api::validate::Rules;
+use punctual_api::strategy::{self, CreateContext, ResourceKind};
+use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Job, Pod};
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -82,9 +82,9 @@ fn live(case: &Value) -> World {
 /// The Job as a server stores it that is given what was posted.
 fn posted(case: &Value, now: Timestamp) -> Job {
     let uid = case["finalJob"]["metadata"]["uid"].as_str().unwrap();
-    let birth = Birth { namespace: "jobs", uid, suffix: "abcde", now };
-    let rules = Rules { zones: Zones::bundled(), dialect: Dialect::default() };
-    let made = strategy::create(Kind::Job, case["job"].clone(), &birth, &rules).unwrap();
+    let birth = CreateContext { namespace: "jobs", uid, suffix: "abcde", now };
+    let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::default() };
+    let made = strategy::create(ResourceKind::Job, case["job"].clone(), &birth, &rules).unwrap();
     let mut job: Job = serde_json::from_value(made.object).unwrap();
     job.metadata.resource_version = "1".to_owned();
     job

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobStatus, condition};
-use punctual_api::pod::status::{Running, Terminated};
+use punctual_api::pod::status::{ContainerStateRunning, ContainerStateTerminated};
 use punctual_api::pod::{ContainerState, ContainerStatus, PodCondition};
 use punctual_api::well_known::finalizers::JOB_TRACKING;
 use punctual_api::{Job, Pod, Time, validate};
@@ -297,8 +297,11 @@ pub(crate) fn is_tracked(pod: &Pod) -> bool {
 fn end(pod: &mut Pod, code: i32, now: Timestamp) {
     pod.status.phase = if code == 0 { "Succeeded" } else { "Failed" }.to_owned();
     pod.status.conditions.clear();
-    let terminated =
-        Terminated { exit_code: code, finished_at: Some(Time::new(now)), ..Terminated::default() };
+    let terminated = ContainerStateTerminated {
+        exit_code: code,
+        finished_at: Some(Time::new(now)),
+        ..ContainerStateTerminated::default()
+    };
     pod.status.container_statuses = vec![ContainerStatus {
         name: "c".to_owned(),
         state: ContainerState { terminated: Some(terminated), ..ContainerState::default() },
@@ -308,7 +311,7 @@ fn end(pod: &mut Pod, code: i32, now: Timestamp) {
 
 fn run(pod: &mut Pod, restarts: i32, is_ready: bool, now: Timestamp) {
     pod.status.phase = "Running".to_owned();
-    let running = Some(Running { started_at: Some(Time::new(now)) });
+    let running = Some(ContainerStateRunning { started_at: Some(Time::new(now)) });
     pod.status.container_statuses = vec![ContainerStatus {
         name: "c".to_owned(),
         restart_count: restarts,
@@ -317,7 +320,7 @@ fn run(pod: &mut Pod, restarts: i32, is_ready: bool, now: Timestamp) {
     }];
     if is_ready {
         pod.status.conditions = vec![PodCondition {
-            kind: "Ready".to_owned(),
+            condition_type: "Ready".to_owned(),
             status: "True".to_owned(),
             last_transition_time: Some(Time::new(now)),
             ..PodCondition::default()

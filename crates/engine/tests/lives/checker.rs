@@ -106,7 +106,7 @@ impl Checker {
     /// The slot that was to be started in this turn: the last that could be, or the first for those
     /// who catch up.
     fn due(&self, timetable: &Timetable, cron_job: &CronJob, now: Timestamp) -> Option<Timestamp> {
-        let done = self.started_before.max(self.missed_before.map(Time::at));
+        let done = self.started_before.max(self.missed_before.map(Time::timestamp));
         let from = done.map_or(self.need_not_before, |done| done.max(self.need_not_before));
         let could_be = |slot: &Timestamp| {
             let effective = timetable.effective(*slot);

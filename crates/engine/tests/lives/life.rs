@@ -204,7 +204,8 @@ impl Life {
         let cron_job = &self.server.cron_job;
         let (spec, status) = (&cron_job.spec, &cron_job.status);
         let jobs = self.server.jobs.values().map(|job| {
-            let ends: Vec<&str> = job.status.conditions.iter().map(|c| c.kind.as_str()).collect();
+            let ends: Vec<&str> =
+                job.status.conditions.iter().map(|c| c.condition_type.as_str()).collect();
             let going = job.metadata.deletion_timestamp.map_or("", |_| " going");
             format!("{}{going} {}", job.metadata.name, ends.join(","))
         });

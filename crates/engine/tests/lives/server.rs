@@ -116,8 +116,12 @@ impl Server {
         let kind = ending.as_str().into();
         let last_transition_time = Some(Time::new(at));
         let status = "True".into();
-        let condition =
-            JobCondition { kind, status, last_transition_time, ..JobCondition::default() };
+        let condition = JobCondition {
+            condition_type: kind,
+            status,
+            last_transition_time,
+            ..JobCondition::default()
+        };
         job.status.conditions.push(condition);
         match ending {
             Ending::Complete => {

@@ -57,7 +57,7 @@ fn replace_does_not_delete_a_run_before_its_slot_is_recorded() {
     let scene = scene(json!({"concurrencyPolicy": "Replace"}));
     let done = scene.last("2026-03-01T09:00:00Z").job(TEN, "").at(NOW);
     assert_eq!((done.created, done.deleted), (None, vec![]));
-    assert_eq!(done.status.last_schedule_time.map(|time| time.at()), Some(at(TEN)));
+    assert_eq!(done.status.last_schedule_time.map(|time| time.timestamp()), Some(at(TEN)));
     assert_eq!(done.verdict, Verdict::Postponed { slot: at(ELEVEN) });
     assert_eq!(done.settled.wake_at, Some(at(NOW)));
 }

@@ -203,7 +203,8 @@ impl Done {
 
     /// `status reason` of a condition.
     pub(crate) fn condition(&self, kind: &str) -> Option<String> {
-        let condition = self.status.conditions.iter().find(|condition| condition.kind == kind)?;
+        let condition =
+            self.status.conditions.iter().find(|condition| condition.condition_type == kind)?;
         Some(format!("{} {}", condition.status, condition.reason))
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use punctual_api::Pod;
-use punctual_api::cluster::{ConfigMap, Secret};
+use punctual_api::core_v1::{ConfigMap, Secret};
 use punctual_api::pod::Volume;
 use serde_json::Value;
 

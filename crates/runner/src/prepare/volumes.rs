@@ -262,7 +262,7 @@ fn has_source(volume: &Volume) -> bool {
 }
 
 fn missing_host_path(host: &HostPath) -> Missing {
-    match host.kind.as_deref() {
+    match host.path_type.as_deref() {
         Some("DirectoryOrCreate") => Missing::Folder,
         Some("FileOrCreate") => Missing::File,
         _ => Missing::Fails,

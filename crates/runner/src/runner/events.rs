@@ -55,7 +55,7 @@ impl Note {
             first_timestamp: Some(Time::new(now)),
             last_timestamp: Some(Time::new(now)),
             count: 1,
-            level: if self.is_warning { "Warning" } else { "Normal" }.to_owned(),
+            event_type: if self.is_warning { "Warning" } else { "Normal" }.to_owned(),
             reporting_component: COMPONENT.to_owned(),
             reporting_instance: node.to_owned(),
             ..Event::default()

@@ -1,7 +1,9 @@
 //! From what a supervisor wrote down to what the API shows.
 
 use jiff::Timestamp;
-use punctual_api::pod::status::{Running, Terminated, Waiting, phase};
+use punctual_api::pod::status::{
+    ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, phase,
+};
 use punctual_api::pod::{ContainerState, ContainerStatus, PodCondition, PodStatus};
 use punctual_api::{Pod, Time};
 
@@ -99,7 +101,7 @@ fn container(pod: &Pod, record: &Record) -> ContainerStatus {
         Now::Waiting(fault) => waits(fault),
         Now::Starting => waits(&Fault::new(reasons::CREATING, "")),
         Now::Running { started_at, .. } => {
-            let running = Running { started_at: Some(Time::new(*started_at)) };
+            let running = ContainerStateRunning { started_at: Some(Time::new(*started_at)) };
             ContainerState { running: Some(running), ..ContainerState::default() }
         }
         Now::Ended(end) => ended(end, id(record.restarts)),
@@ -132,11 +134,14 @@ fn image(pod: &Pod, name: &str) -> String {
 
 fn waits(fault: &Fault) -> ContainerState {
     let Fault { reason, message } = fault.clone();
-    ContainerState { waiting: Some(Waiting { reason, message }), ..ContainerState::default() }
+    ContainerState {
+        waiting: Some(ContainerStateWaiting { reason, message }),
+        ..ContainerState::default()
+    }
 }
 
 fn ended(end: &End, container_id: String) -> ContainerState {
-    let terminated = Terminated {
+    let terminated = ContainerStateTerminated {
         exit_code: end.exit_code,
         signal: end.signal,
         reason: end.reason.clone(),
@@ -152,7 +157,7 @@ fn ended(end: &End, container_id: String) -> ContainerState {
 const CONDITIONS: [&str; 4] = ["PodScheduled", "Initialized", "ContainersReady", "Ready"];
 
 fn is_ours(condition: &PodCondition) -> bool {
-    CONDITIONS.contains(&condition.kind.as_str())
+    CONDITIONS.contains(&condition.condition_type.as_str())
 }
 
 /// Takes over the conditions that others have set meanwhile.
@@ -190,11 +195,11 @@ fn condition(
     now: Timestamp,
 ) -> PodCondition {
     let status = if lacks.is_none() { "True" } else { "False" };
-    let before = old.conditions.iter().find(|condition| condition.kind == kind);
+    let before = old.conditions.iter().find(|condition| condition.condition_type == kind);
     let since = before.filter(|before| before.status == status);
     let since = since.and_then(|before| before.last_transition_time);
     PodCondition {
-        kind: kind.to_owned(),
+        condition_type: kind.to_owned(),
         status: status.to_owned(),
         observed_generation: before.map_or(0, |before| before.observed_generation),
         last_probe_time: None,
@@ -243,8 +248,11 @@ mod tests {
     fn a_condition_keeps_its_instant_until_it_changes_and_those_of_others_stay() {
         let waits = Fault::new("TooManyPods", "in line");
         let mut old = status(&pod(), &PodStatus::default(), View::Waiting(&waits), at(10)).unwrap();
-        let other =
-            PodCondition { kind: "Other".into(), status: "True".into(), ..Default::default() };
+        let other = PodCondition {
+            condition_type: "Other".into(),
+            status: "True".into(),
+            ..Default::default()
+        };
         let seen = PodStatus { conditions: vec![other.clone()], ..PodStatus::default() };
         merge_conditions(&mut old, &seen);
         let running = state(Now::Running { pid: 7, started_at: at(15) });

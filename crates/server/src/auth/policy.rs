@@ -1,7 +1,7 @@
 //! What each role may do.
 
 use punctual_api::Status;
-use punctual_api::status::Resource as ResourceName;
+use punctual_api::status::GroupResource;
 
 use super::{ADMIN_GROUP, AUTHENTICATED, User, VIEW_GROUP};
 
@@ -69,7 +69,7 @@ fn refusal(user: &User, asked: &Asked<'_>) -> Status {
     match asked {
         Asked::Path { verb, path } => {
             let why = format!("User \"{who}\" cannot {verb} path \"{path}\"");
-            Status::forbidden(ResourceName { group: "", name: "" }, "", &why)
+            Status::forbidden(GroupResource { group: "", name: "" }, "", &why)
         }
         Asked::Resource { verb, group, resource, subresource, namespace, name } => {
             let full = match *subresource {
@@ -83,7 +83,7 @@ fn refusal(user: &User, asked: &Asked<'_>) -> Status {
             let why = format!(
                 "User \"{who}\" cannot {verb} resource \"{full}\" in API group \"{group}\" {scope}"
             );
-            Status::forbidden(ResourceName { group, name: resource }, name, &why)
+            Status::forbidden(GroupResource { group, name: resource }, name, &why)
         }
     }
 }

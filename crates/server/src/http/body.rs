@@ -3,9 +3,9 @@
 use axum::body::Body;
 use bytes::Bytes;
 use http::header;
-use punctual_api::decode::{self, Decoded, Expected};
-use punctual_api::status::{Reason, Status};
-use punctual_api::tree::Tally;
+use punctual_api::decode::{self, DecodedObject, ExpectedKind};
+use punctual_api::json_tree::SizeBudget;
+use punctual_api::status::{Status, StatusReason};
 use punctual_api::{proto, yaml};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
             .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
         match is_large {
             true => Status::failure(
-                Reason::RequestEntityTooLarge,
+                StatusReason::RequestEntityTooLarge,
                 format!("Request entity too large: limit is {most}"),
             ),
             false => Status::bad_request(format!("the body could not be read: {error}")),
@@ -29,10 +29,14 @@ pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
 }
 
 /// The object in a body.
-pub(super) fn object(call: &Call, body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
+pub(super) fn object(
+    call: &Call,
+    body: &[u8],
+    expected: &ExpectedKind<'_>,
+) -> Result<DecodedObject, Status> {
     match encoding(call.header(header::CONTENT_TYPE))? {
         Encoding::Text(format) => decoded(call, body, format, expected),
-        Encoding::Protobuf => checked(call, proto::object(body, expected)?, expected),
+        Encoding::Protobuf => checked(call, proto::decode_object(body, expected)?, expected),
     }
 }
 
@@ -41,32 +45,37 @@ pub(super) fn decoded(
     call: &Call,
     body: &[u8],
     format: BodyFormat,
-    expected: &Expected<'_>,
-) -> Result<Decoded, Status> {
+    expected: &ExpectedKind<'_>,
+) -> Result<DecodedObject, Status> {
     let registry = &call.server.shared.registry;
     let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
     match format {
-        BodyFormat::Json => decode::object(body, expected, dialect, unknown),
+        BodyFormat::Json => decode::decode_json(body, expected, dialect, unknown),
         BodyFormat::Yaml => checked(call, yaml_tree(body)?, expected),
     }
 }
 
 /// An object that did not come as JSON.
-fn checked(call: &Call, read: Decoded, expected: &Expected<'_>) -> Result<Decoded, Status> {
+fn checked(
+    call: &Call,
+    read: DecodedObject,
+    expected: &ExpectedKind<'_>,
+) -> Result<DecodedObject, Status> {
     let registry = &call.server.shared.registry;
-    decode::tree(read, expected, registry.rules.dialect, registry.unknown_fields())
+    decode::check_object(read, expected, registry.rules.dialect, registry.unknown_fields())
 }
 
 /// A body of YAML, which may be JSON.
-pub(super) fn yaml_tree(body: &[u8]) -> Result<Decoded, Status> {
+pub(super) fn yaml_tree(body: &[u8]) -> Result<DecodedObject, Status> {
     let bad = |why: String| Status::bad_request(format!("error converting YAML to JSON: {why}"));
     let text = std::str::from_utf8(body).map_err(|why| bad(why.to_string()))?;
-    let (value, duplicates) = yaml::read(text, 0, &mut Tally::default()).map_err(bad)?;
+    let (value, duplicates) =
+        yaml::parse_document(text, 0, &mut SizeBudget::default()).map_err(bad)?;
     if !value.is_object() {
         return Err(bad("the body is not an object".to_owned()));
     }
     let doubts = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-    Ok(Decoded { value, doubts })
+    Ok(DecodedObject { value, field_warnings: doubts })
 }
 
 /// The options in the body of a delete, if there are any.
@@ -75,7 +84,7 @@ pub(super) fn options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status>
         return Ok(None);
     }
     match encoding(call.header(header::CONTENT_TYPE))? {
-        Encoding::Protobuf => proto::delete_options(body).map(Some),
+        Encoding::Protobuf => proto::decode_delete_options(body).map(Some),
         Encoding::Text(BodyFormat::Yaml) => yaml_tree(body).map(|decoded| Some(decoded.value)),
         Encoding::Text(BodyFormat::Json) => serde_json::from_slice(body)
             .map(|fields| Some(Value::Object(fields)))

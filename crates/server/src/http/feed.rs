@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use punctual_api::status::{Reason, Status};
+use punctual_api::status::{Status, StatusReason};
 use punctual_api::{Dialect, status};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
@@ -49,7 +49,7 @@ pub(super) fn answer(
         Duration::from_secs(seconds.unwrap_or_else(|| usual_seconds(&*shared.registry.world)));
     let stream = match feed {
         // Clients expect a watch that cannot begin to begin, and to say so.
-        Err(status) if status.reason == Reason::Expired || status.code == 500 => {
+        Err(status) if status.reason == StatusReason::Expired || status.code == 500 => {
             Body::from(frame("ERROR", &serde_json::to_value(&status).unwrap_or_default()))
         }
         Err(status) => return Err(status),
@@ -85,7 +85,7 @@ fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
                            feature RequestWatchProgress is disabled";
     let is_strict = call.server.shared.registry.rules.dialect == Dialect::Strict;
     let is_latest = options.sends_initial_events == Some(true) && options.version.is_none();
-    (is_strict && is_latest).then(|| Status::failure(status::Reason::InternalError, MESSAGE))
+    (is_strict && is_latest).then(|| Status::failure(status::StatusReason::InternalError, MESSAGE))
 }
 
 fn usual_seconds(world: &dyn World) -> u64 {

@@ -4,9 +4,9 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header;
 use jiff::Timestamp;
-use punctual_api::decode::{self, Decoded, FieldValidation};
-use punctual_api::field::{FieldError, Path};
-use punctual_api::status::{GroupKind, Reason, Status};
+use punctual_api::decode::{self, DecodedObject, FieldValidation};
+use punctual_api::field::{FieldError, FieldPath};
+use punctual_api::status::{GroupKind, Status, StatusReason};
 use punctual_api::strategy;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ impl Language {
             "application/strategic-merge-patch+json" => Ok(Language::Strategic),
             "application/apply-patch+yaml" => Ok(Language::Apply),
             _ => Err(empty_details(Status::failure(
-                Reason::UnsupportedMediaType,
+                StatusReason::UnsupportedMediaType,
                 "415: Unsupported Media Type",
             ))),
         }
@@ -133,17 +133,17 @@ impl Patching<'_> {
     fn checked(&self, value: Value) -> Result<(Value, Vec<String>), Status> {
         let expected = self.object.place.view.expected();
         let registry = &self.call.server.shared.registry;
-        let decoded = Decoded { value, doubts: Vec::new() };
+        let decoded = DecodedObject { value, field_warnings: Vec::new() };
         let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
-        let decoded = decode::tree(decoded, &expected, dialect, unknown)?;
+        let decoded = decode::check_object(decoded, &expected, dialect, unknown)?;
         decoded.accept(self.validation, &expected)
     }
 
     /// Kubernetes blames the patch for what it makes of the object, and shows it whole.
     fn blamed(&self, old: Option<&Value>, now: Timestamp, why: Status) -> Status {
-        let (prefix, path) = ("cannot be handled as a ", Path::root("patch"));
+        let (prefix, path) = ("cannot be handled as a ", FieldPath::root("patch"));
         let reason = why.message.split_once(prefix).and_then(|(_, rest)| rest.split_once(": "));
-        let Some((_, reason)) = reason.filter(|_| why.reason == Reason::BadRequest) else {
+        let Some((_, reason)) = reason.filter(|_| why.reason == StatusReason::BadRequest) else {
             return why;
         };
         let (shown, reason) = match self.language {

@@ -121,7 +121,8 @@ pub(super) async fn delete_collection(call: &Call, place: Place, body: Body) -> 
 /// A question of somebody about themselves.
 pub(super) async fn review(call: &Call, review: &'static Review, body: Body) -> Answer {
     let bytes = body::read(call, body).await?;
-    let expected = decode::Expected { api_version: review.served.api_version, kind: review.kind };
+    let expected =
+        decode::ExpectedKind { api_version: review.served.api_version, kind: review.kind };
     let decoded = body::object(call, &bytes, &expected)?;
     let now = call.server.shared.registry.world.now();
     let answer = answer_review(review, &decoded.value, &call.user, now);

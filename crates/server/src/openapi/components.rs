@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use punctual_api::Dialect;
-use punctual_api::schema::{self, Field, Struct, Type};
+use punctual_api::schema::{self, FieldSchema, FieldType, StructSchema};
 use serde_json::{Map, Value, json};
 
 use super::names::{self, REF_PREFIX};
@@ -40,7 +40,7 @@ pub(super) struct Components {
     served: Served,
     /// Whether fields of ours are part of it.
     has_ours: bool,
-    structs: HashMap<String, &'static Struct>,
+    structs: HashMap<String, &'static StructSchema>,
     /// The kinds of this group and version, by the name of their schema.
     kinds: HashMap<String, &'static str>,
     wire: Map<String, Value>,
@@ -48,7 +48,7 @@ pub(super) struct Components {
 
 impl Components {
     pub(super) fn new(served: Served, dialect: Dialect) -> Self {
-        let structs = schema::names().filter_map(schema::named);
+        let structs = schema::struct_names().filter_map(schema::find_struct);
         let kinds = ALL.into_iter().filter(|resource| resource.served.contains(&served));
         Components {
             served,
@@ -92,7 +92,7 @@ impl Components {
         Some(Value::Object(schema))
     }
 
-    fn object(&self, shape: &'static Struct) -> Map<String, Value> {
+    fn object(&self, shape: &'static StructSchema) -> Map<String, Value> {
         let fields = || shape.fields.iter().filter(|field| self.has_ours || !field.is_ours);
         let properties: Map<_, _> = fields()
             .map(|field| (field.json.to_owned(), Value::Object(self.property(shape, field))))
@@ -112,7 +112,7 @@ impl Components {
         schema
     }
 
-    fn property(&self, shape: &Struct, field: &Field) -> Map<String, Value> {
+    fn property(&self, shape: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
         let mut schema = match field.json {
             "fieldsV1" => reference(&names::of_meta("FieldsV1")),
             _ => self.of_type(&field.ty),
@@ -122,21 +122,21 @@ impl Components {
         schema
     }
 
-    fn of_type(&self, ty: &Type) -> Map<String, Value> {
+    fn of_type(&self, ty: &FieldType) -> Map<String, Value> {
         match ty {
-            Type::Bool => plain("boolean", ""),
-            Type::Int32 => plain("integer", "int32"),
-            Type::Int64 => plain("integer", "int64"),
-            Type::Text(alias) => self.text(*alias),
-            Type::Bytes => plain("string", "byte"),
-            Type::Quantity => reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
-            Type::IntOrString => reference("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            Type::Time => reference(&names::of_meta("Time")),
-            Type::MicroTime => reference(&names::of_meta("MicroTime")),
-            Type::Any => plain("object", ""),
-            Type::Struct(id) => reference(&names::of_struct(self.served, id.get().name)),
-            Type::List(item) => container("array", "items", self.of_type(item)),
-            Type::Map(item) => {
+            FieldType::Bool => plain("boolean", ""),
+            FieldType::Int32 => plain("integer", "int32"),
+            FieldType::Int64 => plain("integer", "int64"),
+            FieldType::Text(alias) => self.text(*alias),
+            FieldType::Bytes => plain("string", "byte"),
+            FieldType::Quantity => reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+            FieldType::IntOrString => reference("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
+            FieldType::Time => reference(&names::of_meta("Time")),
+            FieldType::MicroTime => reference(&names::of_meta("MicroTime")),
+            FieldType::Any => plain("object", ""),
+            FieldType::Struct(id) => reference(&names::of_struct(self.served, id.get().name)),
+            FieldType::List(item) => container("array", "items", self.of_type(item)),
+            FieldType::Map(item) => {
                 container("object", "additionalProperties", unwrapped(self.of_type(item)))
             }
         }
@@ -175,11 +175,11 @@ impl Components {
 
 /// The name of the schema of a kind.
 pub(super) fn of_kind(served: Served, kind: &str) -> Option<String> {
-    let shape = schema::of_kind(served.api_version, kind)?;
+    let shape = schema::find_kind(served.api_version, kind)?;
     Some(names::of_struct(served, shape.name))
 }
 
-fn is_required(shape: &Struct, field: &Field) -> bool {
+fn is_required(shape: &StructSchema, field: &FieldSchema) -> bool {
     let place = (shape.name, field.json);
     REQUIRED.contains(&place) || (field.is_always_written && !OPTIONAL.contains(&place))
 }

@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn every_described_type_and_field_exists() {
         for (name, field) in read(SOURCE).into_keys() {
-            let shape = schema::named(name).unwrap_or_else(|| panic!("{name}"));
+            let shape = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
             assert!(field.is_empty() || shape.field(field).is_some(), "{name}.{field}");
         }
     }
@@ -123,7 +123,7 @@ mod tests {
             "Node",
         ];
         for name in names {
-            let shape = schema::named(name).unwrap();
+            let shape = schema::find_struct(name).unwrap();
             assert!(of_struct(name).is_some(), "{name}");
             for field in &shape.fields {
                 assert!(of_field(name, field.json).is_some(), "{name}.{}", field.json);

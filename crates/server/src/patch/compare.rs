@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use punctual_api::schema::{Field, Struct, Type};
+use punctual_api::schema::{FieldSchema, FieldType, StructSchema};
 use serde_json::Value;
 
 use super::fields::{self, Fields, Node};
@@ -20,7 +20,7 @@ pub(super) struct Changes {
 
 /// Compares two versions of an object. Where there is no old one, everything is new, except for
 /// what every object of the shape has.
-pub(super) fn changes(old: Option<&Value>, new: &Value, shape: &'static Struct) -> Changes {
+pub(super) fn changes(old: Option<&Value>, new: &Value, shape: &'static StructSchema) -> Changes {
     let difference = compare(Some(old.unwrap_or(&Value::Null)), Some(new), Grain::Fields(shape));
     Changes { set: difference.set.below, gone: difference.gone.below }
 }
@@ -94,16 +94,16 @@ fn implied(grain: Grain, name: &str) -> Option<&'static Value> {
     static FALSE: Value = Value::Bool(false);
     static NULL: Value = Value::Null;
     let Grain::Fields(shape) = grain else { return None };
-    let field: &Field = shape.field(name)?;
-    if field.is_pointer || field.is_left_out_if_zero {
+    let field: &FieldSchema = shape.field(name)?;
+    if field.is_pointer || field.is_omitted_if_zero {
         return None;
     }
     match &field.ty {
-        Type::Struct(_) | Type::Time | Type::MicroTime => Some(&NULL),
+        FieldType::Struct(_) | FieldType::Time | FieldType::MicroTime => Some(&NULL),
         _ if !field.is_always_written => None,
-        Type::Text(_) => Some(&EMPTY),
-        Type::Bool => Some(&FALSE),
-        Type::Int32 | Type::Int64 => Some(&ZERO),
+        FieldType::Text(_) => Some(&EMPTY),
+        FieldType::Bool => Some(&FALSE),
+        FieldType::Int32 | FieldType::Int64 => Some(&ZERO),
         _ => Some(&NULL),
     }
 }
@@ -175,7 +175,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// The fields of a configuration: what applying it means to own.
-pub(super) fn members(config: &Value, shape: &'static Struct) -> Fields {
+pub(super) fn members(config: &Value, shape: &'static StructSchema) -> Fields {
     collect(config, Grain::Fields(shape)).below
 }
 

@@ -6,7 +6,7 @@
 //! The sets of all managers are read at every write but seldom changed, so they are worked on as
 //! the JSON they are, and an operation costs as much as the smaller set.
 
-use punctual_api::schema::{Struct, Type};
+use punctual_api::schema::{FieldType, StructSchema};
 use serde_json::{Map, Value};
 
 /// A set of fields.
@@ -120,7 +120,7 @@ pub(super) fn valued(item: &Value) -> Option<String> {
 /// The element of an item that is known by some of its fields.
 ///
 /// A key that is not given has its default, which for most is the zero of its type.
-pub(super) fn keyed(item: &Value, shape: &Struct, keys: &[&str]) -> Option<String> {
+pub(super) fn keyed(item: &Value, shape: &StructSchema, keys: &[&str]) -> Option<String> {
     let item = item.as_object()?;
     let mut element = String::from("k:{");
     for (i, key) in keys.iter().enumerate() {
@@ -135,11 +135,11 @@ pub(super) fn keyed(item: &Value, shape: &Struct, keys: &[&str]) -> Option<Strin
     Some(element)
 }
 
-fn default_of(shape: &Struct, key: &str) -> Value {
+fn default_of(shape: &StructSchema, key: &str) -> Value {
     let field = shape.field(key);
-    match field.map(|field| (field.merging.default, &field.ty)) {
+    match field.map(|field| (field.merge_rules.default, &field.ty)) {
         Some((Some(text), _)) => text.into(),
-        Some((None, Type::Int32 | Type::Int64)) => 0.into(),
+        Some((None, FieldType::Int32 | FieldType::Int64)) => 0.into(),
         _ => "".into(),
     }
 }

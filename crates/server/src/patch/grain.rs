@@ -1,6 +1,6 @@
 //! How finely a value is owned and applied: as a whole, or part by part.
 
-use punctual_api::schema::{Field, Items, Merging, Struct, Type};
+use punctual_api::schema::{FieldSchema, FieldType, ListType, MergeRules, StructSchema};
 use serde_json::{Map, Value};
 
 use super::fields;
@@ -11,42 +11,42 @@ pub(super) enum Grain {
     /// As a whole.
     Whole,
     /// Field by field.
-    Fields(&'static Struct),
+    Fields(&'static StructSchema),
     /// Entry by entry.
-    Entries(&'static Type),
+    Entries(&'static FieldType),
     /// Item by item, where an item is its value.
     Values,
     /// Item by item, where an item is a struct known by these fields.
-    Keyed(&'static Struct, &'static [&'static str]),
+    Keyed(&'static StructSchema, &'static [&'static str]),
 }
 
-static ANY: Type = Type::Any;
+static ANY: FieldType = FieldType::Any;
 
 impl Grain {
     /// The grain of a field.
-    pub(super) fn of(field: &'static Field) -> Grain {
-        match Grain::of_type(&field.ty, &field.merging) {
-            Grain::Fields(_) | Grain::Entries(_) if field.merging.is_atomic => Grain::Whole,
+    pub(super) fn of(field: &'static FieldSchema) -> Grain {
+        match Grain::of_type(&field.ty, &field.merge_rules) {
+            Grain::Fields(_) | Grain::Entries(_) if field.merge_rules.is_atomic => Grain::Whole,
             grain => grain,
         }
     }
 
-    fn of_type(ty: &'static Type, merging: &'static Merging) -> Grain {
-        match (ty, &merging.items) {
-            (Type::Struct(id), _) => Grain::of_struct(id.get()),
-            (Type::Map(entry), _) => Grain::Entries(entry),
-            (Type::List(_), Items::Set) => Grain::Values,
-            (Type::List(item), Items::Keyed(keys)) => match **item {
-                Type::Struct(id) => Grain::Keyed(id.get(), keys),
+    fn of_type(ty: &'static FieldType, merging: &'static MergeRules) -> Grain {
+        match (ty, &merging.list_type) {
+            (FieldType::Struct(id), _) => Grain::of_struct(id.get()),
+            (FieldType::Map(entry), _) => Grain::Entries(entry),
+            (FieldType::List(_), ListType::Set) => Grain::Values,
+            (FieldType::List(item), ListType::Map(keys)) => match **item {
+                FieldType::Struct(id) => Grain::Keyed(id.get(), keys),
                 _ => Grain::Whole,
             },
-            (Type::Any, _) => Grain::Entries(&ANY),
+            (FieldType::Any, _) => Grain::Entries(&ANY),
             _ => Grain::Whole,
         }
     }
 
     /// The grain of a struct, wherever it is.
-    pub(super) fn of_struct(shape: &'static Struct) -> Grain {
+    pub(super) fn of_struct(shape: &'static StructSchema) -> Grain {
         if shape.is_atomic { Grain::Whole } else { Grain::Fields(shape) }
     }
 
@@ -54,8 +54,8 @@ impl Grain {
     pub(super) fn below(self, name: &str) -> Grain {
         match self {
             Grain::Fields(shape) => shape.field(name).map_or(Grain::Entries(&ANY), Grain::of),
-            Grain::Entries(Type::Struct(id)) => Grain::of_struct(id.get()),
-            Grain::Entries(Type::Any) => Grain::Entries(&ANY),
+            Grain::Entries(FieldType::Struct(id)) => Grain::of_struct(id.get()),
+            Grain::Entries(FieldType::Any) => Grain::Entries(&ANY),
             _ => Grain::Whole,
         }
     }

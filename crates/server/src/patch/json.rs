@@ -8,7 +8,7 @@
 mod place;
 
 use punctual_api::Status;
-use punctual_api::status::Reason;
+use punctual_api::status::StatusReason;
 use serde_json::Value;
 
 use self::place::{Place, find};
@@ -57,7 +57,7 @@ fn read_operations(patch: &[u8]) -> Result<Vec<Operation>, Status> {
             "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
             items.len()
         );
-        return Err(Status::failure(Reason::RequestEntityTooLarge, message));
+        return Err(Status::failure(StatusReason::RequestEntityTooLarge, message));
     }
     items.into_iter().map(read_operation).collect()
 }

@@ -11,7 +11,7 @@ mod list;
 mod order;
 
 use punctual_api::Status;
-use punctual_api::schema::{Struct, Type};
+use punctual_api::schema::{FieldType, StructSchema};
 use serde_json::{Map, Value};
 
 pub(crate) use self::error::shown;
@@ -24,14 +24,18 @@ const SET_ORDER: &str = "$setElementOrder";
 const DELETE_VALUES: &str = "$deleteFromPrimitiveList";
 
 /// Applies a strategic merge patch to an object of a shape.
-pub fn strategic(object: &Value, patch: Value, shape: &'static Struct) -> Result<Value, Status> {
+pub fn strategic(
+    object: &Value,
+    patch: Value,
+    shape: &'static StructSchema,
+) -> Result<Value, Status> {
     let patch = match patch {
         Value::Object(patch) => patch,
         Value::Null => Map::new(),
         other => return Err(error::not_an_object(&other)),
     };
     let original = object.as_object().cloned().unwrap_or_default();
-    let merged = merge(original, patch, Shape::Struct(shape))?;
+    let merged = merge(original, patch, Shape::StructSchema(shape))?;
     Ok(Value::Object(merged))
 }
 
@@ -39,29 +43,31 @@ pub fn strategic(object: &Value, patch: Value, shape: &'static Struct) -> Result
 #[derive(Clone, Copy)]
 enum Shape {
     /// A struct of the tables.
-    Struct(&'static Struct),
+    StructSchema(&'static StructSchema),
     /// A map; Go has this word for it.
     Other(&'static str),
 }
 
 impl Shape {
     /// The shape of objects of a type.
-    fn of(ty: &'static Type) -> Shape {
+    fn of(ty: &'static FieldType) -> Shape {
         match ty {
-            Type::Struct(id) => Shape::Struct(id.get()),
-            Type::Map(_) => Shape::Other("map"),
-            Type::List(_) | Type::Bytes => Shape::Other("slice"),
-            Type::Bool => Shape::Other("bool"),
-            Type::Int32 => Shape::Other("int32"),
-            Type::Int64 => Shape::Other("int64"),
-            Type::Text(_) => Shape::Other("string"),
+            FieldType::Struct(id) => Shape::StructSchema(id.get()),
+            FieldType::Map(_) => Shape::Other("map"),
+            FieldType::List(_) | FieldType::Bytes => Shape::Other("slice"),
+            FieldType::Bool => Shape::Other("bool"),
+            FieldType::Int32 => Shape::Other("int32"),
+            FieldType::Int64 => Shape::Other("int64"),
+            FieldType::Text(_) => Shape::Other("string"),
             _ => Shape::Other("interface"),
         }
     }
 
-    fn field(self, name: &str) -> Result<&'static punctual_api::schema::Field, Error> {
+    fn field(self, name: &str) -> Result<&'static punctual_api::schema::FieldSchema, Error> {
         match self {
-            Shape::Struct(shape) => shape.field(name).ok_or_else(|| Error::no_field(shape, name)),
+            Shape::StructSchema(shape) => {
+                shape.field(name).ok_or_else(|| Error::no_field(shape, name))
+            }
             Shape::Other(kind) => Err(Error::NotAStruct(kind)),
         }
     }

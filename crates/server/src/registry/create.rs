@@ -1,7 +1,7 @@
 //! New objects.
 
 use punctual_api::Status;
-use punctual_api::strategy::{self, Admitted, Birth, Kind};
+use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
 use punctual_store::{Error, Op};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl Registry {
         for _ in 0..TRIES_MAX {
             let name = text(&object, "/metadata/name").to_owned();
             strategy::check_namespace(&object, &place.namespace)?;
-            let gate = self.open_namespace(place, &name)?;
+            let gate = self.activate_namespace(place, &name)?;
             let admitted = self.admit(place, object.clone(), hand, tracked)?;
             match self.commit_new(place, &admitted, gate, hand).await? {
                 Try::Done(stored) => {
@@ -66,23 +66,23 @@ impl Registry {
         object: Value,
         hand: &Hand,
         tracked: Tracked,
-    ) -> Result<Admitted, Status> {
+    ) -> Result<AdmittedObject, Status> {
         let (uid, suffix) = (world::uid(&*self.world), world::suffix(&*self.world));
         let now = self.world.now();
-        let birth = Birth { namespace: &place.namespace, uid: &uid, suffix: &suffix, now };
+        let birth = CreateContext { namespace: &place.namespace, uid: &uid, suffix: &suffix, now };
         let kind = self.kind(&place.view)?;
-        let mut object = strategy::prepare(kind, object, &birth)?;
+        let mut object = strategy::prepare_create(kind, object, &birth)?;
         if tracked == Tracked::No {
             let itself = ObjectRef { place: place.clone(), name: String::new(), below: None };
             self.track(None, &mut object, &itself, (hand, now))?;
         }
         self.assign(kind, &mut object);
-        strategy::admit(kind, object, &birth, &self.rules)
+        strategy::admit_create(kind, object, &birth, &self.rules)
     }
 
     /// Pods that name no node are given the one there is, if there is one.
-    fn assign(&self, kind: Kind, object: &mut Value) {
-        if kind == Kind::Pod
+    fn assign(&self, kind: ResourceKind, object: &mut Value) {
+        if kind == ResourceKind::Pod
             && text(object, "/spec/nodeName").is_empty()
             && let (Some(node), Some(Value::Object(spec))) = (&self.node, object.get_mut("spec"))
         {
@@ -93,7 +93,7 @@ impl Registry {
     async fn commit_new(
         &self,
         place: &Place,
-        admitted: &Admitted,
+        admitted: &AdmittedObject,
         gate: Option<Op>,
         hand: &Hand,
     ) -> Result<Try, Status> {

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::pod::status::phase;
-use punctual_api::status::Details;
+use punctual_api::status::StatusDetails;
 use punctual_api::well_known::finalizers;
 use punctual_api::{Status, Time};
 use punctual_bugs::{Bug, has};
@@ -45,7 +45,7 @@ impl Registry {
                 return Ok(deleted);
             }
         }
-        Err(Status::modified(object.place.view.name(), &object.name))
+        Err(Status::object_modified(object.place.view.name(), &object.name))
     }
 
     /// Deletes every object of a place that is selected, and gives them as they were.
@@ -125,12 +125,12 @@ fn gone(object: &ObjectRef, old: &Value, last: Stored) -> Deleted {
     if [&PODS, &SERVICE_ACCOUNTS, &NAMESPACES].contains(&view.resource) {
         return Deleted::Shown(last);
     }
-    Deleted::Gone(Box::new(Status::success(Details {
+    Deleted::Gone(Box::new(Status::success(StatusDetails {
         name: object.name.clone(),
         group: view.served.group.to_owned(),
         kind: view.resource.plural.to_owned(),
         uid: text(old, "/metadata/uid").to_owned(),
-        ..Details::default()
+        ..StatusDetails::default()
     })))
 }
 
@@ -142,7 +142,7 @@ fn check_preconditions(
 ) -> Result<(), Status> {
     let view = object.place.view;
     let (kind, found) = (view.group_kind(), text(old, "/metadata/uid"));
-    let kind = punctual_api::status::Resource { group: kind.group, name: kind.kind };
+    let kind = punctual_api::status::GroupResource { group: kind.group, name: kind.kind };
     let conflict = |what: &str, wanted: &str, found: &str| {
         let why = format!(
             "the {what} in the precondition ({wanted}) does not match the {what} in record \

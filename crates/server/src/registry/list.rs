@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{GeneralPurpose, general_purpose};
 use punctual_api::Status;
-use punctual_api::status::{Cause, Details, Reason};
+use punctual_api::status::{StatusCause, StatusDetails, StatusReason};
 use punctual_store::{Entry, Error, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -116,13 +116,14 @@ impl Registry {
 
 fn too_large(wanted: u64, current: u64) -> Status {
     let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
-    let cause = Cause {
+    let cause = StatusCause {
         reason: "ResourceVersionTooLarge".to_owned(),
         message: "Too large resource version".to_owned(),
-        ..Cause::default()
+        ..StatusCause::default()
     };
-    let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
-    Status::failure(Reason::Timeout, message).with(details)
+    let details =
+        StatusDetails { causes: vec![cause], retry_after_seconds: 1, ..StatusDetails::default() };
+    Status::failure(StatusReason::Timeout, message).with_details(details)
 }
 
 fn expired(start: Option<&str>) -> Status {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use punctual_api::status::{Reason, Status};
-use punctual_api::strategy::{self, Admitted, Kind};
+use punctual_api::status::{Status, StatusReason};
+use punctual_api::strategy::{self, AdmittedObject, ResourceKind};
 use punctual_bugs::{Bug, has};
 use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl Registry {
                     let (new, _) = change.apply(None, self.world.now())?;
                     let tracked = if change.tracks() { Tracked::ByApply } else { Tracked::No };
                     match self.create_tracked(&object.place, new, hand, tracked).await {
-                        Err(status) if status.reason == Reason::AlreadyExists => None,
+                        Err(status) if status.reason == StatusReason::AlreadyExists => None,
                         result => return result,
                     }
                 }
@@ -57,7 +57,7 @@ impl Registry {
                 return Ok(written);
             }
         }
-        Err(Status::modified(object.place.view.name(), &object.name))
+        Err(Status::object_modified(object.place.view.name(), &object.name))
     }
 
     /// None if somebody else was faster and it is to be tried again.
@@ -85,7 +85,7 @@ impl Registry {
             self.track(Some(&old_served), &mut admitted.object, object, (hand, now))?;
         }
         let kind = self.kind(&object.place.view)?;
-        strategy::keep_schedule_since(kind, &mut admitted.object, &old, &self.rules, now);
+        strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.rules, now);
         patch::keep_times(&old, &mut admitted.object);
         let value = encode(&admitted.object, object.place.view.resource);
         let warnings = doubts.into_iter().chain(admitted.warnings).collect();
@@ -118,7 +118,7 @@ impl Registry {
         new: Value,
         old: &Value,
         now: Timestamp,
-    ) -> Result<Admitted, Status> {
+    ) -> Result<AdmittedObject, Status> {
         let kind = self.kind(&object.place.view)?;
         match object.below {
             Some(Subresource::Status) => strategy::update_status(kind, new, old),
@@ -138,18 +138,18 @@ fn check_version(
     let view = object.place.view;
     let (wanted, found) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
     if !wanted.is_empty() && wanted != found {
-        let key = (object.place.namespace.as_str(), object.name.as_str());
-        return Err(Status::other_uid(view.name(), key, (wanted, found)));
+        let namespace = &object.place.namespace;
+        return Err(Status::uid_mismatch(view.name(), namespace, &object.name, wanted, found));
     }
     let version = match text(new, "/metadata/resourceVersion") {
         "" => 0,
-        version => strategy::resource_version(version)?,
+        version => strategy::parse_resource_version(version)?,
     };
     // No version, or zero, is whatever there is. A patch that says nothing of versions has the one
     // it was made from.
     match version == 0 || version == entry.modified || has(Bug::VersionUnchecked) {
         true => Ok(()),
-        false => Err(Status::modified(view.name(), &object.name)),
+        false => Err(Status::object_modified(view.name(), &object.name)),
     }
 }
 
@@ -158,8 +158,8 @@ fn is_over(object: &Value) -> bool {
     let is_empty =
         |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_none_or(Vec::is_empty);
     let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
-    let is_namespace =
-        Kind::of(text(object, "/apiVersion"), text(object, "/kind")) == Some(Kind::Namespace);
+    let is_namespace = ResourceKind::from_gvk(text(object, "/apiVersion"), text(object, "/kind"))
+        == Some(ResourceKind::Namespace);
     object.pointer("/metadata/deletionTimestamp").is_some()
         && grace.unwrap_or(0) == 0
         && is_empty("/metadata/finalizers")

@@ -1,7 +1,7 @@
 //! The form in which a client sends and the one it wants back (`Content-Type` and `Accept`).
 
 use punctual_api::Status;
-use punctual_api::status::{Details, Reason};
+use punctual_api::status::{StatusDetails, StatusReason};
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) fn encoding(content_type: &str) -> Result<Encoding, Status> {
         "application/yaml" => Ok(Encoding::Text(BodyFormat::Yaml)),
         "application/vnd.kubernetes.protobuf" => Ok(Encoding::Protobuf),
         _ => Err(Status::failure(
-            Reason::UnsupportedMediaType,
+            StatusReason::UnsupportedMediaType,
             format!(
                 "the body of the request was in an unknown format - accepted media types \
                  include: {KNOWN}"
@@ -71,7 +71,7 @@ impl Form {
     /// There is no form that both sides know.
     pub(crate) fn not_acceptable() -> Status {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {KNOWN}");
-        Status::failure(Reason::NotAcceptable, message).with(Details::default())
+        Status::failure(StatusReason::NotAcceptable, message).with_details(StatusDetails::default())
     }
 
     /// The header of the answer.

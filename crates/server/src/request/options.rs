@@ -1,7 +1,7 @@
 //! The options of a request, checked as Kubernetes checks them.
 
 use punctual_api::decode::FieldValidation;
-use punctual_api::field::{BadValue, FieldError, Path};
+use punctual_api::field::{BadValue, FieldError, FieldPath};
 use punctual_api::status::GroupKind;
 use punctual_api::{Status, strategy};
 use serde_json::Value;
@@ -57,11 +57,12 @@ impl WriteOptions {
         let force = query.switch("force");
         if verb == WriteVerb::Patch && force.is_some() {
             let detail = "may not be specified for non-apply patch";
-            errors.push(FieldError::forbidden(&Path::root("force"), detail));
+            errors.push(FieldError::forbidden(&FieldPath::root("force"), detail));
         }
         let validation = query.text("fieldValidation");
         let field_validation = FieldValidation::parse(validation).unwrap_or_else(|| {
-            let (path, known) = (Path::root("fieldValidation"), ["", "Ignore", "Strict", "Warn"]);
+            let (path, known) =
+                (FieldPath::root("fieldValidation"), ["", "Ignore", "Strict", "Warn"]);
             errors.push(FieldError::not_supported(&path, validation, &known));
             FieldValidation::Ignore
         });
@@ -72,7 +73,7 @@ impl WriteOptions {
 }
 
 fn manager(name: &str, verb: WriteVerb, errors: &mut Vec<FieldError>) {
-    let path = Path::root("fieldManager");
+    let path = FieldPath::root("fieldManager");
     if verb == WriteVerb::Apply && name.is_empty() {
         errors.push(FieldError::required(&path, "is required for apply patch"));
     }
@@ -90,7 +91,7 @@ fn manager(name: &str, verb: WriteVerb, errors: &mut Vec<FieldError>) {
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
     let values: Vec<&str> = values.filter(|value| !value.is_empty()).collect();
     if values.iter().any(|value| *value != "All") {
-        let (path, given) = (Path::root("dryRun"), BadValue::json(&values));
+        let (path, given) = (FieldPath::root("dryRun"), BadValue::json(&values));
         errors.push(FieldError::not_supported(&path, given, &["All"]));
     }
     !values.is_empty()
@@ -147,7 +148,7 @@ impl ListOptions {
     }
 
     fn check_match(&self, version: &str) -> Result<(), Status> {
-        let path = Path::root("resourceVersionMatch");
+        let path = FieldPath::root("resourceVersionMatch");
         let forbid = |detail: &str| invalid("ListOptions", &[FieldError::forbidden(&path, detail)]);
         let is_not_older = self.version_match == Some(VersionMatch::NotOlderThan);
         match (self.is_watch, self.sends_initial_events, self.version_match) {
@@ -158,7 +159,7 @@ impl ListOptions {
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             ),
             (false, Some(_), _) => {
-                let path = Path::root("sendInitialEvents");
+                let path = FieldPath::root("sendInitialEvents");
                 let detail = "sendInitialEvents is forbidden for list";
                 invalid("ListOptions", &[FieldError::forbidden(&path, detail)])
             }
@@ -182,7 +183,7 @@ fn version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
         "Exact" => Ok(Some(VersionMatch::Exact)),
         "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
         other => {
-            let path = Path::root("resourceVersionMatch");
+            let path = FieldPath::root("resourceVersionMatch");
             let error = FieldError::not_supported(&path, other, &["Exact", "NotOlderThan", ""]);
             invalid("ListOptions", &[error]).map(|()| None)
         }
@@ -190,7 +191,7 @@ fn version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
 }
 
 fn list_version(text: &str) -> Result<u64, Status> {
-    strategy::resource_version(text).map_err(|why| {
+    strategy::parse_resource_version(text).map_err(|why| {
         Status::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: \"{text}\": {}",
             why.message
@@ -249,7 +250,7 @@ fn propagation(
     orphans: Option<bool>,
     errors: &mut Vec<FieldError>,
 ) -> Option<Propagation> {
-    let path = Path::root("propagationPolicy");
+    let path = FieldPath::root("propagationPolicy");
     if !policy.is_empty() && orphans.is_some() {
         let detail = "orphanDependents and deletionPropagation cannot be both set";
         errors.push(FieldError::invalid(&path, policy, detail));

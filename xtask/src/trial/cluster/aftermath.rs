@@ -97,7 +97,7 @@ impl Object {
     fn standing(&self, runs: &[&Run]) -> Vec<String> {
         let mut words = Vec::new();
         let last = runs.iter().map(|run| run.slot).max();
-        let said = self.status.last_schedule_time.map(Time::at);
+        let said = self.status.last_schedule_time.map(Time::timestamp);
         if said != last {
             words.push(format!("says {said:?} was its last slot, but it was {last:?}"));
         }

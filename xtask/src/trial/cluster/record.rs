@@ -148,7 +148,7 @@ impl Job {
             uid: uid.clone(),
             owner: owner_references.first()?.uid.clone(),
             slot: annotations.get(SLOT)?.parse().ok()?,
-            created: creation_timestamp.at(),
+            created: creation_timestamp.timestamp(),
             begun: Moment { version: self.version(), at },
             end: None,
             is_gone: false,

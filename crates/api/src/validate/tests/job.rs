@@ -142,8 +142,10 @@ fn a_success_policy_is_for_indexed_jobs_and_within_them() {
     let policy = ("/spec/successPolicy/rules", json!([{"succeededIndexes": "0-1"}]));
     create(
         std::slice::from_ref(&policy),
-        &["spec.successPolicy: Invalid value: {\"Rules\":[{\"SucceededIndexes\":\"0-1\",\
-           \"SucceededCount\":null}]}: requires indexed completion mode"],
+        &[
+            "spec.successPolicy: Invalid value: {\"ValidationOptions\":[{\"SucceededIndexes\":\"0-1\",\
+           \"SucceededCount\":null}]}: requires indexed completion mode",
+        ],
     );
     let rules =
         json!([{}, {"succeededIndexes": "3,1"}, {"succeededIndexes": "0", "succeededCount": 5}]);

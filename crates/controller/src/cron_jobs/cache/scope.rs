@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use punctual_api::well_known::annotations::PROBE;
-use punctual_api::{CronJob, Flavor};
+use punctual_api::{CronJob, CronJobKind};
 
 use super::super::CronJobs;
 use super::super::cluster::Signals;
@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
         self.namespace.as_deref().is_none_or(|only| only == namespace)
     }
 
-    fn looks_after(&self, flavor: Flavor) -> bool {
+    fn looks_after(&self, flavor: CronJobKind) -> bool {
         self.config.flavors.contains(&flavor)
     }
 }

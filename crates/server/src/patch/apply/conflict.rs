@@ -1,7 +1,7 @@
 //! Fields that an apply would change although another manager owns them.
 
 use punctual_api::Status;
-use punctual_api::status::{Cause, Details, Reason};
+use punctual_api::status::{StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
 
 use crate::patch::fields::{self, Fields};
@@ -38,13 +38,13 @@ pub(super) fn status(conflicts: &[Conflict<'_>]) -> Status {
         .collect();
     let causes: Vec<_> =
         found.iter().flat_map(|(who, paths)| paths.iter().map(|path| cause(who, path))).collect();
-    let mut status = Status::failure(Reason::Conflict, message(&found, causes.len()));
-    status.details = Some(Box::new(Details { causes, ..Details::default() }));
+    let mut status = Status::failure(StatusReason::Conflict, message(&found, causes.len()));
+    status.details = Some(Box::new(StatusDetails { causes, ..StatusDetails::default() }));
     status
 }
 
-fn cause(who: &str, path: &str) -> Cause {
-    Cause {
+fn cause(who: &str, path: &str) -> StatusCause {
+    StatusCause {
         reason: "FieldManagerConflict".to_owned(),
         message: format!("conflict with {who}"),
         field: path.to_owned(),

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use punctual_api::schema::Struct;
+use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};
 
 use crate::patch::grain::Grain;
 
 /// The object with everything that the configuration says.
-pub(super) fn merge(object: Value, config: &Value, shape: &'static Struct) -> Value {
+pub(super) fn merge(object: Value, config: &Value, shape: &'static StructSchema) -> Value {
     combined(object, config, Grain::Fields(shape))
 }
 

@@ -1,6 +1,6 @@
 //! Takes out of an object what its manager applied before and no longer applies.
 
-use punctual_api::schema::Struct;
+use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};
 
 use crate::patch::fields::{self, Fields, is_member};
@@ -11,7 +11,12 @@ use crate::patch::grain::Grain;
 /// What is in a part that goes, goes with it, except where the part stays because somebody else
 /// owns something in it. What nobody ever owned stays. A part that becomes empty becomes null: it
 /// is no longer there, but nobody loses it.
-pub(super) fn prune(object: Value, shape: &'static Struct, last: &Fields, owned: &Fields) -> Value {
+pub(super) fn prune(
+    object: Value,
+    shape: &'static StructSchema,
+    last: &Fields,
+    owned: &Fields,
+) -> Value {
     let scope = Scope { last: Some(last), owned: Some(owned), ..Scope::default() };
     scope.pruned(object, Grain::Fields(shape)).unwrap_or_else(|| Value::Object(Map::new()))
 }

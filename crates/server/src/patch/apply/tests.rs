@@ -7,7 +7,7 @@ use crate::patch::track;
 
 fn writer(manager: &str, second: i64) -> Writer<'_> {
     let now = Timestamp::from_second(second).unwrap();
-    let shape = schema::named("Pod").unwrap();
+    let shape = schema::find_struct("Pod").unwrap();
     Writer { manager, api_version: "v1", subresource: "", shape, now }
 }
 

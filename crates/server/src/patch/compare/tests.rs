@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 fn check(old: Value, new: Value, set: Value, gone: Value) {
-    let pod = schema::named("Pod").unwrap();
+    let pod = schema::find_struct("Pod").unwrap();
     let found = changes(Some(&old), &new, pod);
     assert_eq!(Value::Object(found.set), set, "set from {old} to {new}");
     assert_eq!(Value::Object(found.gone), gone, "gone from {old} to {new}");
@@ -105,6 +105,6 @@ fn the_members_of_a_configuration_are_what_it_says() {
             "f:hostname": {},
         },
     });
-    let found = members(&config, schema::named("Pod").unwrap());
+    let found = members(&config, schema::find_struct("Pod").unwrap());
     assert_eq!(Value::Object(found), expected);
 }

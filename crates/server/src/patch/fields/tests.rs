@@ -61,7 +61,7 @@ fn an_intersection_has_what_is_a_member_of_both() {
 
 #[test]
 fn keys_are_canonical_and_have_their_defaults() {
-    let port = punctual_api::schema::named("ContainerPort").unwrap();
+    let port = punctual_api::schema::find_struct("ContainerPort").unwrap();
     let keys = ["containerPort", "protocol"];
     let element = |item: Value| keyed(&item, port, &keys).unwrap();
     assert_eq!(element(json!({"containerPort": 80})), r#"k:{"containerPort":80,"protocol":"TCP"}"#);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use punctual_api::Status;
-use punctual_api::schema::Struct;
+use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};
 
 use super::SET_ORDER;
@@ -30,7 +30,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    pub(super) fn no_field(shape: &Struct, name: &str) -> Error {
+    pub(super) fn no_field(shape: &StructSchema, name: &str) -> Error {
         let (shape, name) = (shape.name, Value::from(name));
         Error::Other(format!(
             "unable to find api field in struct {shape} for the json field {name}"

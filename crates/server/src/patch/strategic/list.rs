@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use punctual_api::schema::{Field, Patching, Type};
+use punctual_api::schema::{FieldSchema, FieldType, PatchStrategy};
 use serde_json::{Map, Value};
 
 use super::error::{Error, go_type};
@@ -12,15 +12,15 @@ use super::{PATCH, Shape, merge, without_directives};
 /// A field that is a list.
 #[derive(Clone, Copy)]
 pub(super) struct ListField {
-    patching: Patching,
+    patching: PatchStrategy,
     item: Shape,
 }
 
 impl ListField {
-    pub(super) fn new(field: &'static Field) -> Result<ListField, Error> {
+    pub(super) fn new(field: &'static FieldSchema) -> Result<ListField, Error> {
         match &field.ty {
-            Type::List(item) => {
-                Ok(ListField { patching: field.merging.patching, item: Shape::of(item) })
+            FieldType::List(item) => {
+                Ok(ListField { patching: field.merge_rules.patch_strategy, item: Shape::of(item) })
             }
             _ => Err(Error::Other("expected slice or array type, but got: struct".to_owned())),
         }
@@ -28,7 +28,7 @@ impl ListField {
 
     /// Merges a patch into a list.
     pub(super) fn merge(self, old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Error> {
-        if self.patching == Patching::Replace {
+        if self.patching == PatchStrategy::Replace {
             return Ok(new);
         }
         if old.is_empty() && new.is_empty() {
@@ -36,7 +36,7 @@ impl ListField {
         }
         let are_objects = check_items(&old, &new)?;
         match self.patching {
-            Patching::Keyed(key) if are_objects => self.merge_keyed(old, new, key),
+            PatchStrategy::MergeByKey(key) if are_objects => self.merge_keyed(old, new, key),
             _ if are_objects => {
                 Err(Error::Other("cannot merge lists without merge key for struct".to_owned()))
             }
@@ -67,7 +67,7 @@ impl ListField {
 
     fn identity(self) -> Identity {
         match self.patching {
-            Patching::Keyed(key) => Identity::Key(key),
+            PatchStrategy::MergeByKey(key) => Identity::Key(key),
             _ => Identity::Value,
         }
     }

@@ -9,7 +9,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn writer(manager: &str, second: i64) -> Writer<'_> {
-    let shape = schema::named("ConfigMap").unwrap();
+    let shape = schema::find_struct("ConfigMap").unwrap();
     Writer { manager, api_version: "v1", subresource: "", shape, now: at(second) }
 }
 
@@ -107,7 +107,7 @@ fn entries_of_the_client_are_taken_if_they_are_well_formed() {
 
 #[test]
 fn a_subresource_does_not_touch_what_it_cannot_change() {
-    let shape = schema::named("CronJob").unwrap();
+    let shape = schema::find_struct("CronJob").unwrap();
     let object = json!({
         "metadata": {}, "spec": {"schedule": "x"}, "status": {"lastScheduleTime": "t"},
     });

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::schema::{Field, Struct, Type};
+use crate::schema::{FieldSchema, FieldType, StructSchema};
 
 /// A text as Go's `%q` writes it.
 pub(crate) fn quoted(text: &str) -> String {
@@ -69,24 +69,29 @@ pub(crate) fn html_escaped(json: &str) -> String {
 }
 
 /// A value as JSON of Go's internal struct: Go's names, every field, zeros included.
-pub(crate) fn internal_json(value: &Value, shape: &Struct) -> String {
+pub(crate) fn internal_json(value: &Value, shape: &StructSchema) -> String {
     let mut out = String::new();
     push_struct(&mut out, value, shape);
     out
 }
 
-fn push_struct(out: &mut String, value: &Value, shape: &Struct) {
+fn push_struct(out: &mut String, value: &Value, shape: &StructSchema) {
     out.push('{');
     let mut separator = "";
     push_fields(out, value, shape, &mut separator);
     out.push('}');
 }
 
-fn push_fields(out: &mut String, value: &Value, shape: &Struct, separator: &mut &'static str) {
+fn push_fields(
+    out: &mut String,
+    value: &Value,
+    shape: &StructSchema,
+    separator: &mut &'static str,
+) {
     for field in shape.fields.iter().filter(|field| !field.is_ours) {
         let present = value.get(field.json);
         // Object metadata is embedded: its fields stand in the struct itself.
-        if let (Type::Struct(id), "ObjectMeta") = (&field.ty, field.go_name().as_ref()) {
+        if let (FieldType::Struct(id), "ObjectMeta") = (&field.ty, field.go_name().as_ref()) {
             push_fields(out, present.unwrap_or(&Value::Null), id.get(), separator);
             continue;
         }
@@ -102,7 +107,7 @@ fn push_fields(out: &mut String, value: &Value, shape: &Struct, separator: &mut 
     }
 }
 
-fn push_field(out: &mut String, present: Option<&Value>, field: &Field) {
+fn push_field(out: &mut String, present: Option<&Value>, field: &FieldSchema) {
     match present {
         Some(value) => push_value(out, value, &field.ty),
         None if field.is_pointer => out.push_str("null"),
@@ -110,10 +115,10 @@ fn push_field(out: &mut String, present: Option<&Value>, field: &Field) {
     }
 }
 
-fn push_value(out: &mut String, value: &Value, ty: &Type) {
+fn push_value(out: &mut String, value: &Value, ty: &FieldType) {
     match (ty, value) {
-        (Type::Struct(id), Value::Object(_)) => push_struct(out, value, id.get()),
-        (Type::List(item), Value::Array(items)) => {
+        (FieldType::Struct(id), Value::Object(_)) => push_struct(out, value, id.get()),
+        (FieldType::List(item), Value::Array(items)) => {
             out.push('[');
             for (i, value) in items.iter().enumerate() {
                 out.push_str(if i == 0 { "" } else { "," });
@@ -125,13 +130,13 @@ fn push_value(out: &mut String, value: &Value, ty: &Type) {
     }
 }
 
-fn push_zero(out: &mut String, ty: &Type) {
+fn push_zero(out: &mut String, ty: &FieldType) {
     match ty {
-        Type::Struct(id) => push_struct(out, &Value::Null, id.get()),
-        Type::Bool => out.push_str("false"),
-        Type::Int32 | Type::Int64 | Type::IntOrString => out.push('0'),
-        Type::Text(_) => out.push_str("\"\""),
-        Type::Quantity => out.push_str("\"0\""),
+        FieldType::Struct(id) => push_struct(out, &Value::Null, id.get()),
+        FieldType::Bool => out.push_str("false"),
+        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => out.push('0'),
+        FieldType::Text(_) => out.push_str("\"\""),
+        FieldType::Quantity => out.push_str("\"0\""),
         _ => out.push_str("null"),
     }
 }
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_internal_struct_shows_every_field_with_its_go_name() {
-        let toleration = schema::named("Toleration").unwrap();
+        let toleration = schema::find_struct("Toleration").unwrap();
         let value = serde_json::json!({"key": "a<b", "tolerationSeconds": 5});
         assert_eq!(
             internal_json(&value, toleration),

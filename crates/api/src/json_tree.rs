@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::field::Path;
+use crate::field::FieldPath;
 
 /// Deeper than anything Kubernetes knows, and shallow enough for the stack of any thread.
 pub(crate) const DEPTH_MAX: usize = 64;
@@ -23,17 +23,17 @@ const VALUE_BYTES: usize = 64;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What is left of the bounds for one file.
-pub struct Tally {
+pub struct SizeBudget {
     bytes_left: usize,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally { bytes_left: TREE_BYTES_MAX }
+impl Default for SizeBudget {
+    fn default() -> SizeBudget {
+        SizeBudget { bytes_left: TREE_BYTES_MAX }
     }
 }
 
-impl Tally {
+impl SizeBudget {
     fn spend<E: Error>(&mut self, text_len: usize) -> Result<(), E> {
         let left = self.bytes_left.checked_sub(VALUE_BYTES + text_len);
         self.bytes_left = left.ok_or_else(|| {
@@ -46,7 +46,7 @@ impl Tally {
 
 /// How numbers are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
+pub enum NumberForm {
     /// `1.0` is not `1`.
     AsWritten,
     /// A whole number is one however it is written, as when Go turns YAML into JSON.
@@ -54,31 +54,31 @@ pub enum Numbers {
 }
 
 /// A tree to be built at a place of the document.
-pub struct Tree<'a> {
-    path: Option<&'a Path<'a>>,
+pub struct TreeSeed<'a> {
+    path: Option<&'a FieldPath<'a>>,
     depth: usize,
-    numbers: Numbers,
+    numbers: NumberForm,
     duplicates: &'a mut Vec<String>,
-    tally: &'a mut Tally,
+    budget: &'a mut SizeBudget,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> TreeSeed<'a> {
     /// A whole document. Paths of names that are given twice are put into the list.
     pub fn root(
-        numbers: Numbers,
+        numbers: NumberForm,
         duplicates: &'a mut Vec<String>,
-        tally: &'a mut Tally,
-    ) -> Tree<'a> {
-        Tree { path: None, depth: 0, numbers, duplicates, tally }
+        budget: &'a mut SizeBudget,
+    ) -> TreeSeed<'a> {
+        TreeSeed { path: None, depth: 0, numbers, duplicates, budget }
     }
 
-    fn child<'b>(&'b mut self, path: &'b Path<'b>) -> Tree<'b> {
-        Tree {
+    fn child<'b>(&'b mut self, path: &'b FieldPath<'b>) -> TreeSeed<'b> {
+        TreeSeed {
             path: Some(path),
             depth: self.depth + 1,
             numbers: self.numbers,
             duplicates: self.duplicates,
-            tally: self.tally,
+            budget: self.budget,
         }
     }
 
@@ -90,16 +90,16 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
+impl<'de> DeserializeSeed<'de> for TreeSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.tally.spend(0)?;
+        self.budget.spend(0)?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tree<'_> {
+impl<'de> Visitor<'de> for TreeSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,19 +128,19 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
         let is_whole = number.fract() == 0.0 && number.abs() < EXACT_MAX;
-        if self.numbers == Numbers::AsGo && is_whole {
+        if self.numbers == NumberForm::AsGo && is_whole {
             return Ok((number as i64).into());
         }
         Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        self.tally.spend(text.len())?;
+        self.budget.spend(text.len())?;
         Ok(text.into())
     }
 
     fn visit_string<E: Error>(self, text: String) -> Result<Value, E> {
-        self.tally.spend(text.len())?;
+        self.budget.spend(text.len())?;
         Ok(text.into())
     }
 
@@ -151,7 +151,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
             let path = match self.path {
                 Some(parent) => parent.index(items.len()),
                 // A list is no object; the path into it is never shown.
-                None => Path::root(""),
+                None => FieldPath::root(""),
             };
             match list.next_element_seed(self.child(&path))? {
                 Some(item) => items.push(item),
@@ -164,19 +164,19 @@ impl<'de> Visitor<'de> for Tree<'_> {
         self.enter()?;
         let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            self.tally.spend(name.len())?;
+            self.budget.spend(name.len())?;
             if name.len() > NAME_BYTES_MAX {
                 let why = format!("a field's name is longer than {NAME_BYTES_MAX} bytes");
                 return Err(Error::custom(why));
             }
             let path = match self.path {
                 Some(parent) => parent.child(&name),
-                None => Path::root(&name),
+                None => FieldPath::root(&name),
             };
             let value = map.next_value_seed(self.child(&path))?;
             if fields.contains_key(&name) {
                 let path = path.to_string();
-                self.tally.spend(path.len())?;
+                self.budget.spend(path.len())?;
                 self.duplicates.push(path);
             }
             fields.insert(name, value);

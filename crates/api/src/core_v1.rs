@@ -87,7 +87,7 @@ pub struct Secret {
     pub data: StringMap,
     /// What the values are for.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
-    pub purpose: String,
+    pub secret_type: String,
     /// Whether it may change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub immutable: Option<bool>,

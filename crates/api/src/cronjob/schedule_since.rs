@@ -36,12 +36,12 @@ impl ScheduleSince {
     }
 
     /// What a CronJob remembers.
-    pub fn remembered(cron_job: &CronJob) -> Option<ScheduleSince> {
+    pub fn from_cron_job(cron_job: &CronJob) -> Option<ScheduleSince> {
         cron_job.metadata.annotation(Self::ANNOTATION).and_then(ScheduleSince::parse)
     }
 
     /// Schedule and zone as one text. Two are the same schedule if their texts are.
-    pub fn text_of(schedule: &str, zone: Option<&str>) -> String {
+    pub fn schedule_text(schedule: &str, zone: Option<&str>) -> String {
         format!("{schedule} {}", zone.unwrap_or_default()).trim_end().into()
     }
 }

@@ -7,77 +7,77 @@
 
 use std::collections::HashMap;
 
-use super::Struct;
+use super::StructSchema;
 
 /// How a field is merged with what is there already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merging {
+pub struct MergeRules {
     /// Whether an object is owned and applied as a whole.
     pub is_atomic: bool,
     /// How finely a list is owned and applied.
-    pub items: Items,
+    pub list_type: ListType,
     /// What a strategic merge patch does to a list.
-    pub patching: Patching,
+    pub patch_strategy: PatchStrategy,
     /// What the field is taken to be where it is a key and not given.
     pub default: Option<&'static str>,
 }
 
 /// How finely a list is owned and applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Items {
+pub enum ListType {
     /// As a whole.
     #[default]
     Atomic,
     /// Item by item, where an item is its value.
     Set,
     /// Item by item, where an item is known by these fields, in alphabetical order.
-    Keyed(Vec<&'static str>),
+    Map(Vec<&'static str>),
 }
 
 /// What a strategic merge patch does to a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Patching {
+pub enum PatchStrategy {
     /// It replaces the list.
     #[default]
     Replace,
     /// It adds values that are not there yet.
-    Values,
+    MergeValues,
     /// It changes the items with the same value of this field, and adds the others.
-    Keyed(&'static str),
+    MergeByKey(&'static str),
 }
 
 const SOURCE: &str = include_str!("merge.txt");
 
 /// Notes the facts of `merge.txt` in the tables.
-pub(super) fn note(structs: &mut [Struct], by_name: &HashMap<&'static str, usize>) {
+pub(super) fn apply(structs: &mut [StructSchema], by_name: &HashMap<&'static str, usize>) {
     for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
         let Some((name, facts)) = line.split_once(' ') else { continue };
         if let Some(shape) = by_name.get(name).and_then(|place| structs.get_mut(*place)) {
-            note_line(shape, facts);
+            apply_line(shape, facts);
         }
     }
 }
 
-fn note_line(shape: &mut Struct, facts: &'static str) {
+fn apply_line(shape: &mut StructSchema, facts: &'static str) {
     match facts.split_once(' ') {
         None => shape.is_atomic = facts == "atomic",
         Some((name, facts)) => {
             let field = shape.fields.iter_mut().find(|field| field.json == name);
             if let Some(field) = field {
-                facts.split(' ').for_each(|fact| field.merging.note(fact));
+                facts.split(' ').for_each(|fact| field.merge_rules.apply(fact));
             }
         }
     }
 }
 
-impl Merging {
-    fn note(&mut self, fact: &'static str) {
+impl MergeRules {
+    fn apply(&mut self, fact: &'static str) {
         match fact.split_once('=') {
-            Some(("map", keys)) => self.items = Items::Keyed(sorted(keys)),
-            Some(("merge", key)) => self.patching = Patching::Keyed(key),
+            Some(("map", keys)) => self.list_type = ListType::Map(sorted(keys)),
+            Some(("merge", key)) => self.patch_strategy = PatchStrategy::MergeByKey(key),
             Some(("default", text)) => self.default = Some(text),
-            None if fact == "set" => self.items = Items::Set,
-            None if fact == "merge" => self.patching = Patching::Values,
+            None if fact == "set" => self.list_type = ListType::Set,
+            None if fact == "merge" => self.patch_strategy = PatchStrategy::MergeValues,
             None if fact == "atomic" => self.is_atomic = true,
             _ => {}
         }
@@ -92,21 +92,23 @@ fn sorted(keys: &'static str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Type, named};
+    use super::super::{FieldType, find_struct};
     use super::*;
 
-    fn merging(name: &str, field: &str) -> Merging {
-        named(name).unwrap().field(field).unwrap().merging.clone()
+    fn merge_rules(name: &str, field: &str) -> MergeRules {
+        find_struct(name).unwrap().field(field).unwrap().merge_rules.clone()
     }
 
     #[test]
     fn every_line_speaks_of_something_in_the_tables_and_changes_it() {
         for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();
-            let shape = named(words[0]).expect(line);
+            let shape = find_struct(words[0]).expect(line);
             match words[1..] {
                 ["atomic"] => assert!(shape.is_atomic, "{line}"),
-                [field, ..] => assert_ne!(merging(words[0], field), Merging::default(), "{line}"),
+                [field, ..] => {
+                    assert_ne!(merge_rules(words[0], field), MergeRules::default(), "{line}")
+                }
                 [] => panic!("{line}"),
             }
         }
@@ -114,11 +116,11 @@ mod tests {
 
     #[test]
     fn keys_are_fields_of_the_items_and_alphabetical() {
-        for shape in super::super::names().filter_map(named) {
+        for shape in super::super::struct_names().filter_map(find_struct) {
             for field in &shape.fields {
-                let Items::Keyed(keys) = &field.merging.items else { continue };
-                let Type::List(item) = &field.ty else { panic!("{} is no list", field.json) };
-                let Type::Struct(item) = **item else { panic!("{} has no keys", field.json) };
+                let ListType::Map(keys) = &field.merge_rules.list_type else { continue };
+                let FieldType::List(item) = &field.ty else { panic!("{} is no list", field.json) };
+                let FieldType::Struct(item) = **item else { panic!("{} has no keys", field.json) };
                 assert!(keys.iter().all(|key| item.get().field(key).is_some()));
                 assert!(keys.is_sorted());
             }
@@ -127,12 +129,12 @@ mod tests {
 
     #[test]
     fn ports_are_known_by_number_and_protocol_but_patched_by_number() {
-        let ports = merging("Container", "ports");
-        assert_eq!(ports.items, Items::Keyed(vec!["containerPort", "protocol"]));
-        assert_eq!(ports.patching, Patching::Keyed("containerPort"));
-        assert_eq!(merging("ContainerPort", "protocol").default, Some("TCP"));
-        assert_eq!(merging("ObjectMeta", "finalizers").items, Items::Set);
-        assert_eq!(merging("Container", "command"), Merging::default());
-        assert!(named("LabelSelector").unwrap().is_atomic);
+        let ports = merge_rules("Container", "ports");
+        assert_eq!(ports.list_type, ListType::Map(vec!["containerPort", "protocol"]));
+        assert_eq!(ports.patch_strategy, PatchStrategy::MergeByKey("containerPort"));
+        assert_eq!(merge_rules("ContainerPort", "protocol").default, Some("TCP"));
+        assert_eq!(merge_rules("ObjectMeta", "finalizers").list_type, ListType::Set);
+        assert_eq!(merge_rules("Container", "command"), MergeRules::default());
+        assert!(find_struct("LabelSelector").unwrap().is_atomic);
     }
 }

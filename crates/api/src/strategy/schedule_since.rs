@@ -6,14 +6,19 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Kind, metadata};
+use super::{ResourceKind, metadata};
 use crate::cronjob::ScheduleSince;
 use crate::defaults;
 use crate::dialect::Dialect;
-use crate::validate::Rules;
+use crate::validate::ValidationOptions;
 
 /// A new CronJob has its schedule since it was created.
-pub(super) fn begin(kind: Kind, object: &mut Value, rules: &Rules, now: Timestamp) {
+pub(super) fn begin(
+    kind: ResourceKind,
+    object: &mut Value,
+    rules: &ValidationOptions,
+    now: Timestamp,
+) {
     if is_remembered(kind, rules) {
         remember(object, now);
     }
@@ -21,11 +26,11 @@ pub(super) fn begin(kind: Kind, object: &mut Value, rules: &Rules, now: Timestam
 
 /// Carries over since when the schedule of a CronJob holds, or says that it is since now. Of what
 /// the server says itself nobody is the manager, so this comes after the managers were settled.
-pub fn keep_schedule_since(
-    kind: Kind,
+pub fn update_schedule_since(
+    kind: ResourceKind,
     object: &mut Value,
     old: &Value,
-    rules: &Rules,
+    rules: &ValidationOptions,
     now: Timestamp,
 ) {
     if !is_remembered(kind, rules) {
@@ -45,9 +50,9 @@ pub fn keep_schedule_since(
     }
 }
 
-fn is_remembered(kind: Kind, rules: &Rules) -> bool {
+fn is_remembered(kind: ResourceKind, rules: &ValidationOptions) -> bool {
     match kind {
-        Kind::CronJob(flavor) => rules.dialect.for_flavor(flavor) == Dialect::Punctual,
+        ResourceKind::CronJob(flavor) => rules.dialect.for_kind(flavor) == Dialect::Punctual,
         _ => false,
     }
 }
@@ -64,7 +69,7 @@ fn annotate(object: &mut Value, text: String) {
 
 fn schedule(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    ScheduleSince::text_of(text("/spec/schedule").unwrap_or_default(), text("/spec/timeZone"))
+    ScheduleSince::schedule_text(text("/spec/schedule").unwrap_or_default(), text("/spec/timeZone"))
 }
 
 fn annotation(object: &Value) -> Option<&str> {
