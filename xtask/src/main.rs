@@ -11,6 +11,7 @@ mod dice;
 mod edges;
 mod fuzz;
 mod fuzz_server;
+mod mutate;
 mod names;
 mod purity;
 mod sizes;
@@ -34,6 +35,8 @@ enum Task {
     Trial(trial::Trial),
     /// Give the server random requests, in process; look for panics, failures and growing memory
     FuzzServer(fuzz_server::Args),
+    /// Apply every deliberate bug to a copy of the workspace, for `punctual-sim mutants`
+    Mutate,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -43,6 +46,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(bench) => bench::run(&bench),
         Task::Trial(trial) => trial::run(&trial),
         Task::FuzzServer(args) => fuzz_server::run(&args),
+        Task::Mutate => mutate::run(),
     }
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use kube::Client;
-use punctual_bugs::{Bug, has};
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -197,9 +196,10 @@ impl Calls {
             Ok(answer) => Ok(Some(answer)),
             Err(refused) if refused.is_not_found() => Ok(None),
             Err(refused) if refused.is_conflict() => {
-                match has(Bug::ConflictBelieved) || !self.is_there(path, uid).await? {
-                    true => Ok(None),
-                    false => Err(refused),
+                if self.is_there(path, uid).await? {
+                    Err(refused)
+                } else {
+                    Ok(None)
                 }
             }
             Err(refused) => Err(refused),

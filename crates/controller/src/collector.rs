@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Method;
-use punctual_bugs::{Bug, has};
 use punctual_queue::{Backoff, Failure};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -131,7 +130,7 @@ impl Collector {
                 absent.push(owner.uid);
             }
         }
-        if absent.is_empty() || has(Bug::OrphansStay) {
+        if absent.is_empty() {
             return Ok(());
         }
         if absent.len() == node.owners.len() {
@@ -151,7 +150,7 @@ impl Collector {
         };
         let namespace = if kind.is_namespaced { node.namespace.as_str() } else { "" };
         let path = kind.path(namespace, &owner.name);
-        Ok(!self.calls.is_there(&path, &owner.uid).await? || has(Bug::UnseenOwnerIsGone))
+        Ok(!self.calls.is_there(&path, &owner.uid).await?)
     }
 
     async fn disown(&self, uid: &Uid, node: &Node, owner: &Uid) -> Result<(), Failure> {

@@ -10,7 +10,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_bugs::{Bug, has};
 use punctual_lease::Mono;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -83,8 +82,7 @@ impl Fence {
 
     /// Waits until effects are not allowed any more.
     pub async fn closed(&self) {
-        let guard = self.guard.as_ref().filter(|_| !has(Bug::TermNeverEnds));
-        let Some(guard) = guard else { return pending().await };
+        let Some(guard) = &self.guard else { return pending().await };
         let mut office = guard.office.subscribe();
         while let Some(until) = guard.until().filter(|until| guard.clock.monotonic() < *until) {
             tokio::select! {
@@ -127,7 +125,7 @@ impl Guard {
     fn until(&self) -> Option<Mono> {
         let Office { term, until, .. } = *self.office.borrow();
         let is_ours = self.term.is_none_or(|ours| ours == term) && !self.over.is_cancelled();
-        until.filter(|_| is_ours).map(|at| if has(Bug::FenceStaysOpen) { Mono::MAX } else { at })
+        if is_ours { until } else { None }
     }
 
     /// How long it stays open. None if it is closed.

@@ -18,7 +18,6 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
-use punctual_bugs::{Bug, has};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -154,16 +153,13 @@ pub(crate) async fn follow<T: Summary, W: Watcher<T>>(
             }
             Ok(Event::InitDone) => {
                 let there = std::mem::take(&mut there);
-                if !has(Bug::ListForgetsNothing) {
-                    who.keep_only(&there);
-                }
+                who.keep_only(&there);
                 if std::mem::take(&mut is_first) {
                     listed.count.send_modify(|count| *count += 1);
                 }
             }
             Ok(Event::Apply(seen)) => seen.tell(|object| who.put(object)),
             Ok(Event::Delete(seen)) => seen.tell(|object| who.remove(object)),
-            Err(_) if has(Bug::WatchNotResumed) && !is_first => return,
             Err(error) => at.tell(&error),
         }
     }

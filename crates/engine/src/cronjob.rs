@@ -23,7 +23,6 @@ mod view;
 use jiff::Timestamp;
 use punctual_api::CronJob;
 pub use punctual_api::cronjob::ScheduleSince;
-use punctual_bugs::{Bug, has};
 
 pub use plan::{Attempt, CreateJob, Decision, JobKey, Outcome, Plan, Refusal, Settled, Verdict};
 pub use reasons::Trouble;
@@ -49,7 +48,7 @@ pub struct Observed<'a> {
 /// What to do about one CronJob at one instant. Total: a user's mistake is data in the plan.
 pub fn decide(seen: &Observed<'_>, now: Timestamp) -> Decision {
     let unknown = active::unknown_jobs(seen);
-    if !unknown.is_empty() && !has(Bug::MissingBelieved) {
+    if !unknown.is_empty() {
         return Decision::Read(unknown);
     }
     let mut plan = Plan::new(seen, now);
@@ -66,7 +65,7 @@ pub fn decide(seen: &Observed<'_>, now: Timestamp) -> Decision {
 /// Why nothing can be started whatever the time is. Kubernetes looks at the zone before it looks
 /// whether the CronJob is suspended, and at the schedule afterwards.
 fn standstill(seen: &Observed<'_>) -> Option<Verdict> {
-    let suspended = seen.cron_job.is_suspended() && !has(Bug::SuspendIgnored);
+    let suspended = seen.cron_job.is_suspended();
     match seen.timetable {
         _ if seen.cron_job.metadata.deletion_timestamp.is_some() => Some(Verdict::Deleted),
         Err(trouble) if trouble.is_about_zone() || !suspended => {

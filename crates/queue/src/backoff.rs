@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use punctual_bugs::{Bug, has};
 
 use crate::span;
 
@@ -70,7 +69,6 @@ impl Backoff {
 
     pub(crate) fn delay_after(&self, failures: u32, failure: Failure, now: Timestamp) -> Duration {
         let wished = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
-        let failure = if has(Bug::BackoffUnbounded) { Failure::default() } else { failure };
         let due_in = failure.no_later_than.map(|at| span::between(now, at).max(self.base));
         let most = if failure.is_passing { PASSING_MAX } else { Duration::MAX };
         self.delay(failures).min(due_in.unwrap_or(Duration::MAX)).min(most).max(wished)

@@ -5,7 +5,6 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use punctual_bugs::{Bug, has};
 
 use crate::backoff::{Backoff, Failure};
 use crate::entry::{Entry, Retry, Run};
@@ -127,7 +126,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             Err(failure) => {
                 entry.failures = entry.failures.saturating_add(1);
                 let delay = self.backoff.delay_after(entry.failures, failure, now);
-                entry.retry = Some(Retry::new(now, delay)).filter(|_| !has(Bug::RetryDropped));
+                entry.retry = Some(Retry::new(now, delay));
                 self.retry_count += 1;
             }
         }
@@ -220,8 +219,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     fn change(&mut self, key: &K, now: Timestamp) {
         let entry = self.entries.entry(key.clone()).or_default();
-        let is_lost = entry.run.is_some() && has(Bug::ChangeLost);
-        if entry.changed_at.is_none() && !is_lost {
+        if entry.changed_at.is_none() {
             entry.changed_at = Some(now);
             self.add_count += 1;
         }

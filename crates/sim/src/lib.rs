@@ -11,8 +11,7 @@ mod dice;
 mod disk;
 mod draw;
 pub mod history;
-#[cfg(feature = "bugs")]
-mod hunt;
+mod mutation_test;
 mod node;
 mod plays;
 mod process;
@@ -29,8 +28,7 @@ mod world;
 
 pub use self::campaign::{Campaign, campaign};
 pub use self::draw::draw;
-#[cfg(feature = "bugs")]
-pub use self::hunt::{Hunted, hunt};
+pub use self::mutation_test::{MutationResult, test_mutations};
 pub use self::plays::Play;
 pub use self::shrink::shrink;
 pub use self::timeline::timeline;

@@ -2,8 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "this program talks to whoever runs it")]
 
-#[cfg(feature = "bugs")]
-mod bugs;
+mod mutants;
 
 use std::process::ExitCode;
 
@@ -38,24 +37,20 @@ struct Arguments {
     /// Faulty worlds are told as they are, not cut down first.
     #[arg(long)]
     whole: bool,
-    /// Hunts for deliberate bugs instead, each in as many worlds as there are seeds.
-    #[cfg(feature = "bugs")]
-    what: Option<bugs::What>,
-    /// Only this deliberate bug; also in the world of a seed.
-    #[cfg(feature = "bugs")]
-    #[arg(long, value_parser = bugs::named)]
-    bug: Option<punctual_bugs::Bug>,
+    /// Tests whether the checker finds the deliberate bugs, each in as many simulations as there are seeds.
+    subcommand: Option<mutants::Subcommand>,
+    /// Turns on this deliberate bug; also for the simulation of a seed.
+    #[arg(long, value_name = "NAME", value_parser = mutants::index_of)]
+    mutation: Option<usize>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     catch_panics();
-    #[cfg(feature = "bugs")]
-    if let Some(bugs::What::Bugs) = arguments.what {
-        return bugs::find_all(arguments.bug, arguments.seeds, arguments.threads);
+    if let Some(mutants::Subcommand::Mutants) = arguments.subcommand {
+        return mutants::run(arguments.mutation, arguments.seeds, arguments.threads);
     }
-    #[cfg(feature = "bugs")]
-    punctual_bugs::arm(arguments.bug);
+    punctual_mutations::arm(arguments.mutation);
     match (arguments.play, arguments.seed) {
         (Some(play), seed) => perform(play, seed.unwrap_or_default()),
         (None, Some(seed)) => replay(seed, arguments.whole),

@@ -7,8 +7,6 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use punctual_bugs::{Bug, has};
-
 use crate::{Error, blocking, change::Change, committer::Published};
 
 /// How many changes are taken out of the ring at a time.
@@ -34,8 +32,7 @@ impl Watch {
         if from > revision {
             return Err(Error::Future { requested: from, revision });
         }
-        let cursor = from + u64::from(has(Bug::WatchSkipsOne));
-        let mut watch = Self { prefix, cursor, taken: VecDeque::new(), published };
+        let mut watch = Self { prefix, cursor: from, taken: VecDeque::new(), published };
         watch.take()?;
         Ok(watch)
     }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, CronJobKind};
-use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
 };
@@ -97,7 +96,7 @@ impl Memory {
     /// Takes note of what was read, and forgets what the watch knows by now.
     fn learn(&mut self, live: &Live, jobs: &[JobView]) {
         let found = live.iter().filter_map(|(name, job)| Some((name, job.as_ref()?)));
-        let ended = found.filter(|(_, job)| job.ending.is_some() && !has(Bug::EndForgotten));
+        let ended = found.filter(|(_, job)| job.ending.is_some());
         self.ended.extend(ended.map(|(name, job)| (name.clone(), job.clone())));
         let is_heard = |uid: &str| jobs.iter().any(|job| job.uid == uid && job.ending.is_some());
         self.ended.retain(|_, job| !is_heard(&job.uid));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::finalizers;
 use punctual_api::{CronJob, CronJobKind};
-use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal};
 use punctual_queue::Failure;
 use serde::Deserialize;
@@ -127,10 +126,7 @@ impl Effects {
         cron_job: &CronJob,
         status: CronJobStatus,
     ) -> Result<Arc<CronJob>, Refused> {
-        let mut changed = CronJob { status, ..cron_job.clone() };
-        if has(Bug::StatusUnversioned) {
-            changed.metadata.resource_version.clear();
-        }
+        let changed = CronJob { status, ..cron_job.clone() };
         let text = serde_json::to_string(&changed);
         let text = text.map_err(|why| Refused::Unknown(why.to_string()))?;
         let written = self.calls.replace(&format!("{}/status", name.path()), text).await?;

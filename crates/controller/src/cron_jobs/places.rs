@@ -5,7 +5,6 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use punctual_api::CronJobKind;
-use punctual_bugs::{Bug, has};
 
 use super::CronJobs;
 use crate::metrics::Metrics;
@@ -45,9 +44,7 @@ impl Unlisted {
                 let opened = Opened { flavor: *flavor, namespace: place.namespace.clone() };
                 Box::pin(async move {
                     listed.wait_for(1).await;
-                    if !has(Bug::HalfWorld) {
-                        jobs.wait_for(1).await;
-                    }
+                    jobs.wait_for(1).await;
                     opened
                 })
             })

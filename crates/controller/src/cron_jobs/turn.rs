@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
-use punctual_bugs::{Bug, has};
 use punctual_engine::cronjob::{
     Attempt, CreateJob, Decision, Outcome, Plan, Settled, job_for_slot, settle,
 };
@@ -67,8 +66,7 @@ impl Controller {
         };
         let (mut outcomes, mut failure) = self.make_room(name, &plan).await;
         let is_gone = |outcome: &&Outcome| matches!(outcome, Outcome::Deleted(_, Ok(())));
-        let is_free =
-            outcomes.iter().filter(is_gone).count() == plan.deletes.len() || has(Bug::RoomNotMade);
+        let is_free = outcomes.iter().filter(is_gone).count() == plan.deletes.len();
         if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
             let creation = self.start(name, &entry, create).await;
             outcomes.push(Outcome::Created(creation.attempt));
@@ -137,7 +135,7 @@ impl Controller {
         if let Attempt::Done { .. } = creation.attempt {
             let late = self.clock.now().duration_since(timetable.effective(create.slot));
             self.metrics.started(late.try_into().unwrap_or(Duration::ZERO));
-        } else if !creation.is_doubtful || has(Bug::DoubtForgotten) {
+        } else if !creation.is_doubtful {
             self.cache.doubt(name, &create.name, false);
         }
         creation
@@ -156,9 +154,6 @@ impl Controller {
         doubtful.extend(created.map(|create| create.name.clone()));
         let settled = settle(*plan, &outcomes, self.clock.now());
         let about = reference(name, &entry.cron_job);
-        if has(Bug::HistoryBeforeStatus) {
-            self.clean_up(name, &about, &settled).await;
-        }
         let unwritten = match self.write(name, &entry.cron_job, &settled).await {
             Ok(unwritten) => unwritten,
             Err(refused) => {

@@ -2,7 +2,6 @@
 
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
-use punctual_bugs::{Bug, has};
 use punctual_lease::{Read, Record, Version, Written};
 
 use super::Election;
@@ -75,7 +74,6 @@ impl LeaseCalls {
     /// Replaces the Lease if it still has this version.
     pub(super) async fn update(&mut self, record: &Record, version: Version) -> Written {
         let mut lease = self.seen.clone();
-        let version = if has(Bug::LeaseUnversioned) { Version::new() } else { version };
         lease.metadata.resource_version = version;
         lease.spec = written(lease.spec, record);
         let Ok(text) = serde_json::to_string(&lease) else { return Written::Unknown };

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, stream};
 use punctual_api::job::JobStatus;
 use punctual_api::well_known::finalizers;
-use punctual_bugs::{Bug, has};
 use punctual_engine::job::{DeleteJob, DeletePod, Plan, PodKey};
 use punctual_queue::Failure;
 use serde_json::json;
@@ -19,9 +18,6 @@ use crate::calls::{Refused, without_finalizer};
 impl Controller {
     /// Everything but the Pods to create, which are there by now.
     pub(super) async fn carry_out(&self, case: &Case, plan: &Plan) -> Result<(), Failure> {
-        if has(Bug::PodsLetGoUncounted) {
-            self.let_go(case, plan).await?;
-        }
         if let Some(status) = &plan.status {
             self.write_status(case, status).await?;
         }

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
-use punctual_bugs::{Bug, has};
 
 use super::{
     Observed,
@@ -77,8 +76,7 @@ fn known<'a>(seen: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
     let Observed { cron_job, jobs, .. } = *seen;
     let ended = |uid: &str| found(seen).find(|job| job.uid == uid && job.ending.is_some());
     let cached = jobs.iter().map(move |job| ended(&job.uid).unwrap_or(job));
-    let is_cached =
-        |uid: &str| jobs.iter().any(|job| job.uid == uid) && !has(Bug::CountedInEveryView);
+    let is_cached = |uid: &str| jobs.iter().any(|job| job.uid == uid);
     let is_new =
         move |job: &&JobView| !is_cached(&job.uid) && !is_listed(&cron_job.status, &job.uid);
     cached.chain(found(seen).filter(is_new))
@@ -97,7 +95,7 @@ fn count_ended(seen: &Observed<'_>, plan: &mut Plan) {
     let mut jobs: Vec<&JobView> = known(seen).filter(ended).collect();
     jobs.sort_by_key(|job| (job.ended_at, job.slot));
     for job in jobs {
-        let is_counted = !is_listed(&plan.status, &job.uid) && !has(Bug::CountedInEveryView);
+        let is_counted = !is_listed(&plan.status, &job.uid);
         let Some(ending) = job.ending.filter(|_| !is_counted) else {
             continue;
         };
@@ -156,8 +154,7 @@ fn note_success(seen: &Observed<'_>, status: &mut CronJobStatus) {
 fn release_recorded(seen: &Observed<'_>, plan: &mut Plan) {
     let cron_job = &seen.cron_job.metadata.name;
     let recorded = |job: &&JobView| {
-        let counted =
-            job.is_deleting || !is_listed(&plan.status, &job.uid) || has(Bug::ReleasedUncounted);
+        let counted = job.is_deleting || !is_listed(&plan.status, &job.uid);
         let slot = job.slot_of(cron_job).map(Time::new);
         job.is_held && counted && slot <= plan.status.last_schedule_time
     };
@@ -195,6 +192,5 @@ pub(crate) fn reference(namespace: &str, name: &str, uid: &str, version: &str) -
 
 /// Records that a slot was started. The record never goes back.
 pub(crate) fn record(status: &mut CronJobStatus, slot: Timestamp) {
-    let before = status.last_schedule_time.filter(|_| !has(Bug::RecordGoesBack));
-    status.last_schedule_time = before.max(Some(Time::new(slot)));
+    status.last_schedule_time = status.last_schedule_time.max(Some(Time::new(slot)));
 }

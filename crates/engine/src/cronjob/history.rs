@@ -1,7 +1,5 @@
 //! Which finished Jobs to remove: the oldest beyond the limits, but none before it is counted.
 
-use punctual_bugs::{Bug, has};
-
 use super::{
     Observed,
     plan::{JobKey, Plan},
@@ -35,8 +33,5 @@ fn oldest_first(jobs: &[JobView], ending: Ending) -> Vec<&JobView> {
         let start = |job: &JobView| (job.started_at.is_none(), job.started_at);
         start(a).cmp(&start(b)).then_with(|| a.name.cmp(&b.name))
     });
-    if has(Bug::NewestRemoved) {
-        finished.reverse();
-    }
     finished
 }

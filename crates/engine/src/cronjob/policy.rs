@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use punctual_api::{ConcurrencyPolicy, meta::ObjectReference, names};
-use punctual_bugs::{Bug, has};
 
 use super::{
     Observed, active,
@@ -20,7 +19,7 @@ pub(crate) fn choose(seen: &Observed<'_>, waiting: &Unmet, plan: &mut Plan) -> V
     plan.unmet = waiting.count;
     let policy = seen.cron_job.concurrency_policy();
     let slot = match policy {
-        ConcurrencyPolicy::CatchUp if !has(Bug::CatchUpNewestFirst) => waiting.oldest,
+        ConcurrencyPolicy::CatchUp => waiting.oldest,
         _ => waiting.latest,
     };
     let Some(slot) = slot else { return Verdict::NotDue };
@@ -31,21 +30,16 @@ pub(crate) fn choose(seen: &Observed<'_>, waiting: &Unmet, plan: &mut Plan) -> V
              clock skew",
         ));
     }
-    let known = if has(Bug::ForbidTrustsStatus) { &plan.status_seen } else { &plan.status };
-    let is_running = !known.active.is_empty();
+    let is_running = !plan.status.active.is_empty();
     match policy {
         ConcurrencyPolicy::Forbid if is_running => {
             plan.notes.push(already_active_note());
             Verdict::Blocked { slot }
         }
         // The slot is only put off, so there is nothing to tell.
-        ConcurrencyPolicy::CatchUp if is_running && !has(Bug::CatchUpOverlaps) => {
-            Verdict::Blocked { slot }
-        }
+        ConcurrencyPolicy::CatchUp if is_running => Verdict::Blocked { slot },
         // Until its slot is in the status, a Job's name is all that keeps the slot from running twice.
-        ConcurrencyPolicy::Replace if has_unrecorded_run(plan) && !has(Bug::ReplaceUnrecorded) => {
-            Verdict::Postponed { slot }
-        }
+        ConcurrencyPolicy::Replace if has_unrecorded_run(plan) => Verdict::Postponed { slot },
         ConcurrencyPolicy::Replace => {
             plan.deletes = running(seen, plan);
             start(seen, slot, plan)
@@ -74,7 +68,6 @@ fn running(seen: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
         let mut views = active::found(seen).chain(seen.jobs);
         let view = views.find(|job| job.uid == entry.uid);
         let version = view.map(|job| job.resource_version.clone());
-        let version = version.filter(|_| !has(Bug::ReplaceDeletesBlindly));
         let goes_on = view.is_none_or(|job| job.ending.is_none());
         goes_on.then(|| JobKey { name: entry.name.clone(), uid: entry.uid.clone(), version })
     };

@@ -13,7 +13,6 @@ use punctual_api::{
     names,
     well_known::{annotations, finalizers},
 };
-use punctual_bugs::{Bug, has};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -40,7 +39,7 @@ pub fn job_for_slot(
         labels: read(&template_meta, "labels")?,
         annotations: marked(read(&template_meta, "annotations")?, &marks),
         owner_references: [owner(cron_job)],
-        finalizers: if spec.contains_key("ttlSecondsAfterFinished") && !has(Bug::NotHeld) {
+        finalizers: if spec.contains_key("ttlSecondsAfterFinished") {
             &[finalizers::SLOT_RECORDED]
         } else {
             &[]

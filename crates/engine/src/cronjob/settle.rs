@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use punctual_api::Time;
-use punctual_bugs::{Bug, has};
 
 use super::{
     active,
@@ -88,7 +87,7 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, outcomes: &[Outcome]) -> b
 /// A Job of ours was created by a predecessor that could not record it; adopt it. A foreign one
 /// holds the name: the slot is given up.
 fn settle_existing(plan: &mut Plan, create: &CreateJob, job: &JobView) {
-    if job.controller_uid == plan.owner.uid || has(Bug::NameTakenAdopted) {
+    if job.controller_uid == plan.owner.uid {
         list(plan, create, &job.uid, &job.resource_version);
         return;
     }

@@ -7,7 +7,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::CronJob;
-use punctual_bugs::{Bug, has};
 use punctual_schedule::{Schedule, ScheduleKind, Zone};
 
 use super::reasons::{self, Trouble};
@@ -31,7 +30,7 @@ impl Timetable {
         // Kubernetes reads a schedule that has a zone of its own as it is.
         let prefixed = spec.schedule.contains("TZ");
         let zone = match &spec.time_zone {
-            Some(name) if !prefixed && !has(Bug::ZoneIgnored) => named_zone(name, default_zone)?,
+            Some(name) if !prefixed => named_zone(name, default_zone)?,
             _ => default_zone.clone(),
         };
         let schedule = Schedule::parse(&spec.schedule, &zone).map_err(|error| {
@@ -68,8 +67,6 @@ impl Timetable {
         let behind = self.schedule.next_after(slot).map(|next| next.duration_since(slot));
         let Some(gap) = before.into_iter().chain(behind).min() else { return slot };
         let share = gap.as_millis_f64() * self.jitter_percent as f64 / 100.0 * self.fraction(slot);
-        let share = if has(Bug::JitterEarly) { -share } else { share };
-        let share = if has(Bug::JitterLeftOut) { 0.0 } else { share };
         slot.checked_add(SignedDuration::from_millis(share as i64)).unwrap_or(slot)
     }
 

@@ -2,7 +2,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{Time, cronjob::CronJobStatus};
-use punctual_bugs::{Bug, has};
 
 use super::{Observed, Timetable, active, plan::Plan, reasons};
 use crate::Note;
@@ -29,10 +28,9 @@ pub(crate) fn find(
 ) -> Unmet {
     let anchor = anchor(seen, plan, plan.status.last_schedule_time, now);
     let deadline = seen.cron_job.spec.starting_deadline_seconds;
-    let Some(deadline) = deadline.filter(|_| !has(Bug::DeadlineIgnored)) else {
+    let Some(deadline) = deadline else {
         return between(timetable, anchor, anchor, now);
     };
-    let deadline = deadline.saturating_add(if has(Bug::DeadlineTooLong) { 60 } else { 0 });
     let late = now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN);
     book_forgotten(seen, timetable, plan, (deadline, now));
     let missed = between(timetable, anchor, anchor, late);
@@ -71,7 +69,7 @@ fn anchor(seen: &Observed<'_>, plan: &Plan, last: Option<Time>, now: Timestamp) 
     let created = seen.cron_job.metadata.creation_timestamp.map_or(now, Time::timestamp);
     let last = last.map_or(created, Time::timestamp);
     let missed = plan.status.last_missed_time.map_or(last, Time::timestamp);
-    let since = plan.schedule_since.filter(|_| !has(Bug::EditActsBack)).unwrap_or(last);
+    let since = plan.schedule_since.unwrap_or(last);
     last.max(missed).max(since)
 }
 
@@ -111,7 +109,6 @@ fn book_misses(missed: &Unmet, plan: &mut Plan) {
 
 /// Counts misses, of which this is the latest, as failed runs.
 pub(crate) fn count_missed(status: &mut CronJobStatus, latest: Timestamp, count: u64) {
-    let count = if has(Bug::MissesCountAsOne) { 1 } else { count };
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     status.last_missed_time = status.last_missed_time.max(Some(Time::new(latest)));
     for counter in

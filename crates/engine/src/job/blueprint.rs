@@ -7,7 +7,6 @@ use punctual_api::pod::container::{EnvVarSource, ObjectFieldSelector};
 use punctual_api::pod::{Container, EnvVar, PodSpec, PodTemplateSpec};
 use punctual_api::well_known::{annotations, finalizers, labels};
 use punctual_api::{Job, Pod};
-use punctual_bugs::{Bug, has};
 use serde_json::Value;
 
 use super::census::Census;
@@ -28,7 +27,6 @@ pub(super) fn pods(census: &Census<'_>, indexes: &[Option<u32>]) -> Vec<CreatePo
         .map(|index| {
             let prefix = naming::prefix(&job.metadata.name, *index);
             let name = names.next(&prefix);
-            let name = if has(Bug::PodNamedByChance) { String::new() } else { name };
             let mut pod = of_job(job, name, prefix);
             if let Some(index) = index {
                 give_index(&mut pod, &job.metadata.name, *index);

@@ -9,7 +9,6 @@
 use std::collections::HashSet;
 
 use punctual_api::job::{JobStatus, UncountedTerminatedPods};
-use punctual_bugs::{Bug, has};
 
 use super::terms::Terms;
 use super::view::{Phase, PodView};
@@ -34,8 +33,7 @@ impl Ledger {
         let count = |entries: &mut Vec<String>| {
             let before = entries.len();
             entries.retain(|uid| tracked.contains(uid.as_str()));
-            let left = if has(Bug::PodsCountedTwice) { 0 } else { entries.len() };
-            i32::try_from(before - left).unwrap_or(i32::MAX)
+            i32::try_from(before - entries.len()).unwrap_or(i32::MAX)
         };
         Ledger {
             succeeded: status.succeeded.saturating_add(count(&mut uncounted.succeeded)),

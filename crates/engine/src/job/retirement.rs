@@ -3,7 +3,6 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Job;
 use punctual_api::job::condition;
-use punctual_bugs::{Bug, has};
 
 use super::plan::{DeleteJob, Plan, PodKey};
 use super::view::PodView;
@@ -30,7 +29,7 @@ fn expires_at(job: &Job) -> Option<Timestamp> {
     if job.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    let ttl = job.spec.ttl_seconds_after_finished.filter(|_| !has(Bug::TimeToLiveForgotten))?;
+    let ttl = job.spec.ttl_seconds_after_finished?;
     let ended = job.status.conditions.iter().find(|c| {
         c.status == "True"
             && (c.condition_type == condition::COMPLETE || c.condition_type == condition::FAILED)

@@ -4,7 +4,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobCondition, condition};
-use punctual_bugs::{Bug, has};
 
 use super::census::Census;
 use super::failure_policy::{self, Meaning};
@@ -86,7 +85,7 @@ fn by_failure_policy(census: &Census<'_>) -> Option<Verdict> {
 }
 
 fn by_backoff_limit(census: &Census<'_>) -> Option<Verdict> {
-    let limit = census.terms.backoff_limit() + i64::from(has(Bug::OneMoreTry));
+    let limit = census.terms.backoff_limit();
     let is_exceeded = census.failed > limit || restarted_too_often(census);
     is_exceeded.then(|| {
         let message = "Job has reached the specified backoff limit";

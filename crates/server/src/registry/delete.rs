@@ -5,7 +5,6 @@ use punctual_api::pod::status::phase;
 use punctual_api::status::StatusDetails;
 use punctual_api::well_known::finalizers;
 use punctual_api::{Status, Time};
-use punctual_bugs::{Bug, has};
 use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::{Map, Value};
 
@@ -242,7 +241,7 @@ fn held_by(view: &View, old: &Value, options: &DeleteOptions) -> Vec<String> {
         Some(Propagation::Foreground) => Some(finalizers::FOREGROUND_DELETION),
         None => old.iter().copied().find(is_ours).or_else(|| usual(view)),
     };
-    let others = old.iter().copied().filter(|name| !is_ours(name) && !has(Bug::FinalizersIgnored));
+    let others = old.iter().copied().filter(|name| !is_ours(name));
     others.chain(chosen).map(str::to_owned).collect()
 }
 

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use punctual_api::status::{Status, StatusReason};
 use punctual_api::strategy::{self, AdmittedObject, ResourceKind};
-use punctual_bugs::{Bug, has};
 use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::Value;
 
@@ -147,9 +146,10 @@ fn check_version(
     };
     // No version, or zero, is whatever there is. A patch that says nothing of versions has the one
     // it was made from.
-    match version == 0 || version == entry.modified || has(Bug::VersionUnchecked) {
-        true => Ok(()),
-        false => Err(Status::object_modified(view.name(), &object.name)),
+    if version == 0 || version == entry.modified {
+        Ok(())
+    } else {
+        Err(Status::object_modified(view.name(), &object.name))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Watches: what is there, and then every change, to those who selected it.
 
 use punctual_api::Status;
-use punctual_bugs::{Bug, has};
 use punctual_store::{Change, Entry, Error, Watch};
 
 use super::{Place, Registry, store_failed};
@@ -110,7 +109,6 @@ impl Feed {
         let at = |stored: Stored| Stored { revision: change.revision, ..stored };
         Ok(match (before, now) {
             (None, None) => None,
-            (Some(_), None) if has(Bug::DeletesUntold) => None,
             (None, Some(new)) => Some(Seen::Added(at(new))),
             (Some(_), Some(new)) => Some(Seen::Modified(at(new))),
             (Some(old), None) => Some(Seen::Deleted(at(old))),
