@@ -8,14 +8,10 @@
 mod bench;
 #[path = "../../crates/schedule/tests/oracle/dice.rs"]
 mod dice;
-mod edges;
 mod fuzz;
 mod fuzz_server;
 mod mutate;
-mod names;
-mod purity;
-mod sizes;
-mod sources;
+mod tidy;
 mod trial;
 
 use clap::Parser;
@@ -23,8 +19,8 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(about = "Tidy checks and load drivers", max_term_width = 100)]
 enum Task {
-    /// Check crate edges, purity and file names; report the sizes of functions and files
-    Tidy,
+    /// Check the sources: language, names, sizes, crate edges, purity
+    Tidy(tidy::TidyArgs),
     /// Give the schedule library random texts and instants; look for panics and slow answers
     Fuzz(fuzz::Args),
     /// Measure a program under load, beside its peers
@@ -41,25 +37,11 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
-        Task::Tidy => tidy(),
+        Task::Tidy(args) => tidy::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Bench(bench) => bench::run(&bench),
         Task::Trial(trial) => trial::run(&trial),
         Task::FuzzServer(args) => fuzz_server::run(&args),
         Task::Mutate => mutate::run(),
     }
-}
-
-fn tidy() -> anyhow::Result<()> {
-    let sources = sources::read()?;
-    print!("{}", sizes::report(&sources));
-    let mut faults = edges::faults(&edges::read()?);
-    faults.extend(purity::faults(&sources));
-    faults.extend(names::faults(&sources));
-    for fault in &faults {
-        println!("{fault}");
-    }
-    anyhow::ensure!(faults.is_empty(), "{} faults", faults.len());
-    println!("tidy");
-    Ok(())
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::Context as _;
 use punctual_mutations::catalogue;
 
-use crate::sources::root;
+use crate::tidy::repository_root as root;
 
 /// Where the copy goes, relative to the root.
 const COPY: &str = "target/mutants";

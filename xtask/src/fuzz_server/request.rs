@@ -131,7 +131,8 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn recorded() -> anyhow::Result<Requests> {
-        let path = crate::sources::root().join("crates/server/testdata/kube-apiserver.jsonl");
+        let path =
+            crate::tidy::repository_root().join("crates/server/testdata/kube-apiserver.jsonl");
         let text = std::fs::read_to_string(&path).context("the recorded requests")?;
         let recorded = text.lines().filter_map(|line| {
             let case: Value = serde_json::from_str(line).ok()?;

@@ -1,0 +1,102 @@
+//! Checks of the repository's own sources: `cargo run -p xtask -- tidy`.
+//!
+//! Every check is one file with one `check` function that returns findings. A finding names a file, a
+//! line, the fault and the remedy. The same checks run as a test, so `cargo test` fails on them too.
+
+mod banned_words;
+mod bug_switches;
+mod crate_edges;
+mod file_names;
+mod finding;
+mod identifiers;
+mod items;
+mod lexer;
+mod pending;
+mod purity;
+mod report;
+mod sizes;
+mod source;
+mod string_errors;
+mod tricks;
+mod type_names;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+
+use self::{finding::TidyFinding, source::SourceFile};
+
+/// Options of `xtask tidy`.
+#[derive(ClapArgs)]
+pub(crate) struct TidyArgs {
+    /// Print a table of sizes and findings by crate, and fail on nothing
+    #[arg(long)]
+    report: bool,
+    /// Repository to check; this one by default
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+/// Runs all checks on the repository, or prints the report.
+pub(crate) fn run(args: &TidyArgs) -> anyhow::Result<()> {
+    let root = args.root.clone().unwrap_or_else(repository_root);
+    let files = source::read_all(&root)?;
+    if args.report {
+        print!("{}", report::render(&files));
+        return Ok(());
+    }
+    let (pending, findings): (Vec<_>, Vec<_>) = {
+        let list = pending::read(&root)?;
+        check_all(&root, &files)?.into_iter().partition(|finding| list.contains(finding))
+    };
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !pending.is_empty() {
+        println!("{} findings are listed in {} and do not count yet", pending.len(), pending::FILE);
+    }
+    anyhow::ensure!(findings.is_empty(), "{} findings", findings.len());
+    println!("tidy: no findings");
+    Ok(())
+}
+
+/// The root folder of this repository.
+pub(crate) fn repository_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf()
+}
+
+fn check_all(root: &Path, files: &[SourceFile]) -> anyhow::Result<Vec<TidyFinding>> {
+    let mut findings = crate_edges::check(&crate_edges::read_metadata(root)?);
+    findings.extend(check_sources(files));
+    Ok(findings)
+}
+
+fn check_sources(files: &[SourceFile]) -> Vec<TidyFinding> {
+    let checks = [
+        banned_words::check,
+        bug_switches::check,
+        file_names::check,
+        identifiers::check,
+        purity::check,
+        sizes::check,
+        string_errors::check,
+        tricks::check,
+        type_names::check,
+    ];
+    checks.iter().flat_map(|check| check(files)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_repository_is_tidy() {
+        let root = repository_root();
+        let pending = pending::read(&root).unwrap();
+        let mut findings = check_all(&root, &source::read_all(&root).unwrap()).unwrap();
+        findings.retain(|finding| !pending.contains(finding));
+        let lines: Vec<String> = findings.iter().map(TidyFinding::to_string).collect();
+        assert!(lines.is_empty(), "{}", lines.join("\n"));
+    }
+}

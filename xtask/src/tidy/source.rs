@@ -1,0 +1,161 @@
+//! The text files of a repository.
+
+use std::{collections::HashSet, fs, path::Path};
+
+use anyhow::Context;
+
+use super::{
+    items::{self, RustItems},
+    lexer::{self, RustViews},
+};
+
+/// Extensions of the files that people write. Recorded data (JSON) and lock files are left out.
+const EXTENSIONS: [&str; 11] =
+    ["rs", "md", "yaml", "yml", "toml", "sh", "py", "go", "txt", "tpl", "service"];
+/// Scripts and other texts that have no extension.
+const FILE_NAMES: [&str; 8] =
+    ["Dockerfile", "justfile", "Justfile", "run", "hello", "setup", "upstream", ".gitignore"];
+const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", "node_modules", "__pycache__"];
+
+/// One file.
+pub(super) struct SourceFile {
+    /// Relative to the root of the repository, with forward slashes.
+    pub(super) path: String,
+    pub(super) text: String,
+    /// The lexed file; `None` unless it is a Rust file.
+    pub(super) rust: Option<RustSource>,
+}
+
+/// What the checks need of a Rust file.
+pub(super) struct RustSource {
+    pub(super) views: RustViews,
+    pub(super) items: RustItems,
+    /// The number of lines that are compiled into a library or program, counted from the start.
+    pub(super) shipped_lines: usize,
+}
+
+impl SourceFile {
+    /// Lexes the text if the path is that of a Rust file.
+    pub(super) fn new(path: &str, text: &str) -> SourceFile {
+        let rust = path.ends_with(".rs").then(|| RustSource::new(path, text));
+        SourceFile { path: path.to_owned(), text: text.to_owned(), rust }
+    }
+
+    /// The crate's folder name, `schedule` for `crates/schedule/src/lib.rs`; else the top folder, or
+    /// `root` for files that are in none.
+    pub(super) fn part(&self) -> &str {
+        let path = self.path.strip_prefix("crates/").unwrap_or(&self.path);
+        path.split_once('/').map_or("root", |(folder, _)| folder)
+    }
+}
+
+impl RustSource {
+    fn new(path: &str, text: &str) -> RustSource {
+        let views = lexer::split(text);
+        let items = items::parse(&views.code);
+        let is_test_file =
+            !path.contains("/src/") || path.ends_with("/tests.rs") || path.contains("/tests/");
+        let shipped_lines = if is_test_file { 0 } else { lines_before_tests(text) };
+        RustSource { views, items, shipped_lines }
+    }
+
+    /// Whether a line, counted from 1, is compiled into a library or program.
+    pub(super) fn is_shipped(&self, line: usize) -> bool {
+        line <= self.shipped_lines
+    }
+}
+
+/// The number of lines before the inline test module, or all.
+fn lines_before_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let start = lines.windows(2).position(|pair| {
+        matches!(pair, ["#[cfg(test)]", next] if next.starts_with("mod ") && next.ends_with('{'))
+    });
+    start.unwrap_or(lines.len())
+}
+
+/// Reads all files of a repository, in order of their paths.
+pub(super) fn read_all(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
+    let mut files = Vec::new();
+    collect(root, root, &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let test_files: HashSet<String> = files.iter().flat_map(test_modules).collect();
+    for file in &mut files {
+        if let Some(rust) = &mut file.rust
+            && test_files.contains(&file.path)
+        {
+            rust.shipped_lines = 0;
+        }
+    }
+    Ok(files)
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if !SKIPPED_FOLDERS.contains(&name.as_ref()) {
+                collect(root, &path, files)?;
+            }
+        } else if is_checked(&name) {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let path = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
+            files.push(SourceFile::new(&path, &text));
+        }
+    }
+    Ok(())
+}
+
+fn is_checked(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    EXTENSIONS.contains(&extension) || FILE_NAMES.contains(&name)
+}
+
+/// The files of the modules that a file declares for tests only.
+fn test_modules(file: &SourceFile) -> Vec<String> {
+    let folder = ["/lib.rs", "/main.rs", "/mod.rs"]
+        .iter()
+        .find_map(|end| file.path.strip_suffix(end))
+        .unwrap_or(file.path.trim_end_matches(".rs"));
+    let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+    let pairs = lines.windows(2).filter_map(|pair| match pair {
+        ["#[cfg(test)]", next] => next.strip_suffix(';'),
+        _ => None,
+    });
+    pairs
+        .filter_map(|declaration| declaration.rsplit_once("mod "))
+        .flat_map(|(_, name)| [format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inline_tests_and_files_of_tests_are_not_shipped() {
+        let text = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n}\n";
+        assert_eq!(SourceFile::new("crates/a/src/x.rs", text).rust.unwrap().shipped_lines, 2);
+        assert_eq!(SourceFile::new("crates/a/tests/x.rs", text).rust.unwrap().shipped_lines, 0);
+        assert!(SourceFile::new("crates/a/README.md", text).rust.is_none());
+    }
+
+    #[test]
+    fn a_module_declared_for_tests_is_a_file_of_tests() {
+        let file = SourceFile::new("crates/a/src/lib.rs", "#[cfg(test)]\npub(crate) mod fake;\n");
+        assert_eq!(
+            test_modules(&file),
+            ["crates/a/src/fake.rs", "crates/a/src/fake/mod.rs"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn a_file_belongs_to_its_crate_or_to_its_top_folder() {
+        for (path, part) in
+            [("crates/api/src/lib.rs", "api"), ("docs/x.md", "docs"), ("README.md", "root")]
+        {
+            assert_eq!(SourceFile::new(path, "").part(), part);
+        }
+    }
+}
