@@ -106,7 +106,7 @@ async fn router(dialect: Dialect) -> anyhow::Result<Router> {
     let limits = Limits { requests_per_second: u32::MAX, ..Limits::default() };
     let config = Config { dialect, limits, ..Config::new(store) };
     let server = Server::start(config).await.context("the server did not start")?;
-    Ok(server.local(User::new("fuzz", ADMIN_GROUP)))
+    Ok(server.local_router(User::new("fuzz", ADMIN_GROUP)))
 }
 
 /// Deletes everything, and makes sure that there is a namespace for what comes.

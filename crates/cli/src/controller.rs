@@ -26,7 +26,7 @@ use punctual_controller::{
     Tools, run_cron_jobs, run_elected, stand_by,
 };
 use punctual_schedule::Zone;
-use punctual_server::{Pages, RealWorld, World as _, serve_pages};
+use punctual_server::{HealthEndpoints, ServerEnv as _, SystemEnv, serve_health};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +60,7 @@ async fn run_until_stopped(args: &ControllerArgs, zone: &Zone) -> anyhow::Result
     })?;
     output::print(&format!("listening http://{}\n", listener.local_addr()?))?;
     let front = CancellationToken::new();
-    let serving = tokio::spawn(serve_pages(service.pages(), listener, front.clone()));
+    let serving = tokio::spawn(serve_health(service.pages(), listener, front.clone()));
     let result = tokio::select! {
         result = Box::pin(service.work(&stop)) => result,
         rival = service.rival() => Err(rival),
@@ -110,12 +110,12 @@ impl<'a> ControllerProcess<'a> {
         Ok(ControllerProcess { args, zone, tools, cluster, election, has_started })
     }
 
-    fn pages(&self) -> Pages {
+    fn pages(&self) -> HealthEndpoints {
         let Tools { client, fence, metrics, .. } = self.tools.clone();
         let (signals, has_started) = (self.cluster.signals.clone(), self.has_started.clone());
         let readiness = ReadinessCheck { client, fence, signals, has_started };
-        Pages {
-            is_ready: Arc::new(move || readiness.check()),
+        HealthEndpoints {
+            check_ready: Arc::new(move || readiness.check()),
             metrics: Arc::new(move |page: &mut String| metrics.encode(page)),
         }
     }
@@ -258,7 +258,7 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
         config,
         dice: Arc::new(|| {
             let mut bytes = [0; 4];
-            RealWorld.fill(&mut bytes);
+            SystemEnv.fill_random(&mut bytes);
             u32::from_ne_bytes(bytes)
         }),
     })
@@ -267,7 +267,7 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
 /// This process, and no other under the same host name, before it or after it.
 fn identity() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    format!("{}_{}", host.trim(), RealWorld.uid())
+    format!("{}_{}", host.trim(), SystemEnv.new_uid())
 }
 
 /// ServedKinds that are looked after twice would be listed twice.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools};
 use punctual_schedule::Zones;
-use punctual_server::{ADMIN_GROUP, Audit, Config, Identity, Limits, RealWorld, Server, User};
+use punctual_server::{
+    ADMIN_GROUP, AuditLog, Config, Limits, Server, ServerIdentity, SystemEnv, User,
+};
 use punctual_store::{Options, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +29,7 @@ pub(crate) struct Instance<'a> {
     /// The data folder.
     pub(crate) folder: PathBuf,
     /// Who the server is.
-    pub(crate) identity: Identity,
+    pub(crate) identity: ServerIdentity,
     /// The objects.
     pub(crate) store: Store,
     listener: TcpListener,
@@ -39,7 +41,7 @@ impl<'a> Instance<'a> {
     pub(crate) async fn open(args: &'a InstanceArgs) -> anyhow::Result<Instance<'a>> {
         let folder = data_dir::resolve(args.data_dir.as_deref())?;
         // Makes the folder too, for its owner alone.
-        let identity = Identity::open(&folder.join("pki"), &RealWorld)?;
+        let identity = ServerIdentity::open(&folder.join("pki"), &SystemEnv)?;
         let store = open_store(&folder).await?;
         let listener = TcpListener::bind(args.listen).await.with_context(|| {
             format!("could not listen on {}; choose another address with --listen", args.listen)
@@ -89,7 +91,7 @@ impl<'a> Instance<'a> {
 /// A client of a server in this process, for one of its parts; the audit log tells them apart.
 pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
     let user = User::new(&format!("system:serviceaccount:kube-system:{part}"), ADMIN_GROUP);
-    kube::Client::new(server.local(user), "default")
+    kube::Client::new(server.local_router(user), "default")
 }
 
 /// What a controller in this process works with.
@@ -139,12 +141,12 @@ fn limits(args: &InstanceArgs) -> Limits {
     }
 }
 
-fn audit(args: &InstanceArgs, folder: &Path) -> anyhow::Result<Audit> {
+fn audit(args: &InstanceArgs, folder: &Path) -> anyhow::Result<AuditLog> {
     if args.no_audit_log {
-        return Ok(Audit::none());
+        return Ok(AuditLog::none());
     }
     let path = args.audit_log.clone().unwrap_or_else(|| folder.join("audit.log"));
-    Audit::to_file(&path).with_context(|| format!("could not open {}", path.display()))
+    AuditLog::to_file(&path).with_context(|| format!("could not open {}", path.display()))
 }
 
 /// Addresses besides the local ones that clients reach the server at.

@@ -1,7 +1,7 @@
 //! `punctual kubeconfig`: what somebody's kubectl needs.
 
 use anyhow::ensure;
-use punctual_server::{ADMIN_GROUP, Identity, RealWorld, User, VIEW_GROUP};
+use punctual_server::{ADMIN_GROUP, ServerIdentity, SystemEnv, User, VIEW_GROUP};
 
 use crate::args::{KubeconfigArgs, Role};
 use crate::{clock, data_dir, output};
@@ -21,7 +21,7 @@ pub(crate) fn run(asked: &KubeconfigArgs) -> anyhow::Result<()> {
         Role::Admin => ADMIN_GROUP,
         Role::View => VIEW_GROUP,
     };
-    let identity = Identity::open(&pki, &RealWorld)?;
+    let identity = ServerIdentity::open(&pki, &SystemEnv)?;
     let user = User::new(&asked.user, group);
     let kubeconfig = identity.client_kubeconfig(&asked.server, &user, clock::now())?;
     output::print(&kubeconfig.to_yaml())

@@ -151,7 +151,7 @@ async fn start_server(
         dialect: Dialect::Punctual,
         node: Some(node.to_owned()),
         logs: Some(Arc::new(PodLogs::new(&instance.folder))),
-        metrics: Some(Arc::new(move |page: &mut String| metrics.encode(page))),
+        extra_metrics: Some(Arc::new(move |page: &mut String| metrics.encode(page))),
         ..instance.config(zone.zones().clone())?
     };
     Ok(Server::start(config).await?)

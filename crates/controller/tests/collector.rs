@@ -36,7 +36,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let stop = CancellationToken::new();
         let tools = Tools {
             client: client.clone(),

@@ -9,7 +9,7 @@ use std::thread;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::private;
+use crate::secret_file;
 
 /// One request and its answer.
 #[derive(Clone, Debug, Serialize)]
@@ -43,22 +43,22 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Where requests are written down.
 #[derive(Clone)]
-pub struct Audit {
+pub struct AuditLog {
     lines: Option<SyncSender<Entry>>,
 }
 
-impl Audit {
+impl AuditLog {
     /// Nowhere.
-    pub fn none() -> Audit {
-        Audit { lines: None }
+    pub fn none() -> AuditLog {
+        AuditLog { lines: None }
     }
 
     /// In a file, which is put aside when it is large.
-    pub fn to_file(path: &Path) -> std::io::Result<Audit> {
+    pub fn to_file(path: &Path) -> std::io::Result<AuditLog> {
         let log = Log::open(path.to_owned())?;
         let (lines, waiting) = sync_channel(WAITING_MAX);
         thread::Builder::new().name("audit".to_owned()).spawn(move || log.run(&waiting))?;
-        Ok(Audit { lines: Some(lines) })
+        Ok(AuditLog { lines: Some(lines) })
     }
 
     /// Writes a request down. A disk that cannot keep up costs lines, never requests, and says so.
@@ -80,7 +80,7 @@ struct Log {
 
 impl Log {
     fn open(path: PathBuf) -> std::io::Result<Log> {
-        let file = private::new_file().append(true).open(&path)?;
+        let file = secret_file::create_options().append(true).open(&path)?;
         let bytes = file.metadata()?.len();
         Ok(Log { path, file: BufWriter::new(file), bytes })
     }

@@ -67,7 +67,7 @@ impl Expiry {
     /// Looks at the Events that there are. None if there is no server any more.
     fn begin(server: &Weak<Shared>, ttl: Duration) -> Option<Expiry> {
         let shared = server.upgrade()?;
-        let (store, now) = (&shared.registry.store, shared.registry.world.now());
+        let (store, now) = (&shared.registry.store, shared.registry.env.now());
         let (prefix, snapshot) = (collection(&EVENT_LOG), store.snapshot());
         let writes = snapshot.prefix(&prefix).map(|(key, entry)| Write {
             at: written_at(entry, now),
@@ -95,7 +95,7 @@ impl Expiry {
             let Some(shared) = self.server.upgrade() else {
                 return Ok(());
             };
-            let now = shared.registry.world.now();
+            let now = shared.registry.env.now();
             let is_time = change.is_none();
             if let Some(change) = change {
                 self.ages.note(&change, now);

@@ -26,7 +26,7 @@ use crate::auth::{Asked, User, authorize};
 use crate::metrics;
 use crate::request::{Query, Target};
 use crate::resource::Subresource;
-use crate::server::{Inside, Server};
+use crate::server::{InProcess, Server};
 
 /// One request on its way.
 pub(crate) struct Call {
@@ -55,7 +55,7 @@ impl Call {
     }
 
     fn is_inside(&self) -> bool {
-        self.parts.extensions.get::<Inside>().is_some()
+        self.parts.extensions.get::<InProcess>().is_some()
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn handle(State(server): State<Server>, request: Request<Body>)
     let target = Target::parse(parts.uri.path());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let about = about(&parts.method, &target, &query);
-    let (begun, came) = (Instant::now(), server.shared.registry.world.now());
+    let (begun, came) = (Instant::now(), server.shared.registry.env.now());
     let user = match parts.extensions.get::<User>() {
         Some(user) => Ok(user.clone()),
         None => server.shared.tokens.authenticate(&parts.headers),

@@ -14,39 +14,39 @@
 //!
 //! A [`Server`] is a value with a router, so a client in the same process needs no socket:
 //! `Server::local` is the API for one user of this process, [`serve`] the one for everybody else.
-//! Time and chance come from a [`World`], so that a simulation has its own.
+//! Time and chance come from a [`ServerEnv`], so that a simulation has its own.
 
 mod answer;
 mod audit;
 mod auth;
 mod discovery;
+mod env;
 mod expire;
+mod health;
 mod http;
 mod limits;
 mod listen;
 mod logs;
 mod metrics;
 mod openapi;
-mod pages;
 pub mod patch;
 mod pki;
-mod private;
 mod registry;
 mod request;
 mod resource;
+mod secret_file;
 mod selector;
 mod server;
 mod stored;
 mod table;
-mod world;
 
-pub use self::audit::Audit;
+pub use self::audit::AuditLog;
 pub use self::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
+pub use self::env::{ServerEnv, SystemEnv};
+pub use self::health::{HealthEndpoints, NotReady, ReadyCheck, serve_health};
 pub use self::limits::Limits;
 pub use self::listen::serve;
 pub use self::logs::{LogQuery, LogSource, LogStream};
-pub use self::metrics::MorePages;
-pub use self::pages::{Pages, serve_pages};
-pub use self::pki::{Credential, Identity, Kubeconfig, PkiError};
+pub use self::metrics::ExtraMetrics;
+pub use self::pki::{Credential, Kubeconfig, PkiError, ServerIdentity};
 pub use self::server::{Config, Server};
-pub use self::world::{RealWorld, World};

@@ -66,7 +66,7 @@ pub async fn serve(
         });
     }
     drop(listener);
-    server.end();
+    server.shutdown();
     finish(graceful).await;
 }
 

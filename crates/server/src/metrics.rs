@@ -37,7 +37,7 @@ struct Answered {
 }
 
 /// Appends what others of this process count, without an end.
-pub type MorePages = dyn Fn(&mut String) + Send + Sync;
+pub type ExtraMetrics = dyn Fn(&mut String) + Send + Sync;
 
 /// Seconds from half a millisecond to half a minute.
 const BUCKETS: [f64; 14] =
@@ -116,7 +116,7 @@ impl Metrics {
     }
 
     /// The page that Prometheus reads; others of this process may have something to add.
-    pub(crate) fn page(&self, snapshot: &Snapshot, others: Option<&MorePages>) -> String {
+    pub(crate) fn page(&self, snapshot: &Snapshot, others: Option<&ExtraMetrics>) -> String {
         self.objects.set(i64::try_from(snapshot.len()).unwrap_or(i64::MAX));
         self.revision.set(i64::try_from(snapshot.revision()).unwrap_or(i64::MAX));
         let mut page = String::new();
@@ -131,10 +131,11 @@ impl Metrics {
 }
 
 /// How a page says that it is in the format of OpenMetrics.
-pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPEN_METRICS_TYPE: &str =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page of a process without a server: what it is, what it uses, and what others of it count.
-pub(crate) fn page_of_process(others: &MorePages) -> String {
+pub(crate) fn encode_process_metrics(others: &ExtraMetrics) -> String {
     let (mut registry, mut page) = (Registry::default(), String::new());
     register_process(&mut registry);
     // Writing to a text cannot fail.

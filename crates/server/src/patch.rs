@@ -3,12 +3,12 @@
 //! Pure: objects are JSON trees, time and identity are arguments. A caller turns a request into a
 //! new object and then records who wrote it:
 //!
-//! - For a create, an update, or a patch by [`json`], [`merge`] or [`strategic`]: make the new
-//!   object, check and default it, then call [`track`] **before** the server fills in what is its
+//! - For a create, an update, or a patch by [`apply_json_patch`], [`apply_merge_patch`] or [`apply_strategic_patch`]: make the new
+//!   object, check and default it, then call [`track_fields`] **before** the server fills in what is its
 //!   own (UIDs, selectors, labels and finalizers that it generates), since those belong to nobody.
-//! - For a server-side apply: call [`apply`], then check and default its result. It has its
+//! - For a server-side apply: call [`server_side_apply`], then check and default its result. It has its
 //!   `managedFields` already and must **not** be tracked: what defaulting adds belongs to nobody.
-//! - In both cases call [`keep_times`] last. Where nothing but times changed it restores them, so
+//! - In both cases call [`restore_unchanged_times`] last. Where nothing but times changed it restores them, so
 //!   that a write without effect can be seen to be none.
 //!
 //! Patches produce trees that still have to be checked like the body of an update: a patch can set
@@ -29,17 +29,17 @@ use punctual_api::Status;
 use punctual_api::schema::StructSchema;
 use punctual_api::status::StatusReason;
 
-pub use self::apply::apply;
-pub use self::json::json;
-pub use self::merge::merge;
+pub use self::apply::server_side_apply;
+pub use self::json::apply_json_patch;
+pub use self::merge::apply_merge_patch;
+pub use self::strategic::apply_strategic_patch;
 pub(crate) use self::strategic::shown;
-pub use self::strategic::strategic;
-pub use self::track::{keep_times, manager_of, track};
+pub use self::track::{manager_from_user_agent, restore_unchanged_times, track_fields};
 
 /// Who writes an object, by which door, and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer<'a> {
-    /// Name of the manager: the request's `fieldManager`, or else [`manager_of`] its user agent.
+pub struct FieldManager<'a> {
+    /// Name of the manager: the request's `fieldManager`, or else [`manager_from_user_agent`] its user agent.
     pub manager: &'a str,
     /// Group and version in which the request speaks.
     pub api_version: &'a str,

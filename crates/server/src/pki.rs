@@ -18,7 +18,7 @@ use self::files::read_or_make;
 use self::issue::{Authority, Purpose};
 pub use self::kubeconfig::{Credential, Kubeconfig};
 use crate::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
-use crate::world::{World, token};
+use crate::env::{ServerEnv, new_token};
 
 /// Why the server's identity could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -47,24 +47,24 @@ pub enum PkiError {
 }
 
 /// Who the server is and whom it believes.
-pub struct Identity {
+pub struct ServerIdentity {
     authority: Authority,
     /// The certificate that clients check the server by, in PEM.
-    pub authority_pem: String,
+    pub ca_pem: String,
     admin_token: String,
     view_token: String,
     folder: PathBuf,
 }
 
-impl Identity {
+impl ServerIdentity {
     /// Reads the identity in a folder, or makes it.
-    pub fn open(folder: &Path, world: &dyn World) -> Result<Identity, PkiError> {
+    pub fn open(folder: &Path, env: &dyn ServerEnv) -> Result<ServerIdentity, PkiError> {
         files::folder(folder)?;
-        let authority = Authority::open(folder, world.now())?;
-        let admin_token = read_or_make(&folder.join("admin.token"), || Ok(token(world)))?;
-        let view_token = read_or_make(&folder.join("view.token"), || Ok(token(world)))?;
-        Ok(Identity {
-            authority_pem: authority.certificate_pem.clone(),
+        let authority = Authority::open(folder, env.now())?;
+        let admin_token = read_or_make(&folder.join("admin.token"), || Ok(new_token(env)))?;
+        let view_token = read_or_make(&folder.join("view.token"), || Ok(new_token(env)))?;
+        Ok(ServerIdentity {
+            ca_pem: authority.certificate_pem.clone(),
             authority,
             admin_token: admin_token.trim().to_owned(),
             view_token: view_token.trim().to_owned(),
@@ -91,7 +91,7 @@ impl Identity {
         let key = der::<PrivateKeyDer<'static>>(&key, &self.folder.join("server.key"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
-        let root = der::<CertificateDer<'static>>(&self.authority_pem, &path)?;
+        let root = der::<CertificateDer<'static>>(&self.ca_pem, &path)?;
         roots.add(root).map_err(|why| unusable(why.to_string()))?;
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
@@ -134,7 +134,7 @@ impl Identity {
     fn kubeconfig(&self, server: &str, user: &str, credential: Credential) -> Kubeconfig {
         Kubeconfig {
             server: server.to_owned(),
-            authority_pem: self.authority_pem.clone(),
+            ca_pem: self.ca_pem.clone(),
             user: user.to_owned(),
             credential,
         }

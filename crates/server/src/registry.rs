@@ -25,17 +25,17 @@ pub(crate) use self::delete::Deleted;
 pub(crate) use self::list::Page;
 pub(crate) use self::update::Change;
 pub(crate) use self::watch::{Feed, Seen};
-use crate::patch::{self, Writer};
+use crate::env::ServerEnv;
+use crate::patch::{self, FieldManager};
 use crate::resource::{NAMESPACES, Resource, Subresource, View};
 use crate::stored::{Stored, to_served, to_stored};
-use crate::world::World;
 
 /// The objects and the rules for them.
 #[derive(Clone)]
 pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) rules: ValidationOptions,
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) env: Arc<dyn ServerEnv>,
     /// The node of Pods that name none.
     pub(crate) node: Option<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct ObjectRef {
 
 /// Who writes, and whether it is meant.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hand {
+pub(crate) struct WriteContext {
     pub(crate) manager: String,
     pub(crate) is_dry_run: bool,
 }
@@ -96,12 +96,12 @@ impl ObjectRef {
         &self,
         manager: &'a str,
         now: Timestamp,
-    ) -> Result<Writer<'a>, Status> {
+    ) -> Result<FieldManager<'a>, Status> {
         let view = self.place.view;
         let shape = schema::find_kind(view.served.api_version, view.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no schema"))?;
         let subresource = self.below.map_or("", Subresource::name);
-        Ok(Writer { manager, api_version: view.served.api_version, subresource, shape, now })
+        Ok(FieldManager { manager, api_version: view.served.api_version, subresource, shape, now })
     }
 
     pub(crate) fn not_found(&self) -> Status {
@@ -163,12 +163,12 @@ impl Registry {
         old: Option<&Value>,
         new: &mut Value,
         object: &ObjectRef,
-        (hand, now): (&Hand, Timestamp),
+        (context, now): (&WriteContext, Timestamp),
     ) -> Result<(), Status> {
         let view = &object.place.view;
-        let writer = object.writer(&hand.manager, now)?;
+        let writer = object.writer(&context.manager, now)?;
         to_served(new, view);
-        patch::track(old, new, &writer);
+        patch::track_fields(old, new, &writer);
         to_stored(new, view);
         Ok(())
     }

@@ -11,17 +11,17 @@ use punctual_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::Audit;
+use crate::audit::AuditLog;
 use crate::auth::{Tokens, User};
+use crate::env::{ServerEnv, SystemEnv};
 use crate::expire;
 use crate::http;
 use crate::limits::{Gate, Limits};
 use crate::logs::LogSource;
-use crate::metrics::{Metrics, MorePages};
+use crate::metrics::{ExtraMetrics, Metrics};
 use crate::openapi::Documents;
-use crate::registry::{Hand, Place, Registry};
+use crate::registry::{Place, Registry, WriteContext};
 use crate::resource::{NAMESPACES, View};
-use crate::world::{RealWorld, World};
 
 /// What a server is made of.
 pub struct Config {
@@ -36,16 +36,16 @@ pub struct Config {
     /// How much at a time.
     pub limits: Limits,
     /// Where requests are written down.
-    pub audit: Audit,
+    pub audit: AuditLog,
     /// Whoever keeps what Pods write.
     pub logs: Option<Arc<dyn LogSource>>,
     /// The node of Pods that name none. With one machine there is nothing to choose.
     pub node: Option<String>,
     /// Time and chance.
-    pub world: Arc<dyn World>,
+    pub env: Arc<dyn ServerEnv>,
     /// What else this process counts: appends to the page at `/metrics`, in its format, without the
     /// `# EOF`.
-    pub metrics: Option<Arc<MorePages>>,
+    pub extra_metrics: Option<Arc<ExtraMetrics>>,
     /// How long Events are kept after their last write. The oldest go earlier where there are more
     /// than 100,000 of them.
     pub event_ttl: Duration,
@@ -63,11 +63,11 @@ impl Config {
             dialect: Dialect::default(),
             tokens: Tokens::default(),
             limits: Limits::default(),
-            audit: Audit::none(),
+            audit: AuditLog::none(),
             logs: None,
             node: None,
-            world: Arc::new(RealWorld),
-            metrics: None,
+            env: Arc::new(SystemEnv),
+            extra_metrics: None,
             event_ttl: EVENT_TTL,
         }
     }
@@ -85,17 +85,17 @@ pub(crate) struct Shared {
     pub(crate) documents: Documents,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
-    pub(crate) audit: Audit,
+    pub(crate) audit: AuditLog,
     pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
-    pub(crate) more_metrics: Option<Arc<MorePages>>,
+    pub(crate) extra_metrics: Option<Arc<ExtraMetrics>>,
     /// Ends watches, which would otherwise never end.
     pub(crate) ends: CancellationToken,
 }
 
 /// Goes with the requests of this very process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Inside;
+pub(crate) struct InProcess;
 
 /// Namespaces that are always there.
 const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -105,8 +105,8 @@ impl Server {
     /// a runtime of tokio, which from then on lets Events expire.
     pub async fn start(config: Config) -> Result<Server, Status> {
         let rules = ValidationOptions { zones: config.zones, dialect: config.dialect };
-        let (store, world, node) = (config.store, config.world, config.node);
-        let registry = Registry { store, rules, world, node };
+        let (store, env, node) = (config.store, config.env, config.node);
+        let registry = Registry { store, rules, env, node };
         let shared = Shared {
             registry,
             tokens: config.tokens,
@@ -116,7 +116,7 @@ impl Server {
             audit: config.audit,
             logs: config.logs,
             metrics: Metrics::default(),
-            more_metrics: config.metrics,
+            extra_metrics: config.extra_metrics,
             ends: CancellationToken::new(),
         };
         let server = Server { shared: Arc::new(shared) };
@@ -136,8 +136,8 @@ impl Server {
         }
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let hand = Hand { manager: "punctual".to_owned(), is_dry_run: false };
-        self.shared.registry.create(&place, namespace, &hand).await.map(|_| ())
+        let context = WriteContext { manager: "punctual".to_owned(), is_dry_run: false };
+        self.shared.registry.create(&place, namespace, &context).await.map(|_| ())
     }
 
     /// The API for whoever shows who they are.
@@ -149,13 +149,13 @@ impl Server {
     ///
     /// The limits on how much is done at a time are for strangers: whoever is part of this process
     /// must not be kept out by them.
-    pub fn local(&self, user: User) -> Router {
-        self.router().layer(Extension(user)).layer(Extension(Inside))
+    pub fn local_router(&self, user: User) -> Router {
+        self.router().layer(Extension(user)).layer(Extension(InProcess))
     }
 
     /// Ends all watches and takes no more requests that last. What is being written is finished.
     /// Events stay as they are.
-    pub fn end(&self) {
+    pub fn shutdown(&self) {
         self.shared.ends.cancel();
     }
 

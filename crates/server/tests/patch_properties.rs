@@ -11,13 +11,13 @@
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use punctual_api::{defaults, schema};
-use punctual_server::patch::{self, Writer};
+use punctual_server::patch::{self, FieldManager};
 use serde_json::{Map, Value, json};
 
-fn writer(manager: &str, second: i64) -> Writer<'_> {
+fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     let now = jiff::Timestamp::from_second(second).unwrap();
     let shape = schema::find_struct("Pod").unwrap();
-    Writer { manager, api_version: "v1", subresource: "", shape, now }
+    FieldManager { manager, api_version: "v1", subresource: "", shape, now }
 }
 
 /// Any tree, with names that mean something now and then.
@@ -126,7 +126,7 @@ fn without_owners(mut object: Value) -> Value {
 
 fn written(old: Option<&Value>, new: &Value, manager: &str, second: i64) -> Value {
     let mut new = new.clone();
-    patch::track(old, &mut new, &writer(manager, second));
+    patch::track_fields(old, &mut new, &writer(manager, second));
     new
 }
 
@@ -137,15 +137,15 @@ proptest! {
     fn nothing_panics_on_any_trees(a in any_tree(), b in any_tree(), force in any::<bool>()) {
         let pod = schema::find_struct("Pod").unwrap();
         let text = b.to_string();
-        let _ = patch::strategic(&a, b.clone(), pod);
-        let _ = patch::merge(&a, text.as_bytes());
-        let _ = patch::json(&a, text.as_bytes());
-        let _ = patch::apply(Some(&a), b.clone(), &writer("one", 1), force);
-        let _ = patch::apply(None, b.clone(), &writer("one", 1), force);
+        let _ = patch::apply_strategic_patch(&a, b.clone(), pod);
+        let _ = patch::apply_merge_patch(&a, text.as_bytes());
+        let _ = patch::apply_json_patch(&a, text.as_bytes());
+        let _ = patch::server_side_apply(Some(&a), b.clone(), &writer("one", 1), force);
+        let _ = patch::server_side_apply(None, b.clone(), &writer("one", 1), force);
         let mut new = b.clone();
-        patch::track(Some(&a), &mut new, &writer("one", 1));
-        patch::keep_times(&a, &mut new);
-        patch::track(None, &mut new, &writer("one", 1));
+        patch::track_fields(Some(&a), &mut new, &writer("one", 1));
+        patch::restore_unchanged_times(&a, &mut new);
+        patch::track_fields(None, &mut new, &writer("one", 1));
     }
 
     #[test]
@@ -160,28 +160,28 @@ proptest! {
             .into_iter()
             .map(|(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}))
             .collect();
-        let _ = patch::json(&json!({"a": tree}), operations.to_string().as_bytes());
+        let _ = patch::apply_json_patch(&json!({"a": tree}), operations.to_string().as_bytes());
     }
 
     #[test]
     fn an_empty_patch_is_none(object in config()) {
         let pod = schema::find_struct("Pod").unwrap();
-        prop_assert_eq!(&patch::strategic(&object, json!({}), pod).unwrap(), &object);
-        prop_assert_eq!(&patch::merge(&object, b"{}").unwrap(), &object);
-        prop_assert_eq!(&patch::json(&object, b"[]").unwrap(), &object);
+        prop_assert_eq!(&patch::apply_strategic_patch(&object, json!({}), pod).unwrap(), &object);
+        prop_assert_eq!(&patch::apply_merge_patch(&object, b"{}").unwrap(), &object);
+        prop_assert_eq!(&patch::apply_json_patch(&object, b"[]").unwrap(), &object);
     }
 
     #[test]
     fn a_strategic_merge_patch_of_an_object_with_itself_is_none(object in config()) {
         let pod = schema::find_struct("Pod").unwrap();
-        prop_assert_eq!(&patch::strategic(&object, object.clone(), pod).unwrap(), &object);
+        prop_assert_eq!(&patch::apply_strategic_patch(&object, object.clone(), pod).unwrap(), &object);
     }
 
     #[test]
     fn what_was_applied_is_there_and_applying_again_is_nothing(live in config(), config in config()) {
         let live = written(None, &canonical(live), "updater", 1);
-        let once = patch::apply(Some(&live), config.clone(), &writer("one", 2), true).unwrap();
-        let again = patch::apply(Some(&once), config.clone(), &writer("one", 3), false).unwrap();
+        let once = patch::server_side_apply(Some(&live), config.clone(), &writer("one", 2), true).unwrap();
+        let again = patch::server_side_apply(Some(&once), config.clone(), &writer("one", 3), false).unwrap();
         prop_assert_eq!(&again, &once);
         prop_assert_eq!(&once["metadata"]["labels"]["a"].is_null(),
             &(config["metadata"]["labels"]["a"].is_null() && live["metadata"]["labels"]["a"].is_null()));
@@ -190,11 +190,11 @@ proptest! {
     #[test]
     fn applying_and_taking_back_restores_what_others_have(live in config(), config in config()) {
         let live = written(None, &canonical(live), "updater", 1);
-        let Ok(once) = patch::apply(Some(&live), config, &writer("one", 2), false) else {
+        let Ok(once) = patch::server_side_apply(Some(&live), config, &writer("one", 2), false) else {
             return Ok(());
         };
         let nothing = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
-        let back = patch::apply(Some(&once), nothing, &writer("one", 3), false).unwrap();
+        let back = patch::server_side_apply(Some(&once), nothing, &writer("one", 3), false).unwrap();
         prop_assert_eq!(owned(&back), owned(&live));
         prop_assert_eq!(without_owners(canonical(back)), without_owners(canonical(live)));
     }

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use punctual_api::{Status, defaults, schema};
-use punctual_server::patch::{self, Writer};
+use punctual_server::patch::{self, FieldManager};
 use serde_json::{Value, json};
 
 const RECORDING: &str = include_str!("../testdata/kube-apiserver.jsonl");
@@ -95,10 +95,10 @@ impl Line {
         let (api_version, body) = (self.api_version(), self.request.to_string());
         let shape = schema::find_kind(&api_version, self.kind()).unwrap();
         match self.content_type.as_str() {
-            "application/merge-patch+json" => patch::merge(live, body.as_bytes()),
-            "application/json-patch+json" => patch::json(live, body.as_bytes()),
+            "application/merge-patch+json" => patch::apply_merge_patch(live, body.as_bytes()),
+            "application/json-patch+json" => patch::apply_json_patch(live, body.as_bytes()),
             "application/strategic-merge-patch+json" => {
-                patch::strategic(live, self.request.clone(), shape)
+                patch::apply_strategic_patch(live, self.request.clone(), shape)
             }
             other => panic!("{other}"),
         }
@@ -106,12 +106,14 @@ impl Line {
 
     fn applied(&self, live: Option<&Value>) -> Result<Value, Status> {
         let force = self.parameter("force") == Some("true");
-        self.with_writer(|writer| patch::apply(live, self.request.clone(), writer, force))
+        self.with_writer(|writer| {
+            patch::server_side_apply(live, self.request.clone(), writer, force)
+        })
     }
 
-    fn with_writer<T>(&self, act: impl FnOnce(&Writer<'_>) -> T) -> T {
+    fn with_writer<T>(&self, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
         let api_version = self.api_version();
-        act(&Writer {
+        act(&FieldManager {
             manager: self.parameter("fieldManager").unwrap_or("python-requests"),
             api_version: &api_version,
             subresource: &self.subresource,
@@ -237,7 +239,7 @@ fn owners_are_those_of_kube_apiserver() {
                 _ => line.request["metadata"]["managedFields"].clone(),
             };
             let old = old.map(|old| without_generated(old.clone()));
-            line.with_writer(|writer| patch::track(old.as_ref(), &mut new, writer));
+            line.with_writer(|writer| patch::track_fields(old.as_ref(), &mut new, writer));
             new
         };
         let (found, recorded) =

@@ -9,7 +9,7 @@
 )]
 
 use punctual_api::{defaults, schema};
-use punctual_server::patch::{self, Writer};
+use punctual_server::patch::{self, FieldManager};
 use serde_json::{Value, json};
 
 const STRATEGIC: &str = include_str!("../testdata/strategic.jsonl");
@@ -31,7 +31,7 @@ fn canonical(mut object: Value) -> Value {
 fn strategic_merge_patches_have_the_results_of_kubernetes() {
     let pod = schema::find_struct("Pod").unwrap();
     for line in lines(STRATEGIC) {
-        let found = patch::strategic(&line["original"], line["patch"].clone(), pod);
+        let found = patch::apply_strategic_patch(&line["original"], line["patch"].clone(), pod);
         match (found, line["error"].as_str()) {
             (Ok(found), None) => {
                 assert_eq!(canonical(found), canonical(line["result"].clone()), "{line}");
@@ -69,7 +69,7 @@ fn owners_are_those_of_kubernetes_after_any_sequence_of_writes() {
     for line in lines(OWNERSHIP) {
         let mut live: Option<Value> = None;
         for step in line["steps"].as_array().unwrap() {
-            let writer = Writer {
+            let writer = FieldManager {
                 manager: step["manager"].as_str().unwrap(),
                 api_version: "v1",
                 subresource: "",
@@ -79,10 +79,10 @@ fn owners_are_those_of_kubernetes_after_any_sequence_of_writes() {
             let force = step["force"] == true;
             let found = if step["update"].is_object() {
                 let mut new = canonical(step["update"].clone());
-                patch::track(live.as_ref(), &mut new, &writer);
+                patch::track_fields(live.as_ref(), &mut new, &writer);
                 Ok(new)
             } else {
-                patch::apply(live.as_ref(), step["apply"].clone(), &writer, force)
+                patch::server_side_apply(live.as_ref(), step["apply"].clone(), &writer, force)
             };
             match (found, &step["error"]) {
                 (Ok(mut found), Value::Null) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_controller::Clock;
-use punctual_server::World;
+use punctual_server::ServerEnv;
 
 use crate::scenario::{Fault, Millis, Process, Trouble, Who};
 use crate::stage::Stage;
@@ -120,12 +120,12 @@ impl Clock for ProcessClock {
     }
 }
 
-impl World for ProcessClock {
+impl ServerEnv for ProcessClock {
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
 
-    fn fill(&self, bytes: &mut [u8]) {
+    fn fill_random(&self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let random = self.stage.dice.roll().to_le_bytes();
             chunk.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);

@@ -75,12 +75,12 @@ impl Site {
         tokio::spawn(until(death.clone(), committer));
         let config = Config {
             dialect: Dialect::Punctual,
-            world: ProcessClock::new(self.stage.clone(), Who::Server),
+            env: ProcessClock::new(self.stage.clone(), Who::Server),
             node: Some(node::NAME.to_owned()),
             ..Config::new(store.clone())
         };
         let server = Server::start(config).await.ok()?;
-        let router = server.local(User::new("system:simulation", ADMIN_GROUP));
+        let router = server.local_router(User::new("system:simulation", ADMIN_GROUP));
         let life = Life { router, store, death: death.clone() };
         self.set(Some(life));
         self.stage.record(Happened::Remark("the server is there".to_owned()));
@@ -89,7 +89,7 @@ impl Site {
             let death = death.clone();
             async move {
                 death.cancelled().await;
-                server.end();
+                server.shutdown();
             }
         });
         Some(())

@@ -46,7 +46,7 @@ impl Components<'_> {
             workers,
             cluster: Cluster::default(),
         };
-        let root_ca = self.instance.identity.authority_pem.clone();
+        let root_ca = self.instance.identity.ca_pem.clone();
         let (collector, furnisher) = (tools("punctual-collector"), tools("punctual-furnisher"));
         let (jobs, scheduler) = (tools("job-controller"), tools("cronjob-controller"));
         tasks.spawn("the collector", |stop| collect(collector, stop));

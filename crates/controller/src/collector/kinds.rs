@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store)).await.unwrap();
-        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let mut served = BTreeSet::new();
         for path in ["/api", "/apis"] {
             let request = Request::get(path).header(

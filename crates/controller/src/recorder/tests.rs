@@ -65,7 +65,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         Site { client, store, _folder: folder }
     }
 

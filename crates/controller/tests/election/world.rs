@@ -67,12 +67,12 @@ impl Clock for Clocks {
     }
 }
 
-impl punctual_server::World for Clocks {
+impl punctual_server::ServerEnv for Clocks {
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
 
-    fn fill(&self, bytes: &mut [u8]) {
+    fn fill_random(&self, bytes: &mut [u8]) {
         for byte in bytes {
             let number = self.chance.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
             *byte = (number >> 56) as u8;
@@ -141,11 +141,11 @@ impl World {
             Store::start_inline(Box::new(Forgetful), Options::default()).unwrap();
         tasks.spawn(committing);
         let config = punctual_server::Config {
-            world: Clocks::new(start),
+            env: Clocks::new(start),
             ..punctual_server::Config::new(store.clone())
         };
         let server = Server::start(config).await.unwrap();
-        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let (book, fences) = (Book::new(start), Arc::default());
         World { start, client, store, book, count: 0, fences, tasks }
     }

@@ -60,7 +60,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let local = || server.local(User::new("test", ADMIN_GROUP));
+        let local = || server.local_router(User::new("test", ADMIN_GROUP));
         let flaky = Flaky { inner: local(), faults: faults.clone() };
         let mut world = World {
             store,

@@ -11,7 +11,7 @@ use punctual_controller::{
     run_jobs,
 };
 use punctual_schedule::Zones;
-use punctual_server::{ADMIN_GROUP, Config, RealWorld, Server, User};
+use punctual_server::{ADMIN_GROUP, Config, Server, SystemEnv, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,13 +54,13 @@ impl Clock for SetClock {
     }
 }
 
-impl punctual_server::World for SetClock {
+impl punctual_server::ServerEnv for SetClock {
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
 
-    fn fill(&self, bytes: &mut [u8]) {
-        punctual_server::World::fill(&RealWorld, bytes);
+    fn fill_random(&self, bytes: &mut [u8]) {
+        punctual_server::ServerEnv::fill_random(&SystemEnv, bytes);
     }
 }
 
@@ -106,12 +106,12 @@ impl World {
         let clock = SetClock { now: Arc::new(Mutex::new(instant(time))) };
         let config = Config {
             dialect: if cast == Cast::Abroad { Dialect::Strict } else { Dialect::Punctual },
-            world: Arc::new(clock.clone()),
+            env: Arc::new(clock.clone()),
             node: Some(node::NAME.to_owned()),
             ..Config::new(store.clone())
         };
         let server = Server::start(config).await.unwrap();
-        let client = Client::new(server.local(User::new("test", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let mut world = World { clock, client, store, cast, controllers: None, _folder: folder };
         world.start();
         world

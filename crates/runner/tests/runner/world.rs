@@ -45,7 +45,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(punctual_server::Config::new(store)).await.unwrap();
-        let client = Client::new(server.local(User::new("runner", ADMIN_GROUP)), "default");
+        let client = Client::new(server.local_router(User::new("runner", ADMIN_GROUP)), "default");
         let data = folder.path().join("data");
         let mut config = Config::new(client.clone(), NODE, data, supervisor());
         config.timing =

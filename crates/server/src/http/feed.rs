@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Call;
 use crate::answer::{Answer, Showing};
+use crate::env::ServerEnv;
 use crate::metrics::InFlight;
 use crate::registry::{Feed, Place, Seen};
 use crate::request::{BodyFormat, Form, ListOptions, Shape};
 use crate::resource::View;
 use crate::stored::{Stored, Typed};
 use crate::table::{self, partial};
-use crate::world::World;
 
 /// How long a watch lasts that says nothing about it; up to twice that, so that not all end at once.
 const USUAL_SECONDS: u64 = 1800;
@@ -46,7 +46,7 @@ pub(super) fn answer(
     };
     let seconds = options.timeout_seconds.filter(|seconds| *seconds > 0);
     let lasts =
-        Duration::from_secs(seconds.unwrap_or_else(|| usual_seconds(&*shared.registry.world)));
+        Duration::from_secs(seconds.unwrap_or_else(|| usual_seconds(&*shared.registry.env)));
     let stream = match feed {
         // Clients expect a watch that cannot begin to begin, and to say so.
         Err(status) if status.reason == StatusReason::Expired || status.code == 500 => {
@@ -88,9 +88,9 @@ fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
     (is_strict && is_latest).then(|| Status::failure(status::StatusReason::InternalError, MESSAGE))
 }
 
-fn usual_seconds(world: &dyn World) -> u64 {
+fn usual_seconds(env: &dyn ServerEnv) -> u64 {
     let mut chance = [0_u8; 2];
-    world.fill(&mut chance);
+    env.fill_random(&mut chance);
     USUAL_SECONDS + u64::from(u16::from_le_bytes(chance)) * USUAL_SECONDS / 0x1_0000
 }
 

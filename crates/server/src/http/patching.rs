@@ -26,7 +26,7 @@ pub(super) async fn answer(call: &Call, object: &ObjectRef, body: Body) -> Answe
     };
     let options = WriteOptions::parse(&call.query, verb)?;
     let bytes = body::read(call, body).await?;
-    let hand = call.hand(&options);
+    let context = call.context(&options);
     let config = match language {
         Language::Apply => Some(applied(call, object, &bytes, &options)?),
         _ => None,
@@ -36,12 +36,12 @@ pub(super) async fn answer(call: &Call, object: &ObjectRef, body: Body) -> Answe
         object,
         language,
         bytes,
-        manager: &hand.manager,
+        manager: &context.manager,
         force: options.force,
         validation: options.field_validation,
         config,
     };
-    let written = call.server.shared.registry.update(object, &patching, &hand).await?;
+    let written = call.server.shared.registry.update(object, &patching, &context).await?;
     call.written(&written, &[], showing)
 }
 
@@ -112,12 +112,12 @@ impl Patching<'_> {
                 {
                     metadata.insert("name".to_owned(), self.object.name.clone().into());
                 }
-                patch::apply(old, config, &writer, self.force)
+                patch::server_side_apply(old, config, &writer, self.force)
             }
-            (Language::Json, _) => patch::json(target, &self.bytes),
-            (Language::Merge, _) => patch::merge(target, &self.bytes),
+            (Language::Json, _) => patch::apply_json_patch(target, &self.bytes),
+            (Language::Merge, _) => patch::apply_merge_patch(target, &self.bytes),
             (Language::Strategic | Language::Apply, _) => {
-                patch::strategic(target, self.strategic_patch()?, writer.shape)
+                patch::apply_strategic_patch(target, self.strategic_patch()?, writer.shape)
             }
         }
     }

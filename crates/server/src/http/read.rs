@@ -19,7 +19,7 @@ impl Call {
         let form = Form::accepted(self.header(header::ACCEPT))?;
         let include = IncludeObject::parse(self.query.text("includeObject"));
         let include = include.map_err(Status::bad_request)?;
-        Ok(Showing { form, include, now: self.server.shared.registry.world.now() })
+        Ok(Showing { form, include, now: self.server.shared.registry.env.now() })
     }
 
     fn takes_gzip(&self) -> bool {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Call, not_allowed};
 use crate::answer::{self, Answer};
 use crate::discovery::{self, aggregated};
-use crate::metrics::OPEN_METRICS;
+use crate::metrics::OPEN_METRICS_TYPE;
 use crate::openapi::{Document, PROTOBUF_TYPES};
 use crate::request::{Form, OURSELVES, discovery_versions};
 
@@ -152,8 +152,8 @@ fn ready(call: &Call) -> Response<Body> {
 fn metrics(call: &Call) -> Response<Body> {
     let shared = &call.server.shared;
     let snapshot = shared.registry.store.snapshot();
-    let page = shared.metrics.page(&snapshot, shared.more_metrics.as_deref());
-    answer::bytes(StatusCode::OK, OPEN_METRICS, page.into())
+    let page = shared.metrics.page(&snapshot, shared.extra_metrics.as_deref());
+    answer::bytes(StatusCode::OK, OPEN_METRICS_TYPE, page.into())
 }
 
 /// Version 2, for what kubectl checks by itself; it wants that in protobuf.

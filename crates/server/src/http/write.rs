@@ -10,18 +10,18 @@ use super::{Call, body};
 use crate::answer::{self, Answer, Showing};
 use crate::auth::answer_review;
 use crate::patch;
-use crate::registry::{Change, Deleted, Hand, ObjectRef, Place, Written};
+use crate::registry::{Change, Deleted, ObjectRef, Place, WriteContext, Written};
 use crate::request::{DeleteOptions, Form, ListOptions, WriteOptions, WriteVerb};
 use crate::resource::{JOBS, Resource, Review};
 
 impl Call {
     /// Who writes, by the option or else by the name of the program.
-    pub(super) fn hand(&self, options: &WriteOptions) -> Hand {
+    pub(super) fn context(&self, options: &WriteOptions) -> WriteContext {
         let manager = match options.field_manager.as_str() {
-            "" => patch::manager_of(self.header(header::USER_AGENT)),
+            "" => patch::manager_from_user_agent(self.header(header::USER_AGENT)),
             name => name.to_owned(),
         };
-        Hand { manager, is_dry_run: options.is_dry_run }
+        WriteContext { manager, is_dry_run: options.is_dry_run }
     }
 
     pub(super) fn written(&self, written: &Written, doubts: &[String], showing: Showing) -> Answer {
@@ -41,8 +41,8 @@ pub(super) async fn create(call: &Call, place: Place, body: Body) -> Answer {
     let expected = place.view.expected();
     let decoded = body::object(call, &bytes, &expected)?;
     let (object, doubts) = decoded.accept(options.field_validation, &expected)?;
-    let hand = call.hand(&options);
-    let written = call.server.shared.registry.create(&place, object, &hand).await?;
+    let context = call.context(&options);
+    let written = call.server.shared.registry.create(&place, object, &context).await?;
     call.written(&written, &doubts, showing)
 }
 
@@ -56,8 +56,8 @@ pub(super) async fn replace(call: &Call, object: &ObjectRef, body: Body) -> Answ
     let (new, doubts) = decoded.accept(options.field_validation, &expected)?;
     strategy::check_name(&new, &object.name)?;
     strategy::check_namespace(&new, &object.place.namespace)?;
-    let hand = call.hand(&options);
-    let written = call.server.shared.registry.update(object, &Replacement(new), &hand).await?;
+    let context = call.context(&options);
+    let written = call.server.shared.registry.update(object, &Replacement(new), &context).await?;
     call.written(&written, &doubts, showing)
 }
 
@@ -124,7 +124,7 @@ pub(super) async fn review(call: &Call, review: &'static Review, body: Body) -> 
     let expected =
         decode::ExpectedKind { api_version: review.served.api_version, kind: review.kind };
     let decoded = body::object(call, &bytes, &expected)?;
-    let now = call.server.shared.registry.world.now();
+    let now = call.server.shared.registry.env.now();
     let answer = answer_review(review, &decoded.value, &call.user, now);
     let form = Form::accepted(call.header(header::ACCEPT))?;
     Ok(answer::tree_as(StatusCode::CREATED, &answer, form))

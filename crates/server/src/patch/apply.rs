@@ -10,7 +10,7 @@ use punctual_api::{Status, Time};
 use serde_json::Value;
 
 use self::conflict::Conflict;
-use super::Writer;
+use super::FieldManager;
 use super::compare::{changes, members};
 use super::fields::{self, Fields};
 use super::managed::{Manager, Managers, Operation, Owned};
@@ -27,10 +27,10 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 ///
 /// The result has its `managedFields`; it is to be checked and defaulted, but not to be tracked.
 /// The configuration must be of the writer's version and kind, of known fields and right types.
-pub fn apply(
+pub fn server_side_apply(
     live: Option<&Value>,
     config: Value,
-    writer: &Writer<'_>,
+    writer: &FieldManager<'_>,
     force: bool,
 ) -> Result<Value, Status> {
     if config.pointer("/metadata/managedFields").is_some_and(|entries| !entries.is_null()) {
@@ -50,8 +50,8 @@ pub fn apply(
 }
 
 /// Gives what an object has to a manager that stands for its unknown past.
-fn adopt(object: &Value, managers: &mut Managers, writer: &Writer<'_>) {
-    let past = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
+fn adopt(object: &Value, managers: &mut Managers, writer: &FieldManager<'_>) {
+    let past = FieldManager { manager: BEFORE_FIRST_APPLY, ..*writer };
     let fields = visible(changes(None, object, writer.shape), writer).set;
     if !fields.is_empty() {
         managers.add(Manager::new(&past, Operation::Update), &past, fields);
@@ -62,7 +62,7 @@ fn adopt(object: &Value, managers: &mut Managers, writer: &Writer<'_>) {
 struct Apply<'a> {
     before: Value,
     config: Value,
-    writer: &'a Writer<'a>,
+    writer: &'a FieldManager<'a>,
     manager: Manager,
 }
 

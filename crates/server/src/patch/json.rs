@@ -28,7 +28,7 @@ const DEPTH_MAX: usize = 120;
 ///
 /// A patch that is no list of operations is a bad request; one that does not fit the object is
 /// unprocessable, and nothing says why, as in Kubernetes.
-pub fn json(object: &Value, patch: &[u8]) -> Result<Value, Status> {
+pub fn apply_json_patch(object: &Value, patch: &[u8]) -> Result<Value, Status> {
     let operations = read_operations(patch)?;
     let mut work = Work { document: object.clone(), moved_bytes: 0 };
     for operation in operations {

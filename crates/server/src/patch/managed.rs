@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use punctual_api::Time;
 use serde_json::{Map, Value};
 
-use super::Writer;
+use super::FieldManager;
 use super::fields::{self, Fields};
 
 /// More entries of updates than this are merged, the oldest first.
@@ -50,7 +50,7 @@ pub(super) struct Manager {
 
 impl Manager {
     /// The writer as a manager.
-    pub(super) fn new(writer: &Writer<'_>, operation: Operation) -> Manager {
+    pub(super) fn new(writer: &FieldManager<'_>, operation: Operation) -> Manager {
         let name = match writer.manager {
             "" => "unknown",
             name => name,
@@ -127,7 +127,7 @@ impl Managers {
     }
 
     /// Adds what an update changed to what its manager owns.
-    pub(super) fn add(&mut self, manager: Manager, writer: &Writer<'_>, changed: Fields) {
+    pub(super) fn add(&mut self, manager: Manager, writer: &FieldManager<'_>, changed: Fields) {
         let owned = self.0.entry(manager).or_default();
         owned.api_version = writer.api_version.to_owned();
         owned.time = Some(Time::new(writer.now).to_string());

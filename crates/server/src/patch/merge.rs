@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{go_kind, read};
 
 /// Applies a merge patch: objects are merged, null removes, everything else replaces.
-pub fn merge(object: &Value, patch: &[u8]) -> Result<Value, Status> {
+pub fn apply_merge_patch(object: &Value, patch: &[u8]) -> Result<Value, Status> {
     let patch = read(patch)?;
     match &patch {
         Value::Object(_) => {}
@@ -35,7 +35,7 @@ mod tests {
         let object = json!({"a": {"b": 1, "c": [1, 2]}, "d": 1});
         let patch = br#"{"a": {"b": null, "c": [3]}, "e": {"f": null, "g": 1}}"#;
         let patched = json!({"a": {"c": [3]}, "d": 1, "e": {"g": 1}});
-        assert_eq!(merge(&object, patch).unwrap(), patched);
+        assert_eq!(apply_merge_patch(&object, patch).unwrap(), patched);
     }
 
     #[test]
@@ -49,7 +49,7 @@ mod tests {
                  map[string]interface {}",
             ),
         ] {
-            let status = merge(&json!({}), patch.as_bytes()).unwrap_err();
+            let status = apply_merge_patch(&json!({}), patch.as_bytes()).unwrap_err();
             assert_eq!((status.code, status.message.as_str()), (400, message));
         }
     }

@@ -24,7 +24,7 @@ const SET_ORDER: &str = "$setElementOrder";
 const DELETE_VALUES: &str = "$deleteFromPrimitiveList";
 
 /// Applies a strategic merge patch to an object of a shape.
-pub fn strategic(
+pub fn apply_strategic_patch(
     object: &Value,
     patch: Value,
     shape: &'static StructSchema,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Writer;
+use super::FieldManager;
 use super::compare::{Changes, changes};
 use super::fields::{self, Fields};
 use super::managed::{Manager, Managers, Operation};
@@ -28,7 +28,7 @@ const NOBODYS: [&str; 9] = [
 /// Entries that the client sent are taken if they are well formed, as Kubernetes does so that
 /// clients can move ownership (`kubectl` does when it begins to apply on the server); an empty list
 /// or a list of one empty entry ends the tracking of this object until it is applied to.
-pub fn track(old: Option<&Value>, new: &mut Value, writer: &Writer<'_>) {
+pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<'_>) {
     let sent = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
     let mut managers = known(old, sent, writer);
     if old.is_some() && managers.0.is_empty() {
@@ -46,7 +46,7 @@ pub fn track(old: Option<&Value>, new: &mut Value, writer: &Writer<'_>) {
 }
 
 /// The managers before the write.
-fn known(old: Option<&Value>, sent: Option<Value>, writer: &Writer<'_>) -> Managers {
+fn known(old: Option<&Value>, sent: Option<Value>, writer: &FieldManager<'_>) -> Managers {
     let live = old.and_then(|old| old.pointer("/metadata/managedFields"));
     let read_live = || Managers::read(live.cloned().unwrap_or_default()).unwrap_or_default();
     match sent {
@@ -72,7 +72,7 @@ fn is_reset(sent: &Value) -> bool {
 }
 
 /// The changes without what nobody owns, and without what this door cannot change.
-pub(super) fn visible(mut changes: Changes, writer: &Writer<'_>) -> Changes {
+pub(super) fn visible(mut changes: Changes, writer: &FieldManager<'_>) -> Changes {
     for fields in [&mut changes.set, &mut changes.gone] {
         drop_closed(fields, writer);
         drop_nobodys(fields);
@@ -82,7 +82,7 @@ pub(super) fn visible(mut changes: Changes, writer: &Writer<'_>) -> Changes {
 
 /// Drops what a write by this door leaves as it was, whatever it says: the status by the object
 /// itself, the rest by its status.
-pub(super) fn drop_closed(fields: &mut Fields, writer: &Writer<'_>) {
+pub(super) fn drop_closed(fields: &mut Fields, writer: &FieldManager<'_>) {
     let is_status = writer.subresource == "status";
     fields.remove(if is_status { "f:spec" } else { "f:status" });
     if is_status && writer.shape.name == "Pod" {
@@ -128,7 +128,7 @@ pub(super) fn take(object: &mut Value) -> Managers {
 
 /// Restores the times of the old entries if nothing else changed, so that a write without effect
 /// leaves the very same object.
-pub fn keep_times(old: &Value, new: &mut Value) {
+pub fn restore_unchanged_times(old: &Value, new: &mut Value) {
     let (Some(Value::Array(before)), Some(Value::Array(after))) =
         (old.pointer("/metadata/managedFields"), new.pointer("/metadata/managedFields"))
     else {
@@ -170,7 +170,7 @@ pub(super) fn is_same_but_managers(a: &Value, b: &Value) -> bool {
 }
 
 /// The manager of a client that names none: its user agent up to the first slash.
-pub fn manager_of(user_agent: &str) -> String {
+pub fn manager_from_user_agent(user_agent: &str) -> String {
     let product = user_agent.split('/').next().unwrap_or_default();
     product.chars().filter(|c| !c.is_control()).collect()
 }

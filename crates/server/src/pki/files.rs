@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::PkiError;
-use crate::private;
+use crate::secret_file;
 
 /// Makes a folder that only its owner may enter.
 pub(super) fn folder(folder: &Path) -> Result<(), PkiError> {
-    private::make_folder(folder).map_err(|source| failed("make", folder, source))
+    secret_file::create_folder(folder).map_err(|source| failed("make", folder, source))
 }
 
 /// What a file holds, or what is made for it if there is none.
@@ -33,11 +33,12 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
     let mut aside = path.to_owned().into_os_string();
     aside.push(".new");
     let aside = std::path::PathBuf::from(aside);
-    let written =
-        private::new_file().write(true).truncate(true).open(&aside).and_then(|mut file| {
+    let written = secret_file::create_options().write(true).truncate(true).open(&aside).and_then(
+        |mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
-        });
+        },
+    );
     written.and_then(|()| fs::rename(&aside, path)).map_err(|source| failed("write", path, source))
 }
 

@@ -13,7 +13,7 @@ pub struct Kubeconfig {
     /// Address of the server.
     pub server: String,
     /// The certificate to check it by, in PEM.
-    pub authority_pem: String,
+    pub ca_pem: String,
     /// Who asks.
     pub user: String,
     /// How they show it.
@@ -51,7 +51,7 @@ impl Credential {
 impl Kubeconfig {
     /// The text of the file.
     pub fn to_yaml(&self) -> String {
-        let authority = BASE64.encode(&self.authority_pem);
+        let authority = BASE64.encode(&self.ca_pem);
         let credential = self.credential.to_yaml();
         let Kubeconfig { server, user, .. } = self;
         format!(

@@ -5,9 +5,9 @@ use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
 use punctual_store::{Error, Op};
 use serde_json::Value;
 
-use super::{Hand, ObjectRef, Place, Registry, TRIES_MAX, Written, store_failed, text};
+use super::{ObjectRef, Place, Registry, TRIES_MAX, WriteContext, Written, store_failed, text};
+use crate::env;
 use crate::stored::{Stored, encode, to_stored};
-use crate::world;
 
 /// How a new object came to its managed fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +24,16 @@ impl Registry {
         &self,
         place: &Place,
         object: Value,
-        hand: &Hand,
+        context: &WriteContext,
     ) -> Result<Written, Status> {
-        self.create_tracked(place, object, hand, Tracked::No).await
+        self.create_tracked(place, object, context, Tracked::No).await
     }
 
     pub(super) async fn create_tracked(
         &self,
         place: &Place,
         mut object: Value,
-        hand: &Hand,
+        context: &WriteContext,
         tracked: Tracked,
     ) -> Result<Written, Status> {
         to_stored(&mut object, &place.view);
@@ -41,8 +41,8 @@ impl Registry {
             let name = text(&object, "/metadata/name").to_owned();
             strategy::check_namespace(&object, &place.namespace)?;
             let gate = self.activate_namespace(place, &name)?;
-            let admitted = self.admit(place, object.clone(), hand, tracked)?;
-            match self.commit_new(place, &admitted, gate, hand).await? {
+            let admitted = self.admit(place, object.clone(), context, tracked)?;
+            match self.commit_new(place, &admitted, gate, context).await? {
                 Try::Done(stored) => {
                     return Ok(Written {
                         object: stored,
@@ -64,17 +64,17 @@ impl Registry {
         &self,
         place: &Place,
         object: Value,
-        hand: &Hand,
+        context: &WriteContext,
         tracked: Tracked,
     ) -> Result<AdmittedObject, Status> {
-        let (uid, suffix) = (world::uid(&*self.world), world::suffix(&*self.world));
-        let now = self.world.now();
+        let (uid, suffix) = (env::new_uid(&*self.env), env::name_suffix(&*self.env));
+        let now = self.env.now();
         let birth = CreateContext { namespace: &place.namespace, uid: &uid, suffix: &suffix, now };
         let kind = self.kind(&place.view)?;
         let mut object = strategy::prepare_create(kind, object, &birth)?;
         if tracked == Tracked::No {
             let itself = ObjectRef { place: place.clone(), name: String::new(), below: None };
-            self.track(None, &mut object, &itself, (hand, now))?;
+            self.track(None, &mut object, &itself, (context, now))?;
         }
         self.assign(kind, &mut object);
         strategy::admit_create(kind, object, &birth, &self.rules)
@@ -95,12 +95,12 @@ impl Registry {
         place: &Place,
         admitted: &AdmittedObject,
         gate: Option<Op>,
-        hand: &Hand,
+        context: &WriteContext,
     ) -> Result<Try, Status> {
         let name = text(&admitted.object, "/metadata/name").to_owned();
         let (key, value) = (place.key(&name), encode(&admitted.object, place.view.resource));
         let mut stored = Stored { view: place.view, value: value.clone(), revision: 0 };
-        if hand.is_dry_run {
+        if context.is_dry_run {
             let is_taken = self.store.get(&key).is_some();
             return Ok(if is_taken { Try::Taken(name) } else { Try::Done(stored) });
         }

@@ -86,7 +86,7 @@ impl Registry {
         let old = current.tree()?;
         check_preconditions(object, options, &old, entry)?;
         let view = object.place.view;
-        let mark = Mark::of(&view, &old, options, self.world.now());
+        let mark = Mark::of(&view, &old, options, self.env.now());
         let condition = Condition::At(entry.modified);
         let (op, deleted) = match mark {
             None => (Op::delete(object.key(), condition), gone(object, &old, current)),

@@ -9,7 +9,7 @@ use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::Value;
 
 use super::create::Tracked;
-use super::{Hand, ObjectRef, Registry, TRIES_MAX, Written, store_failed, text};
+use super::{ObjectRef, Registry, TRIES_MAX, WriteContext, Written, store_failed, text};
 use crate::patch;
 use crate::resource::Subresource;
 use crate::stored::{Stored, encode, to_stored};
@@ -37,15 +37,15 @@ impl Registry {
         &self,
         object: &ObjectRef,
         change: &dyn Change,
-        hand: &Hand,
+        context: &WriteContext,
     ) -> Result<Written, Status> {
         for _ in 0..TRIES_MAX {
             let tried = match self.store.get(&object.key()) {
-                Some(entry) => self.try_update(object, change, hand, &entry).await?,
+                Some(entry) => self.try_update(object, change, context, &entry).await?,
                 None if change.creates() => {
-                    let (new, _) = change.apply(None, self.world.now())?;
+                    let (new, _) = change.apply(None, self.env.now())?;
                     let tracked = if change.tracks() { Tracked::ByApply } else { Tracked::No };
-                    match self.create_tracked(&object.place, new, hand, tracked).await {
+                    match self.create_tracked(&object.place, new, context, tracked).await {
                         Err(status) if status.reason == StatusReason::AlreadyExists => None,
                         result => return result,
                     }
@@ -64,10 +64,10 @@ impl Registry {
         &self,
         object: &ObjectRef,
         change: &dyn Change,
-        hand: &Hand,
+        context: &WriteContext,
         entry: &Entry,
     ) -> Result<Option<Written>, Status> {
-        let now = self.world.now();
+        let now = self.env.now();
         let current = Stored::of(object.place.view, entry);
         let old = current.tree()?;
         let old_served = match object.place.view.is_stored_form() {
@@ -81,11 +81,11 @@ impl Registry {
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
         if !change.tracks() {
-            self.track(Some(&old_served), &mut admitted.object, object, (hand, now))?;
+            self.track(Some(&old_served), &mut admitted.object, object, (context, now))?;
         }
         let kind = self.kind(&object.place.view)?;
         strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.rules, now);
-        patch::keep_times(&old, &mut admitted.object);
+        patch::restore_unchanged_times(&old, &mut admitted.object);
         let value = encode(&admitted.object, object.place.view.resource);
         let warnings = doubts.into_iter().chain(admitted.warnings).collect();
         let written = |value, revision| {
@@ -93,7 +93,7 @@ impl Registry {
             Written { object, warnings, is_new: false }
         };
         let ends = is_over(&admitted.object);
-        if (value == entry.value && !ends) || hand.is_dry_run {
+        if (value == entry.value && !ends) || context.is_dry_run {
             return Ok(Some(written(value, entry.modified)));
         }
         let key = object.key();

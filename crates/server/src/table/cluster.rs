@@ -30,7 +30,7 @@ pub(super) static NODE: Layout = Layout::new(&[
     Column::wide("Internal-IP", "Its address inside the cluster.", |row| {
         address(row, "InternalIP").into()
     }),
-    Column::wide("External-IP", "Its address for the world outside.", |row| {
+    Column::wide("External-IP", "Its address for the env outside.", |row| {
         address(row, "ExternalIP").into()
     }),
     Column::wide("OS-Image", "Its operating system.", |row| {

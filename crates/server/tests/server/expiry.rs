@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_server::{RealWorld, World};
+use punctual_server::{ServerEnv, SystemEnv};
 use punctual_store::{Op, Options, Store};
 use serde_json::{Value, json};
 
@@ -35,19 +35,19 @@ impl Stage {
     }
 }
 
-impl World for Stage {
+impl ServerEnv for Stage {
     fn now(&self) -> Timestamp {
         *self.now.lock().unwrap()
     }
 
-    fn fill(&self, bytes: &mut [u8]) {
-        RealWorld.fill(bytes);
+    fn fill_random(&self, bytes: &mut [u8]) {
+        SystemEnv.fill_random(bytes);
     }
 }
 
-async fn site(world: &Arc<Stage>) -> Site {
-    let world = world.clone();
-    Site::with(Options::default(), |config| config.world = world).await
+async fn site(env: &Arc<Stage>) -> Site {
+    let env = env.clone();
+    Site::with(Options::default(), |config| config.env = env).await
 }
 
 fn event(name: &str) -> Value {
@@ -81,37 +81,37 @@ async fn settles(store: &Store, names: &[&str]) {
 
 #[tokio::test]
 async fn an_event_goes_an_hour_after_its_last_write() {
-    let world = Stage::new();
-    let site = site(&world).await;
+    let env = Stage::new();
+    let site = site(&env).await;
     let client = site.admin();
     for name in ["a", "b", "c"] {
         create(&client, name).await;
     }
     // What a reporter says of the time does not matter once we have seen it being written.
     let again = json!({"count": 2, "lastTimestamp": "2020-01-01T00:00:00Z"});
-    world.pass(30).await;
+    env.pass(30).await;
     assert_eq!(client.merge(&format!("{EVENTS}/b"), &again).await.code, 200);
-    world.pass(30).await;
+    env.pass(30).await;
     settles(&site.store, &["b"]).await;
-    world.pass(30).await;
+    env.pass(30).await;
     settles(&site.store, &[]).await;
 }
 
 #[tokio::test]
 async fn nothing_is_written_while_nothing_is_due_and_other_kinds_stay() {
-    let world = Stage::new();
-    let site = site(&world).await;
+    let env = Stage::new();
+    let site = site(&env).await;
     let client = site.admin();
     create(&client, "a").await;
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
     assert_eq!(client.post("/api/v1/namespaces/default/configmaps", &map).await.code, 201);
-    world.pass(59).await;
+    env.pass(59).await;
     let before = site.store.revision();
     tokio::time::pause();
     tokio::time::sleep(Duration::from_secs(10 * 60)).await;
     tokio::time::resume();
     assert_eq!(site.store.revision(), before);
-    world.pass(1).await;
+    env.pass(1).await;
     settles(&site.store, &[]).await;
     assert_eq!(site.store.revision(), before + 1);
 }
@@ -130,28 +130,28 @@ async fn events_of_an_earlier_life_go_by_what_they_tell_of_their_time() {
     store.write(old("later", "2026-01-31T07:30:00Z")).await.unwrap();
     store.write(old("liar", "2036-01-31T07:30:00Z")).await.unwrap();
     store.write(Op::create(format!("{KEYS}default/garbled"), "{")).await.unwrap();
-    let world = Stage::new();
+    let env = Stage::new();
     let mut config = punctual_server::Config::new(store.clone());
-    config.world = world.clone();
+    config.env = env.clone();
     let server = punctual_server::Server::start(config).await.unwrap();
-    world.pass(10).await;
+    env.pass(10).await;
     settles(&store, &["garbled", "later", "liar"]).await;
-    world.pass(20).await;
+    env.pass(20).await;
     settles(&store, &["garbled", "liar"]).await;
-    world.pass(60).await;
+    env.pass(60).await;
     settles(&store, &[]).await;
-    server.end();
+    server.shutdown();
 }
 
 #[tokio::test]
 async fn many_go_as_one_does() {
-    let world = Stage::new();
-    let site = site(&world).await;
+    let env = Stage::new();
+    let site = site(&env).await;
     for first in (0..1_000).step_by(100) {
         let op = |n: i32| Op::create(format!("{KEYS}default/e{n:04}"), event("e").to_string());
         site.store.write((first..first + 100).map(op).collect::<Vec<Op>>()).await.unwrap();
     }
-    world.pass(60).await;
+    env.pass(60).await;
     let before = site.store.revision();
     settles(&site.store, &[]).await;
     assert_eq!(site.store.revision(), before + 1_000);
@@ -166,7 +166,7 @@ async fn a_server_that_is_dropped_or_ended_lets_its_store_go() {
         let server =
             punctual_server::Server::start(punctual_server::Config::new(store)).await.unwrap();
         if ends {
-            server.end();
+            server.shutdown();
         }
     }
     assert!(Store::open(&path, Options::default()).is_ok());

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::client::{Site, cron_job};
 
 pub(crate) fn client(site: &Site) -> kube::Client {
-    kube::Client::new(site.server.local(User::new("kube", ADMIN_GROUP)), "default")
+    kube::Client::new(site.server.local_router(User::new("kube", ADMIN_GROUP)), "default")
 }
 
 #[tokio::test]

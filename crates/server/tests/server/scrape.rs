@@ -9,7 +9,8 @@ use crate::client::Site;
 #[tokio::test]
 async fn the_page_tells_of_the_process_and_of_others_in_it_and_ends_once() {
     let others = |page: &mut String| page.push_str("# TYPE others gauge\nothers 7\n");
-    let site = Site::with(Options::default(), |config| config.metrics = Some(Arc::new(others)));
+    let site =
+        Site::with(Options::default(), |config| config.extra_metrics = Some(Arc::new(others)));
     let site = site.await;
     let page = site.admin().get("/metrics").await.text;
     let version = env!("CARGO_PKG_VERSION");

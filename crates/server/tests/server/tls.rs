@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use punctual_server::{ADMIN_GROUP, Config, Identity, RealWorld, Server, User, VIEW_GROUP, World};
+use punctual_server::{
+    ADMIN_GROUP, Config, Server, ServerEnv, ServerIdentity, SystemEnv, User, VIEW_GROUP,
+};
 use punctual_store::{Options, Store};
 use serde_json::json;
 use tempfile::TempDir;
@@ -17,7 +19,7 @@ use crate::kube::everything_works;
 
 struct Running {
     folder: TempDir,
-    identity: Identity,
+    identity: ServerIdentity,
     address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -27,10 +29,10 @@ impl Running {
     async fn start() -> Running {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
-        let identity = Identity::open(&folder.path().join("pki"), &RealWorld).unwrap();
+        let identity = ServerIdentity::open(&folder.path().join("pki"), &SystemEnv).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let tls = Arc::new(identity.tls(&[], RealWorld.now()).unwrap());
+        let tls = Arc::new(identity.tls(&[], SystemEnv.now()).unwrap());
         let config = Config { tokens: identity.tokens(), ..Config::new(store) };
         let server = Server::start(config).await.unwrap();
         let stop = CancellationToken::new();
@@ -47,13 +49,10 @@ impl Running {
     }
 
     /// A client with a certificate that an authority signed.
-    async fn client_of(&self, user: &User, authority: &Identity) -> kube::Client {
-        let signed = authority.client_kubeconfig(&self.url(), user, RealWorld.now()).unwrap();
-        client(&punctual_server::Kubeconfig {
-            authority_pem: self.identity.authority_pem.clone(),
-            ..signed
-        })
-        .await
+    async fn client_of(&self, user: &User, authority: &ServerIdentity) -> kube::Client {
+        let signed = authority.client_kubeconfig(&self.url(), user, SystemEnv.now()).unwrap();
+        client(&punctual_server::Kubeconfig { ca_pem: self.identity.ca_pem.clone(), ..signed })
+            .await
     }
 }
 
@@ -118,13 +117,13 @@ async fn the_identity_stays_and_certificates_are_renewed() {
     let pki = running.folder.path().join("pki");
     let certificate = || std::fs::read_to_string(pki.join("server.crt")).unwrap();
     let first = certificate();
-    let again = Identity::open(&pki, &RealWorld).unwrap();
-    assert_eq!(again.authority_pem, running.identity.authority_pem);
-    let yaml = |identity: &Identity| identity.admin_kubeconfig("x").to_yaml();
+    let again = ServerIdentity::open(&pki, &SystemEnv).unwrap();
+    assert_eq!(again.ca_pem, running.identity.ca_pem);
+    let yaml = |identity: &ServerIdentity| identity.admin_kubeconfig("x").to_yaml();
     assert_eq!(yaml(&again), yaml(&running.identity));
-    again.tls(&[], RealWorld.now()).unwrap();
+    again.tls(&[], SystemEnv.now()).unwrap();
     assert_eq!(certificate(), first);
-    again.tls(&["10.1.2.3".parse().unwrap()], RealWorld.now()).unwrap();
+    again.tls(&["10.1.2.3".parse().unwrap()], SystemEnv.now()).unwrap();
     assert_ne!(certificate(), first, "another address needs another certificate");
     let late: Timestamp = "2099-01-01T00:00:00Z".parse().unwrap();
     let second = certificate();

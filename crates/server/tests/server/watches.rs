@@ -93,7 +93,7 @@ async fn a_reader_that_is_too_slow_is_dropped_and_not_waited_for() {
 async fn watches_end_when_the_server_does() {
     let site = Site::new().await;
     let watch = site.admin().watch(&format!("{CRON_JOBS}?watch=true")).await;
-    site.server.end();
+    site.server.shutdown();
     assert_eq!(watch.rest().await, Vec::<Value>::new());
 }
 

@@ -6,10 +6,10 @@ use punctual_api::Status;
 use serde_json::Value;
 
 use crate::patch::grain::Grain;
-use crate::patch::{Writer, fields, unclassified};
+use crate::patch::{FieldManager, fields, unclassified};
 
 /// Refuses items with the same identity, or with none.
-pub(super) fn identities(config: &Value, writer: &Writer<'_>) -> Result<(), Status> {
+pub(super) fn identities(config: &Value, writer: &FieldManager<'_>) -> Result<(), Status> {
     let mut errors = Vec::new();
     check(config, Grain::Fields(writer.shape), "", &mut errors);
     let problem = match errors.as_slice() {
@@ -21,7 +21,7 @@ pub(super) fn identities(config: &Value, writer: &Writer<'_>) -> Result<(), Stat
     Err(unclassified(format!("failed to create typed patch object ({about}): {problem}")))
 }
 
-fn about(config: &Value, writer: &Writer<'_>) -> String {
+fn about(config: &Value, writer: &FieldManager<'_>) -> String {
     let text = |path: &str| config.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let (namespace, name, kind) =
         (text("/metadata/namespace"), text("/metadata/name"), text("/kind"));

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::patch::Writer;
+use crate::patch::FieldManager;
 use crate::patch::compare::{changes, members};
 use crate::patch::fields::{self, Fields};
 
@@ -16,7 +16,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const SUCCESSOR: &str = "kubectl";
 
 /// The fields that still have the value that the annotation says.
-pub(super) fn unchanged(object: &Value, writer: &Writer<'_>) -> Fields {
+pub(super) fn unchanged(object: &Value, writer: &FieldManager<'_>) -> Fields {
     match last_applied(object, writer) {
         None => Fields::new(),
         Some(config) => {
@@ -29,7 +29,7 @@ pub(super) fn unchanged(object: &Value, writer: &Writer<'_>) -> Fields {
     }
 }
 
-fn last_applied(object: &Value, writer: &Writer<'_>) -> Option<Value> {
+fn last_applied(object: &Value, writer: &FieldManager<'_>) -> Option<Value> {
     if writer.manager != SUCCESSOR {
         return None;
     }
@@ -40,7 +40,7 @@ fn last_applied(object: &Value, writer: &Writer<'_>) -> Option<Value> {
 }
 
 /// Writes what is applied into the annotation, if there is one.
-pub(super) fn renew(object: &mut Value, config: &Value, writer: &Writer<'_>) {
+pub(super) fn renew(object: &mut Value, config: &Value, writer: &FieldManager<'_>) {
     let has_one = annotations(object)
         .and_then(|annotations| annotations.get(ANNOTATION))
         .is_some_and(|text| text.as_str().is_some_and(|text| !text.is_empty()));

@@ -3,12 +3,12 @@ use punctual_api::schema;
 use serde_json::json;
 
 use super::*;
-use crate::patch::track;
+use crate::patch::track_fields;
 
-fn writer(manager: &str, second: i64) -> Writer<'_> {
+fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     let now = Timestamp::from_second(second).unwrap();
     let shape = schema::find_struct("Pod").unwrap();
-    Writer { manager, api_version: "v1", subresource: "", shape, now }
+    FieldManager { manager, api_version: "v1", subresource: "", shape, now }
 }
 
 fn pod(metadata: Value, spec: Value) -> Value {
@@ -28,11 +28,11 @@ fn spec(spec: Value) -> Value {
 }
 
 fn applied(live: Option<&Value>, config: Value, manager: &str, second: i64) -> Value {
-    apply(live, config, &writer(manager, second), false).unwrap()
+    server_side_apply(live, config, &writer(manager, second), false).unwrap()
 }
 
 fn refused(live: &Value, config: Value, manager: &str) -> Status {
-    apply(Some(live), config, &writer(manager, 9), false).unwrap_err()
+    server_side_apply(Some(live), config, &writer(manager, 9), false).unwrap_err()
 }
 
 /// The managers and how they came to own.
@@ -83,7 +83,7 @@ fn what_nobody_applied_stays() {
     let mut live = applied(None, labels(json!({"a": "1"})), "one", 1);
     let old = live.clone();
     live["metadata"]["labels"]["u"] = "1".into();
-    track(Some(&old), &mut live, &writer("updater", 2));
+    track_fields(Some(&old), &mut live, &writer("updater", 2));
     let left = applied(Some(&live), spec(json!({})), "one", 3);
     assert_eq!(without_managers(left)["metadata"]["labels"], json!({"u": "1"}));
 }
@@ -109,8 +109,8 @@ fn a_conflict_says_with_whom_and_where() {
 #[test]
 fn a_conflict_with_an_update_names_its_version_and_subresource() {
     let mut live = labels(json!({"a": "1"}));
-    let status = Writer { subresource: "status", ..writer("one", 1) };
-    track(None, &mut live, &status);
+    let status = FieldManager { subresource: "status", ..writer("one", 1) };
+    track_fields(None, &mut live, &status);
     let status = refused(&live, labels(json!({"a": "2"})), "one");
     assert_eq!(
         status.message,
@@ -122,7 +122,8 @@ fn a_conflict_with_an_update_names_its_version_and_subresource() {
 #[test]
 fn force_takes_ownership() {
     let live = applied(None, labels(json!({"a": "1", "b": "1"})), "one", 1);
-    let forced = apply(Some(&live), labels(json!({"a": "2"})), &writer("two", 2), true).unwrap();
+    let forced =
+        server_side_apply(Some(&live), labels(json!({"a": "2"})), &writer("two", 2), true).unwrap();
     let entries = &forced["metadata"]["managedFields"];
     assert_eq!(entries[0]["fieldsV1"], json!({"f:metadata": {"f:labels": {"f:b": {}}}}));
     assert_eq!(entries[1]["fieldsV1"], json!({"f:metadata": {"f:labels": {"f:a": {}}}}));
@@ -154,7 +155,7 @@ fn items_are_merged_by_key_and_keep_the_applied_order() {
         ("abc", "cba", "cba"),
     ] {
         let mut object = containers(live);
-        track(None, &mut object, &writer("updater", 1));
+        track_fields(None, &mut object, &writer("updater", 1));
         let found = applied(Some(&object), containers(config), "one", 2);
         assert_eq!(without_managers(found), containers(expected), "{live} {config}");
     }
@@ -184,7 +185,7 @@ fn who_applied_on_the_client_goes_on_without_conflict() {
     const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
     let last = labels(json!({"a": "1"})).to_string();
     let mut live = pod(json!({"labels": {"a": "1"}, "annotations": {ANNOTATION: last}}), json!({}));
-    track(None, &mut live, &writer("kubectl-client-side-apply", 1));
+    track_fields(None, &mut live, &writer("kubectl-client-side-apply", 1));
     let config = labels(json!({"a": "2"}));
     assert_eq!(refused(&live, config.clone(), "other").code, 409);
     let found = applied(Some(&live), config.clone(), "kubectl", 2);
@@ -199,11 +200,11 @@ fn who_applied_on_the_client_goes_on_without_conflict() {
 fn configurations_with_managers_or_doubles_are_refused() {
     let mut config = labels(json!({}));
     config["metadata"]["managedFields"] = json!([]);
-    let status = apply(None, config, &writer("one", 1), false).unwrap_err();
+    let status = server_side_apply(None, config, &writer("one", 1), false).unwrap_err();
     assert_eq!((status.code, status.message.as_str()), (400, "metadata.managedFields must be nil"));
     let double =
         spec(json!({"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A"}]}]}));
-    let status = apply(None, double, &writer("one", 1), false).unwrap_err();
+    let status = server_side_apply(None, double, &writer("one", 1), false).unwrap_err();
     assert_eq!(status.code, 422);
     assert_eq!(
         status.message,

@@ -79,7 +79,7 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
 
 #[test]
 fn names_of_managers_are_cut_between_characters() {
-    let writer = Writer {
+    let writer = FieldManager {
         manager: &"ä".repeat(100),
         api_version: "v1",
         subresource: "",
@@ -88,6 +88,6 @@ fn names_of_managers_are_cut_between_characters() {
     };
     let manager = Manager::new(&writer, Operation::Update);
     assert_eq!(manager.name, "ä".repeat(64));
-    let nobody = Writer { manager: "", ..writer };
+    let nobody = FieldManager { manager: "", ..writer };
     assert_eq!(Manager::new(&nobody, Operation::Update).name, "unknown");
 }

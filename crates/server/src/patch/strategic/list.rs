@@ -6,7 +6,7 @@ use punctual_api::schema::{FieldSchema, FieldType, PatchStrategy};
 use serde_json::{Map, Value};
 
 use super::error::{Error, go_type};
-use super::order::{Identity, in_order};
+use super::order::{ItemKey, in_order};
 use super::{PATCH, Shape, merge, without_directives};
 
 /// A field that is a list.
@@ -65,10 +65,10 @@ impl ListField {
         Ok(Some(ordered))
     }
 
-    fn identity(self) -> Identity {
+    fn identity(self) -> ItemKey {
         match self.patching {
-            PatchStrategy::MergeByKey(key) => Identity::Key(key),
-            _ => Identity::Value,
+            PatchStrategy::MergeByKey(key) => ItemKey::Key(key),
+            _ => ItemKey::Value,
         }
     }
 
@@ -82,7 +82,7 @@ impl ListField {
             new.into_iter().partition(|item| item.get(PATCH).is_some());
         let before = old.clone();
         if obey(&mut old, &special, key)? {
-            return in_order(plain.clone(), &[], &plain, Identity::Key(key));
+            return in_order(plain.clone(), &[], &plain, ItemKey::Key(key));
         }
         let order = plain.clone();
         // Only the first of several items with the same key is merged.
@@ -95,7 +95,7 @@ impl ListField {
         for item in plain {
             self.merge_item(&mut old, &mut places, item, key)?;
         }
-        in_order(old, &order, &before, Identity::Key(key))
+        in_order(old, &order, &before, ItemKey::Key(key))
     }
 
     fn merge_item(
@@ -149,7 +149,7 @@ fn obey(items: &mut Vec<Value>, special: &[Value], key: &str) -> Result<bool, Er
 ///
 /// kube-apiserver does so by merging in place. It decides on which side of the server's own items a
 /// new item comes.
-fn refilled(live: &[Value], patch: &[Value], identity: Identity) -> Result<Vec<Value>, Error> {
+fn refilled(live: &[Value], patch: &[Value], identity: ItemKey) -> Result<Vec<Value>, Error> {
     let has = |item: &&Value, directive: &str| item.get(PATCH).is_some_and(|it| it == directive);
     let is_replaced = patch.iter().any(|item| has(&item, "replace"));
     let mut gone = HashSet::new();
@@ -182,7 +182,7 @@ fn merge_values(mut old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Erro
     old.extend(new);
     let mut seen = HashSet::new();
     old.retain(|value| seen.insert(value.to_string()));
-    in_order(old, &order, &before, Identity::Value)
+    in_order(old, &order, &before, ItemKey::Value)
 }
 
 /// Takes values out of a list.
@@ -212,7 +212,7 @@ fn check_items(old: &[Value], new: &[Value]) -> Result<bool, Error> {
 }
 
 /// Checks that the items of a patch are all in its order, and in that order.
-fn check_order(patch: &[Value], order: &[Value], identity: Identity) -> Result<(), Error> {
+fn check_order(patch: &[Value], order: &[Value], identity: ItemKey) -> Result<(), Error> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }

@@ -12,18 +12,18 @@ use super::list::fields_of;
 
 /// What tells the items of a list apart.
 #[derive(Clone, Copy)]
-pub(super) enum Identity {
+pub(super) enum ItemKey {
     /// The value of a field.
     Key(&'static str),
     /// The value itself.
     Value,
 }
 
-impl Identity {
+impl ItemKey {
     pub(super) fn of(self, item: &Value) -> Result<String, Error> {
         match self {
-            Identity::Value => Ok(item.to_string()),
-            Identity::Key(key) => {
+            ItemKey::Value => Ok(item.to_string()),
+            ItemKey::Key(key) => {
                 let fields = fields_of(item)?;
                 let value = fields.get(key).ok_or_else(|| Error::no_key(fields, key))?;
                 Ok(value.to_string())
@@ -52,7 +52,7 @@ pub(super) fn in_order(
     merged: Vec<Value>,
     order: &[Value],
     before: &[Value],
-    identity: Identity,
+    identity: ItemKey,
 ) -> Result<Vec<Value>, Error> {
     let (wanted, places) = (identity.places(order)?, identity.places(before)?);
     let (mut patched, mut others) = (Vec::new(), Vec::new());

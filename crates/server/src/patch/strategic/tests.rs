@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 fn patched(object: Value, patch: Value) -> Result<Value, Status> {
-    strategic(&object, patch, schema::find_struct("Pod").unwrap())
+    apply_strategic_patch(&object, patch, schema::find_struct("Pod").unwrap())
 }
 
 /// Checks a patch of the spec of a Pod.

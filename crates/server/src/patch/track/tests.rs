@@ -8,9 +8,9 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn writer(manager: &str, second: i64) -> Writer<'_> {
+fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     let shape = schema::find_struct("ConfigMap").unwrap();
-    Writer { manager, api_version: "v1", subresource: "", shape, now: at(second) }
+    FieldManager { manager, api_version: "v1", subresource: "", shape, now: at(second) }
 }
 
 fn object(data: Value) -> Value {
@@ -20,7 +20,7 @@ fn object(data: Value) -> Value {
 /// The object after a write of new data by a manager.
 fn write(old: Option<&Value>, data: Value, manager: &str, second: i64) -> Value {
     let mut new = object(data);
-    track(old, &mut new, &writer(manager, second));
+    track_fields(old, &mut new, &writer(manager, second));
     new
 }
 
@@ -82,7 +82,7 @@ fn an_empty_list_of_entries_ends_tracking() {
     for reset in [json!([]), json!([{}])] {
         let mut new = object(json!({"a": "2"}));
         new["metadata"]["managedFields"] = reset;
-        track(Some(&old), &mut new, &writer("one", 2));
+        track_fields(Some(&old), &mut new, &writer("one", 2));
         assert_eq!(new, object(json!({"a": "2"})));
         let next = write(Some(&new), json!({"a": "3"}), "one", 3);
         assert_eq!(owners(&next), []);
@@ -98,10 +98,10 @@ fn entries_of_the_client_are_taken_if_they_are_well_formed() {
         "fieldsV1": {"f:data": {"f:a": {}}},
     }]);
     let mut malformed = new.clone();
-    track(Some(&old), &mut new, &writer("two", 2));
+    track_fields(Some(&old), &mut new, &writer("two", 2));
     assert_eq!(owners(&new), [owner("moved", "", json!({"f:a": {}}))]);
     malformed["metadata"]["managedFields"][0]["fieldsType"] = "None".into();
-    track(Some(&old), &mut malformed, &writer("two", 2));
+    track_fields(Some(&old), &mut malformed, &writer("two", 2));
     assert_eq!(malformed, old);
 }
 
@@ -116,8 +116,8 @@ fn a_subresource_does_not_touch_what_it_cannot_change() {
         ("status", json!({"f:status": {"f:lastScheduleTime": {}}})),
     ] {
         let mut new = object.clone();
-        let writer = Writer { shape, subresource, ..writer("one", 1) };
-        track(None, &mut new, &writer);
+        let writer = FieldManager { shape, subresource, ..writer("one", 1) };
+        track_fields(None, &mut new, &writer);
         let entry = &new["metadata"]["managedFields"][0];
         assert_eq!(entry["fieldsV1"], expected);
         assert_eq!(entry["subresource"].as_str().unwrap_or_default(), subresource);
@@ -128,19 +128,19 @@ fn a_subresource_does_not_touch_what_it_cannot_change() {
 fn times_are_kept_if_nothing_else_changed() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     let mut same = write(None, json!({"a": "1"}), "one", 2);
-    keep_times(&old, &mut same);
+    restore_unchanged_times(&old, &mut same);
     assert_eq!(same, old);
     let changed = write(Some(&old), json!({"a": "2"}), "one", 2);
     let mut kept = changed.clone();
-    keep_times(&old, &mut kept);
+    restore_unchanged_times(&old, &mut kept);
     assert_eq!(kept, changed);
 }
 
 #[test]
 fn the_manager_of_a_client_is_its_product() {
-    assert_eq!(manager_of("kubectl/v1.36.0 (linux/amd64)"), "kubectl");
-    assert_eq!(manager_of("a\u{7}b"), "ab");
-    assert_eq!(manager_of(""), "");
+    assert_eq!(manager_from_user_agent("kubectl/v1.36.0 (linux/amd64)"), "kubectl");
+    assert_eq!(manager_from_user_agent("a\u{7}b"), "ab");
+    assert_eq!(manager_from_user_agent(""), "");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn what_is_no_object_is_left_alone() {
     for mut odd in
         [json!(1), json!({"metadata": 1}), json!([]), json!({"metadata": {"managedFields": 7}})]
     {
-        track(None, &mut odd, &writer("one", 1));
-        track(Some(&json!("old")), &mut odd, &writer("one", 1));
+        track_fields(None, &mut odd, &writer("one", 1));
+        track_fields(Some(&json!("old")), &mut odd, &writer("one", 1));
     }
 }

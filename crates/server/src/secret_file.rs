@@ -1,11 +1,11 @@
-//! Files and folders for their owner alone.
+//! Files and folders that only their owner may read.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder, and those above it that are missing, that only their owner may enter.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+/// Creates a folder and its missing parents with mode 0700.
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -13,8 +13,8 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// How to make a file that only its owner may read.
-pub(crate) fn new_file() -> OpenOptions {
+/// Returns options that create a file with mode 0600.
+pub(crate) fn create_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
     #[cfg(unix)]
