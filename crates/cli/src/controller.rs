@@ -19,11 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use punctual_api::CronJobKind;
 use punctual_controller::{
-    Cluster, CronJobs, Election, ElectionConfig, Fence, Haste, Metrics, Probe, RealClock, Rival,
-    Tools, run_cron_jobs, run_elected, stand_by,
+    BurstGate, ClusterOptions, CompetingController, Context, ControllerProbe, CronJobOptions,
+    Election, ElectionConfig, Fence, Metrics, RealClock, export_standby, run_cron_jobs,
+    run_elected,
 };
 use punctual_schedule::Zone;
 use punctual_server::{HealthEndpoints, ServerEnv as _, SystemEnv, serve_health};
@@ -37,7 +38,7 @@ use self::served_kinds::ServedKinds;
 use crate::{logging, output, signals};
 
 /// Calls end after half a minute; what takes longer on its way has been dropped by somebody.
-const ECHO: Duration = Duration::from_secs(30);
+const LATE_CREATE_WINDOW: Duration = Duration::from_secs(30);
 
 /// How long taking our probe away may take.
 const PROBE_REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -75,8 +76,8 @@ async fn run_until_stopped(args: &ControllerArgs, zone: &Zone) -> anyhow::Result
 struct ControllerProcess<'a> {
     args: &'a ControllerArgs,
     zone: &'a Zone,
-    tools: Tools,
-    cluster: Cluster,
+    context: Context,
+    cluster: ClusterOptions,
     election: Election,
     has_started: Arc<AtomicBool>,
 }
@@ -89,29 +90,30 @@ impl<'a> ControllerProcess<'a> {
     ) -> anyhow::Result<ControllerProcess<'a>> {
         let Connection { client, namespace } = connection;
         let clock = Arc::new(RealClock);
-        let (metrics, haste) = (Metrics::default(), Haste::default());
+        let metrics = Metrics::default();
         let fence = match args.election.leader_elect {
             true => {
-                stand_by(&metrics);
+                export_standby(&metrics);
                 Fence::shut(clock.clone())
             }
             false => Fence::open(),
         };
-        let tools = Tools { client, clock, metrics, haste, fence };
-        let cluster = Cluster {
+        let burst_gate = BurstGate::default();
+        let context = Context { client, clock, metrics, burst_gate, fence };
+        let cluster = ClusterOptions {
             namespaces: distinct(&args.namespaces),
             // The definition of ScheduledJobs is ours, and has every field.
-            pruned: vec![CronJobKind::BatchV1],
-            echo: ECHO,
-            ..Cluster::default()
+            pruned_kinds: vec![CronJobKind::BatchV1],
+            late_create_window: LATE_CREATE_WINDOW,
+            ..ClusterOptions::default()
         };
         let election = election(args, &namespace)?;
         let has_started = Arc::default();
-        Ok(ControllerProcess { args, zone, tools, cluster, election, has_started })
+        Ok(ControllerProcess { args, zone, context, cluster, election, has_started })
     }
 
     fn pages(&self) -> HealthEndpoints {
-        let Tools { client, fence, metrics, .. } = self.tools.clone();
+        let Context { client, fence, metrics, .. } = self.context.clone();
         let (signals, has_started) = (self.cluster.signals.clone(), self.has_started.clone());
         let readiness = ReadinessCheck { client, fence, signals, has_started };
         HealthEndpoints {
@@ -127,7 +129,7 @@ impl<'a> ControllerProcess<'a> {
             let kinds = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                kinds = ServedKinds::find(&self.tools.client, &self.args.kinds) => kinds,
+                kinds = ServedKinds::find(&self.context.client, &self.args.kinds) => kinds,
             };
             if !is_alone && kinds.served.contains(&CronJobKind::BatchV1) {
                 tokio::select! {
@@ -148,38 +150,40 @@ impl<'a> ControllerProcess<'a> {
         kinds: &ServedKinds,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
-        let config = CronJobs {
-            flavors: kinds.served.clone(),
-            zone: self.zone.clone(),
+        let options = CronJobOptions {
+            kinds: kinds.served.clone(),
+            default_zone: self.zone.clone(),
             workers: self.args.concurrent_syncs as usize,
             cluster: self.cluster.clone(),
         };
         self.has_started.store(true, Ordering::Relaxed);
         let round = stop.child_token();
-        let mut working = Box::pin(self.lead(config, round.clone()));
+        let mut working = Box::pin(self.lead(options, round.clone()));
         if !kinds.missing.is_empty() {
             tokio::select! {
                 biased;
                 result = &mut working => return result,
-                () = kinds.changed(&self.tools.client) => round.cancel(),
+                () = kinds.changed(&self.context.client) => round.cancel(),
             }
         }
         working.await
     }
 
-    async fn lead(&self, config: CronJobs, stop: CancellationToken) -> anyhow::Result<()> {
-        let kinds: Vec<&str> = config.flavors.iter().map(|flavor| flavor.plural()).collect();
-        let (tools, election) = (self.tools.clone(), self.election.clone());
+    async fn lead(&self, options: CronJobOptions, stop: CancellationToken) -> anyhow::Result<()> {
+        let kinds: Vec<&str> = options.kinds.iter().map(|kind| kind.plural()).collect();
+        let context = self.context.clone();
+        let election = self.election.clone();
         match self.args.election.leader_elect {
             true => {
                 let (lease, identity) = (&election.name, &election.identity);
                 let namespace = &election.namespace;
-                tracing::info!(?kinds, namespace, lease, identity, "stands for election");
-                Ok(run_elected(tools, config, election, stop).await?)
+                tracing::info!(?kinds, namespace, lease, identity, "campaigning for leadership");
+                let work = |context, stop| run_cron_jobs(context, options.clone(), stop);
+                Ok(run_elected(context, election, work, stop).await?)
             }
             false => {
-                tracing::info!(?kinds, "works alone");
-                run_cron_jobs(tools, config, stop).await;
+                tracing::info!(?kinds, "leader election disabled");
+                run_cron_jobs(context, options, stop).await;
                 Ok(())
             }
         }
@@ -192,12 +196,12 @@ impl<'a> ControllerProcess<'a> {
 
     /// Fails while the cluster's own controller of CronJobs is at work.
     async fn refuse_rival(&self) -> anyhow::Result<()> {
-        match self.probe().ask().await {
+        match self.probe().detect().await {
             Ok(None) => Ok(()),
             Ok(Some(rival)) => Err(refusal(&rival)),
-            Err(why) => {
+            Err(error) => {
                 tracing::warn!(
-                    why,
+                    %error,
                     "could not ask whether another controller of CronJobs is at work; we stop when \
                      one shows"
                 );
@@ -206,8 +210,8 @@ impl<'a> ControllerProcess<'a> {
         }
     }
 
-    fn probe(&self) -> Probe {
-        Probe::new(&self.tools, &self.election.namespace)
+    fn probe(&self) -> ControllerProbe {
+        ControllerProbe::new(&self.context, &self.election.namespace)
     }
 
     /// Returns when another controller of CronJobs has shown, and we are not to stand that.
@@ -215,11 +219,11 @@ impl<'a> ControllerProcess<'a> {
         let (probe, signals) = (self.probe(), &self.cluster.signals);
         if self.must_be_alone() {
             return tokio::select! {
-                rival = signals.rival() => refusal(&rival),
-                rival = probe.rival() => refusal(&rival),
+                rival = signals.competing_controller() => refusal(&rival),
+                rival = probe.competing_controller() => refusal(&rival),
             };
         }
-        let rival = signals.rival().await;
+        let rival = signals.competing_controller().await;
         tracing::error!(%rival, "another controller of CronJobs is at work");
         std::future::pending().await
     }
@@ -233,7 +237,7 @@ impl<'a> ControllerProcess<'a> {
     }
 }
 
-fn refusal(rival: &Rival) -> anyhow::Error {
+fn refusal(rival: &CompetingController) -> anyhow::Error {
     anyhow::anyhow!(
         "another controller of batch/v1 CronJobs is at work: {rival}. Two of them must not look after \
          the same: start kube-controller-manager with --controllers=*,-cronjob-controller, or look \
@@ -256,7 +260,7 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
         name: args.lease_name.clone(),
         identity: identity(),
         config,
-        dice: Arc::new(|| {
+        random: Arc::new(|| {
             let mut bytes = [0; 4];
             SystemEnv.fill_random(&mut bytes);
             u32::from_ne_bytes(bytes)

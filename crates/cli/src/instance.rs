@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools};
+use anyhow::Context as _;
+use punctual_controller::{BurstGate, Context, Fence, Metrics, RealClock};
 use punctual_schedule::Zones;
 use punctual_server::{
     ADMIN_GROUP, AuditLog, Config, Limits, Server, ServerIdentity, SystemEnv, User,
@@ -95,13 +95,13 @@ pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
 }
 
 /// What a controller in this process works with.
-pub(crate) fn tools(server: &Server, part: &str, shared: &SharedState) -> Tools {
-    let SharedState { metrics, haste } = shared.clone();
-    Tools {
+pub(crate) fn controller_context(server: &Server, part: &str, shared: &SharedState) -> Context {
+    let SharedState { metrics, burst_gate } = shared.clone();
+    Context {
         client: client(server, part),
         clock: Arc::new(RealClock),
         metrics,
-        haste,
+        burst_gate,
         // Whoever has the data folder is alone.
         fence: Fence::open(),
     }
@@ -113,7 +113,7 @@ pub(crate) struct SharedState {
     /// Their counters.
     pub(crate) metrics: Metrics,
     /// Whether slots wait.
-    pub(crate) haste: Haste,
+    pub(crate) burst_gate: BurstGate,
 }
 
 /// Opening reads everything, so it is done where waiting hurts nobody.

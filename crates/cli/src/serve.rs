@@ -23,10 +23,15 @@ async fn run_until_stopped(args: &ServeArgs, zones: Zones) -> anyhow::Result<()>
     let stop = signals::stop_token()?;
     output::print(&format!("serving {}\nkubeconfig {}\n", instance.url(), kubeconfig.display()))?;
     // Deletions that do not happen at once are carried on by us: dependents, namespaces.
-    let tools = instance::tools(&server, "punctual-collector", &SharedState::default());
-    let collecting = tokio::spawn(punctual_controller::collect(tools, stop.clone()));
+    let context = instance::controller_context(
+        &server,
+        "punctual-garbage-collector",
+        &SharedState::default(),
+    );
+    let collecting =
+        tokio::spawn(punctual_controller::run_garbage_collector(context, stop.clone()));
     instance.serve(server, stop)?.await;
-    collecting.await.context("the collector did not end cleanly")?;
+    collecting.await.context("the garbage collector did not end cleanly")?;
     tracing::info!("stopped; closing the store");
     store.close().await.context("the store could not be closed cleanly")
 }

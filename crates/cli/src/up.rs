@@ -96,7 +96,7 @@ async fn run_until_stopped(
     let node = node_name::choose(start.args.node_name.as_deref(), &instance.folder)?;
     let shared = SharedState::default();
     // Nobody else has this folder, so nobody else can lead.
-    shared.metrics.leader("punctual", true);
+    shared.metrics.set_leader("punctual", true);
     let server = start_server(&instance, &node, start.zone, &shared.metrics).await?;
     let applying = apply::apply(instance::client(&server, "punctual-up"), start.documents);
     let applied = tokio::select! {

@@ -5,12 +5,13 @@
 //! ends after the create, and the writing waits until the others have been started too.
 
 mod cache;
-mod cluster;
 mod echo;
 mod effects;
 mod held;
+mod options;
 mod places;
 mod seen;
+mod signals;
 mod storage;
 mod turn;
 
@@ -18,71 +19,68 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use punctual_api::CronJobKind;
 use punctual_queue::{Backoff, Failure};
-use punctual_schedule::Zone;
 use tokio_util::sync::CancellationToken;
 
 use self::cache::{Cache, Scope};
-pub use self::cluster::{Cluster, Signals};
 use self::echo::Echo;
 use self::effects::Effects;
+pub use self::options::{ClusterOptions, CronJobOptions};
 use self::places::{Place, Unlisted, places};
 use self::seen::Key;
+pub use self::signals::Signals;
 use crate::clock::Clock;
-use crate::driver::{Driver, Rank};
+use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
-use crate::tools::Tools;
 use crate::watching::{At, follow, resource};
+use crate::work_queue::{Priority, WorkQueue};
 
 const COMPONENT: &str = "cronjob-controller";
 
-/// What the CronJob controller is to look after, and how.
-#[derive(Clone, Debug)]
-pub struct CronJobs {
-    /// The kinds.
-    pub flavors: Vec<CronJobKind>,
-    /// The zone of schedules that name none.
-    pub zone: Zone,
-    /// How many are looked at at a time.
-    pub workers: usize,
-    /// Where they are.
-    pub cluster: Cluster,
-}
-
-/// Looks after CronJobs until told to stop.
-pub async fn run_cron_jobs(tools: Tools, config: CronJobs, stop: CancellationToken) {
+/// Runs the CronJob controller until `stop` is cancelled.
+pub async fn run_cron_jobs(context: Context, config: CronJobOptions, stop: CancellationToken) {
+    let _reset = ResetOnDrop(context.clone());
     // Events are written until the last note was taken.
     let silence = CancellationToken::new();
-    let (recorder, recording) = Recorder::new(&tools, COMPONENT, silence.clone());
+    let (recorder, recording) = Recorder::new(&context, COMPONENT, silence.clone());
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(60));
-    let driver = Driver::new(Rank::First, "cronjob", backoff, &tools);
+    let queue = WorkQueue::new(Priority::High, "cronjob", backoff, &context);
     // The counters outlive this run where there are several, one after the other.
-    let asked = Arc::downgrade(&driver);
-    tools.metrics.next_due(move || asked.upgrade()?.next_wake());
+    let asked = Arc::downgrade(&queue);
+    context.metrics.next_due(move || asked.upgrade()?.next_wake());
     let controller = Arc::new(Controller {
-        cache: Cache::new(config.zone.clone(), driver.clone(), tools.metrics.clone()),
-        driver,
-        effects: Effects::new(tools.calls(), config.cluster.pruned.clone()),
+        cache: Cache::new(config.default_zone.clone(), queue.clone(), context.metrics.clone()),
+        queue,
+        effects: Effects::new(context.calls(), config.cluster.pruned_kinds.clone()),
         recorder,
-        clock: tools.clock.clone(),
-        metrics: tools.metrics.clone(),
+        clock: context.clock.clone(),
+        metrics: context.metrics.clone(),
         places: places(&config),
-        echo: Echo::new(config.cluster.echo, tools.clock.clone()),
+        echo: Echo::new(config.cluster.late_create_window, context.clock.clone()),
     });
     let working = async {
         controller.clone().work(&config, stop.clone()).await;
         silence.cancel();
     };
     // All in one task: what is heard must not take the other core from what is to be started.
-    let watching = controller.watch(&tools, &config, &stop);
+    let watching = controller.watch(&context, &config, &stop);
     tokio::join!(recording, working, watching);
+}
+
+/// Resets shared state that would be wrong after the controller ends, even if its work is cancelled.
+struct ResetOnDrop(Context);
+
+impl Drop for ResetOnDrop {
+    fn drop(&mut self) {
+        self.0.metrics.set_cron_jobs(0);
+        self.0.burst_gate.set_burst(false);
+    }
 }
 
 struct Controller {
     cache: Cache,
-    driver: Arc<Driver<Key>>,
+    queue: Arc<WorkQueue<Key>>,
     effects: Effects,
     recorder: Recorder,
     clock: Arc<dyn Clock>,
@@ -93,11 +91,11 @@ struct Controller {
 
 impl Controller {
     /// Watches into the cache.
-    async fn watch(&self, tools: &Tools, config: &CronJobs, stop: &CancellationToken) {
+    async fn watch(&self, context: &Context, config: &CronJobOptions, stop: &CancellationToken) {
         let jobs = self.places.iter().map(|Place { namespace, jobs, .. }| {
             let at = At::new(resource("batch/v1", "Job", "jobs"), namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
-            let (client, stop) = (tools.client.clone(), stop.clone());
+            let (client, stop) = (context.client.clone(), stop.clone());
             async move { follow(client, at, &scope.jobs(), jobs.clone(), stop).await }
         });
         let kinds = self.places.iter().flat_map(|Place { namespace, kinds, .. }| {
@@ -108,13 +106,13 @@ impl Controller {
             let at = At::new(kind, namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
             let cron_jobs = scope.cron_jobs(self.effects.storage(flavor), self.clock.now());
-            let (client, stop) = (tools.client.clone(), stop.clone());
+            let (client, stop) = (context.client.clone(), stop.clone());
             async move { follow(client, at, &cron_jobs, listed.clone(), stop).await }
         });
         tokio::join!(join_all(cron_jobs), join_all(jobs));
     }
 
-    async fn work(self: Arc<Self>, config: &CronJobs, stop: CancellationToken) {
+    async fn work(self: Arc<Self>, config: &CronJobOptions, stop: CancellationToken) {
         let mut unlisted = Unlisted::new(&self.places, &self.metrics);
         let first = tokio::select! {
             biased;
@@ -122,7 +120,7 @@ impl Controller {
             first = unlisted.next() => first,
         };
         self.cache.open(&first);
-        let _listing = config.cluster.signals.listed();
+        let _listing = config.cluster.signals.set_synced();
         let work = |key| {
             let controller = self.clone();
             async move { controller.look_at(&key).await }
@@ -135,7 +133,7 @@ impl Controller {
         tokio::select! {
             biased;
             () = opening => {}
-            () = self.driver.run(config.workers.max(1), work, stop) => {}
+            () = self.queue.run(config.workers.max(1), work, stop) => {}
         }
     }
 

@@ -1,37 +1,34 @@
-//! One of several processes does the work: whoever holds a Lease.
+//! Leader election: of several processes, only the one that holds a Lease does the work.
 //!
 //! ```text
-//!  campaign: Elector ⇄ Lease ──▶ Fence ──▶ terms: the work, begun anew in each
+//!  elect_loop: Elector ⇄ Lease ──▶ Fence ──▶ terms: the work, started anew in each
 //! ```
 //!
-//! The rules are those of [`punctual_lease`]; here they are carried out. What that crate leaves to
-//! its shell is done by the [fence](crate::Fence): it is asked before every effect, and gives each
-//! an end that comes before another may lead.
+//! [`punctual_lease`] holds the rules; this module makes the calls. The [fence](crate::Fence) is checked before
+//! every write, and limits how long a call may take so that it ends before another process can lead.
 //!
-//! **The work begins with the term, not before.** A standby that watched all the time could take
-//! over at once, but with a picture as old as its watches are behind. If it missed that a slot was
-//! run, recorded, finished and its Job deleted, it would find the slot due and the name free, and
-//! run it again: names and versions guard what is written, not what is decided on the absence of a
-//! Job. So a term begins with lists, which are consistent reads (no `resourceVersion`), asked for
-//! after the Lease was written. By then the effects of whoever led before are over, so they are in
-//! the lists. What happens later in the term is done by us, and goes into the cache with its answer.
-//! Ten thousand objects are listed in less than a second, and standbys cost the server a read of the
-//! Lease now and then, and no watches.
+//! **The work starts with the term, not before.** A standby with warm caches could take over faster, but its
+//! caches may lag behind. If a standby missed that a slot was started, recorded and finished and its Job deleted, it
+//! would see the slot as pending and the name as free, and would run the slot again: names and resource
+//! versions protect writes, not decisions that rest on the absence of a Job. So each term starts with
+//! consistent lists (without `resourceVersion`) that are requested after the Lease was written. The writes of the
+//! previous leader are complete by then, so the lists include them. Later changes in the term are our own, and
+//! their responses update the cache. Listing ten thousand objects takes less than a second, and a standby
+//! costs the server only an occasional read of the Lease.
 //!
-//! For the same reason nothing is kept from one term to the next: the work of a term that is lost is
-//! dropped where it stands, and what is left of it stays outside the fence for good. Whoever leads
-//! next, we or another, begins as after a crash.
+//! For the same reason no state survives a term. When a term is lost, its work is dropped, and the
+//! fence of that term never opens again. The next leader starts as after a crash, even if it is the same process.
 //!
-//! Whoever stops in order ends the work first and gives the Lease back then, so that a successor need
-//! not wait. If the work had to be cut off, the Lease is kept until it expires: the server may still be
-//! at a call whose answer nobody waits for.
+//! On an orderly stop the work finishes first, and then the Lease is released so that a successor need
+//! not wait. If the work had to be aborted, the Lease is kept until it expires, because the server may still
+//! process a call of ours.
 //!
-//! What this cannot see is a request that was sent in time and is held up on its way for longer than
-//! the whole slack, after its connection was closed. The Job's name stops it, unless the slot was
-//! run and its Job removed in between.
+//! The fence cannot stop a request that was sent in time and then stays in the network for longer than the
+//! slack, after its connection was closed. The name of the Job stops it, unless the slot's Job was
+//! created and deleted in between; see `LateCreateWindow`.
 
-mod campaign;
-mod lease_calls;
+mod elect_loop;
+mod lease_client;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -43,157 +40,183 @@ use punctual_engine::Note;
 use punctual_lease::{Config, ConfigError, Elector};
 use tokio_util::sync::CancellationToken;
 
-use self::campaign::Campaign;
-use self::lease_calls::{API_VERSION, KIND, LeaseCalls, lease_path};
-use crate::cron_jobs::{CronJobs, run_cron_jobs};
+use self::elect_loop::ElectLoop;
+use self::lease_client::{API_VERSION, KIND, LeaseClient, lease_path};
+use crate::context::Context;
 use crate::fence::Fence;
 use crate::metrics::Metrics;
 use crate::recorder::Recorder;
-use crate::tools::Tools;
 
-/// How long the work may take to end in order.
-const FINISH_MAX: Duration = Duration::from_secs(4);
+/// How long the work may take to finish after a stop.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long giving the Lease back may take.
-const RELEASE_MAX: Duration = Duration::from_secs(1);
+/// How long releasing the Lease may take.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The name of the election in the counters.
-const NAME: &str = "punctual";
+/// The `name` label of the leader metric.
+const METRIC_NAME: &str = "punctual";
 
-/// Says that this process does not lead yet: those who count leaders see one that never comes so far as to
-/// stand for election, too.
-pub fn stand_by(metrics: &Metrics) {
-    metrics.leader(NAME, false);
+/// Exports the leader gauge as 0 before the first campaign, so that a count of leaders includes
+/// this process from its start.
+pub fn export_standby(metrics: &Metrics) {
+    metrics.set_leader(METRIC_NAME, false);
 }
 
-/// Who stands for election, and for what.
+/// A candidate of a leader election.
 #[derive(Clone)]
 pub struct Election {
     /// The namespace of the Lease.
     pub namespace: String,
     /// The name of the Lease.
     pub name: String,
-    /// Who we are: this process, and not the one before it under the same name.
+    /// The identity of this process. It must differ from that of an earlier process on the same host.
     pub identity: String,
     /// The durations.
     pub config: Config,
-    /// Chance, so that those who started together do not go on in step.
-    pub dice: Arc<dyn Fn() -> u32 + Send + Sync>,
+    /// A source of random numbers for retry jitter, so that replicas that start together do not retry together.
+    pub random: Arc<dyn Fn() -> u32 + Send + Sync>,
 }
 
-/// Looks after CronJobs whenever it leads, until told to stop.
+/// Runs `work` in every term in which this process leads, until `stop` is cancelled.
 ///
-/// The fence of the tools is opened and closed as the election goes, so clones of one that is
-/// [shut](Fence::shut) tell whether we lead. One that is [open](Fence::open) is not used.
-pub async fn run_elected(
-    tools: Tools,
-    config: CronJobs,
+/// `work` gets a context whose fence is open for one term, and the stop token. It is dropped when the term is
+/// lost. The election opens and closes the fence of `context`, so clones of a [shut](Fence::shut) fence show
+/// whether this process leads. A fence that is [always open](Fence::open) is replaced by a shut one.
+pub async fn run_elected<W, F>(
+    context: Context,
     election: Election,
+    work: W,
     stop: CancellationToken,
-) -> Result<(), ConfigError> {
+) -> Result<(), ConfigError>
+where
+    W: Fn(Context, CancellationToken) -> F,
+    F: Future<Output = ()>,
+{
     let elector = Elector::new(election.config, election.identity.clone())?;
-    let fence = match tools.fence.is_always_open() {
-        true => Fence::shut(tools.clock.clone()),
-        false => tools.fence.clone(),
+    let fence = if context.fence.is_always_open() {
+        Fence::shut(context.clock.clone())
+    } else {
+        context.fence.clone()
     };
-    let tools = Tools { fence: fence.clone(), ..tools };
+    let context = Context { fence: fence.clone(), ..context };
     let release = CancellationToken::new();
-    let campaign = Campaign {
+    let elect_loop = ElectLoop {
         elector,
-        lease: LeaseCalls::new(&tools, &election),
+        lease: LeaseClient::new(&context, &election),
         fence: fence.clone(),
-        clock: tools.clock.clone(),
+        clock: context.clock.clone(),
         election: election.clone(),
     };
-    let mut campaign = pin!(campaign.run(release.clone()));
-    let candidate = Candidate { tools, config, election };
-    let is_over = tokio::select! {
+    let mut electing = pin!(elect_loop.run(release.clone()));
+    let candidate = Candidate { context, election, work };
+    let is_finished = tokio::select! {
         biased;
-        // It does not end before it is told to.
-        () = &mut campaign => false,
-        is_over = candidate.serve(&stop) => is_over,
+        // The loop ends only after `release` is cancelled.
+        () = &mut electing => false,
+        is_finished = candidate.run_terms(&stop) => is_finished,
     };
-    if is_over {
+    if is_finished {
         release.cancel();
-        // A Lease that is not given back expires.
-        let _ = tokio::time::timeout(RELEASE_MAX, campaign).await;
+        // If the release fails, the Lease expires.
+        let _ = tokio::time::timeout(RELEASE_TIMEOUT, electing).await;
     }
     fence.set(None, Duration::ZERO);
     Ok(())
 }
 
-/// Who works whenever it leads.
-struct Candidate {
-    tools: Tools,
-    config: CronJobs,
+/// Runs the work whenever this process leads.
+struct Candidate<W> {
+    context: Context,
     election: Election,
+    work: W,
 }
 
 /// How a term ended.
-enum End {
-    /// The Lease was lost; the work was cut off.
+enum TermEnd {
+    /// The Lease was lost and the work was aborted.
     Lost,
-    /// We were told to stop, and the work is over.
+    /// A stop was requested and the work finished.
     Finished,
-    /// We were told to stop, and the work was cut off.
-    CutOff,
+    /// A stop was requested and the work was aborted because it took too long.
+    Aborted,
 }
 
-impl Candidate {
-    /// Works in every term until told to stop. Whether nothing is under way then for sure.
-    async fn serve(&self, stop: &CancellationToken) -> bool {
-        let mut is_over = true;
-        self.tools.metrics.leader(NAME, false);
+impl<W, F> Candidate<W>
+where
+    W: Fn(Context, CancellationToken) -> F,
+    F: Future<Output = ()>,
+{
+    /// Runs the work in every term until a stop is requested. Returns whether all work has finished, so that
+    /// no call is under way.
+    async fn run_terms(&self, stop: &CancellationToken) -> bool {
+        let mut is_finished = true;
+        self.context.metrics.set_leader(METRIC_NAME, false);
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return is_over,
-                () = self.tools.fence.opened() => {}
+                () = stop.cancelled() => return is_finished,
+                () = self.context.fence.opened() => {}
             }
-            match self.term(stop).await {
-                End::Lost => is_over = false,
-                End::Finished => return true,
-                End::CutOff => return false,
+            match self.run_term(stop).await {
+                TermEnd::Lost => is_finished = false,
+                TermEnd::Finished => return true,
+                TermEnd::Aborted => return false,
             }
         }
     }
 
-    /// Works for as long as the fence lets it.
-    async fn term(&self, stop: &CancellationToken) -> End {
-        let Tools { metrics, haste, fence, .. } = &self.tools;
-        tracing::info!(identity = self.election.identity, "leads");
-        metrics.leader(NAME, true);
+    /// Runs the work until it ends or the fence closes.
+    async fn run_term(&self, stop: &CancellationToken) -> TermEnd {
+        let Election { namespace, name: lease, identity, .. } = &self.election;
+        let metrics = &self.context.metrics;
+        tracing::info!(namespace, lease, identity, "became leader");
+        metrics.set_leader(METRIC_NAME, true);
         let over = CancellationToken::new();
-        let fence = fence.for_work(over.clone());
+        let fence = self.context.fence.for_work(over.clone());
         let end = {
-            let tools = Tools { fence: fence.clone(), ..self.tools.clone() };
-            let mut work = Box::pin(self.work(tools, stop));
-            // Dropped before the work is: whatever is left of it then is outside already.
+            let context = Context { fence: fence.clone(), ..self.context.clone() };
+            let mut work = Box::pin(self.announce_and_work(context, stop));
+            // Dropped before the work, so that calls the work makes while it is dropped are refused.
             let _over = over.drop_guard();
             tokio::select! {
                 biased;
-                () = fence.closed() => End::Lost,
-                () = &mut work => End::Finished,
-                () = too_late(stop) => End::CutOff,
+                () = fence.closed() => TermEnd::Lost,
+                () = &mut work => TermEnd::Finished,
+                () = finish_timeout(stop) => TermEnd::Aborted,
             }
         };
-        metrics.leader(NAME, false);
-        // What is known of the CronJobs is known no more, and none of them waits for us.
-        metrics.cron_jobs(0);
-        haste.set(false);
-        tracing::info!(identity = self.election.identity, "leads no more");
+        metrics.set_leader(METRIC_NAME, false);
+        match end {
+            TermEnd::Lost => {
+                tracing::warn!(
+                    namespace,
+                    lease,
+                    identity,
+                    "lost leader election; another replica takes over, this one campaigns again"
+                );
+            }
+            TermEnd::Finished => tracing::info!(namespace, lease, identity, "stopped leading"),
+            TermEnd::Aborted => {
+                tracing::warn!(
+                    namespace,
+                    lease,
+                    identity,
+                    "stopped leading with work unfinished; the next leader waits until the Lease expires"
+                );
+            }
+        }
         end
     }
 
-    async fn work(&self, tools: Tools, stop: &CancellationToken) {
-        let working = run_cron_jobs(tools.clone(), self.config.clone(), stop.clone());
-        tokio::join!(self.announce(&tools), working);
+    async fn announce_and_work(&self, context: Context, stop: &CancellationToken) {
+        let work = (self.work)(context.clone(), stop.clone());
+        tokio::join!(self.announce(&context), work);
     }
 
-    /// Tells who leads, with an event about the Lease as Kubernetes' own controllers write it.
-    async fn announce(&self, tools: &Tools) {
+    /// Records the same event about the Lease as Kubernetes' own controllers do.
+    async fn announce(&self, context: &Context) {
         let Election { namespace, name, identity, .. } = &self.election;
-        let Ok(lease) = tools.calls().get::<Lease>(&lease_path(namespace, name)).await else {
+        let Ok(lease) = context.calls().get::<Lease>(&lease_path(namespace, name)).await else {
             return;
         };
         let about = ObjectReference {
@@ -205,16 +228,17 @@ impl Candidate {
             resource_version: lease.metadata.resource_version,
             field_path: String::new(),
         };
-        let silence = CancellationToken::new();
-        let (recorder, recording) = Recorder::new(tools, "punctual-controller", silence.clone());
+        let stop_recording = CancellationToken::new();
+        let (recorder, recording) =
+            Recorder::new(context, "punctual-controller", stop_recording.clone());
         recorder.note(&about, &Note::normal("LeaderElection", format!("{identity} became leader")));
-        silence.cancel();
+        stop_recording.cancel();
         recording.await;
     }
 }
 
-/// Returns when whoever was told to stop has had enough time.
-async fn too_late(stop: &CancellationToken) {
+/// Returns [`FINISH_TIMEOUT`] after a stop was requested.
+async fn finish_timeout(stop: &CancellationToken) {
     stop.cancelled().await;
-    tokio::time::sleep(FINISH_MAX).await;
+    tokio::time::sleep(FINISH_TIMEOUT).await;
 }

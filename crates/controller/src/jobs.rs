@@ -28,11 +28,11 @@ use self::cache::{Cache, Key};
 use self::known::{Answer, KnownJob, KnownPod, Uid};
 use crate::calls::Calls;
 use crate::clock::Clock;
-use crate::driver::{Driver, Rank};
+use crate::context::Context;
 use crate::paths::{job_path, pod_path};
 use crate::recorder::Recorder;
 use crate::tasks::first_panic;
-use crate::tools::Tools;
+use crate::work_queue::{Priority, WorkQueue};
 
 /// Who we are in events.
 const COMPONENT: &str = "job-controller";
@@ -44,30 +44,30 @@ const MANAGER: &str = "kubernetes.io/job-controller";
 const CALLS_MAX: usize = 32;
 
 /// Looks after Jobs until told to stop.
-pub async fn run_jobs(tools: Tools, workers: usize, stop: CancellationToken) {
+pub async fn run_jobs(context: Context, workers: usize, stop: CancellationToken) {
     // Events are written until the last note was taken.
     let silence = CancellationToken::new();
-    let (recorder, recording) = Recorder::new(&tools, COMPONENT, silence.clone());
+    let (recorder, recording) = Recorder::new(&context, COMPONENT, silence.clone());
     let controller = Arc::new(Controller {
-        calls: tools.calls(),
+        calls: context.calls(),
         recorder,
         cache: Mutex::default(),
-        driver: Driver::new(Rank::Later, "job", Delays::default(), &tools),
-        clock: tools.clock.clone(),
+        queue: WorkQueue::new(Priority::Low, "job", Delays::default(), &context),
+        clock: context.clock.clone(),
     });
     let mut tasks = JoinSet::new();
     tasks.spawn(recording);
     tokio::select! {
         biased;
         () = stop.cancelled() => {}
-        () = controller.watch(&tools, &mut tasks, &stop) => {
+        () = controller.watch(&context, &mut tasks, &stop) => {
             let work = |key| {
                 let controller = controller.clone();
                 async move { controller.look_at(&key).await }
             };
             tokio::select! {
                 biased;
-                () = controller.driver.run(workers, work, stop.clone()) => {}
+                () = controller.queue.run(workers, work, stop.clone()) => {}
                 () = first_panic(&mut tasks) => {}
             }
         }
@@ -84,7 +84,7 @@ struct Controller {
     calls: Calls,
     recorder: Recorder,
     cache: Mutex<Cache>,
-    driver: Arc<Driver<Key>>,
+    queue: Arc<WorkQueue<Key>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -121,7 +121,7 @@ impl Controller {
     /// Changes the cache, and queues whom that concerns.
     fn change(&self, how: impl FnOnce(&mut Cache) -> Vec<Key>) {
         let concerned = how(&mut self.cache());
-        concerned.iter().for_each(|key| self.driver.add(key));
+        concerned.iter().for_each(|key| self.queue.add(key));
     }
 
     async fn look_at(&self, key: &Key) -> Result<(), Failure> {
@@ -132,7 +132,7 @@ impl Controller {
                 match known {
                     Some((job, backoff)) => self.look_at_job(job, backoff).await,
                     None => {
-                        self.driver.set_wake(key, None);
+                        self.queue.set_wake(key, None);
                         self.free_strays(uid).await
                     }
                 }
@@ -157,7 +157,7 @@ impl Controller {
         let case = Case { job, uid, text, pods: gathered.pods, backoff };
         let plan = case.decide(false, now);
         let wake_at = plan.wake_at.into_iter().chain(gathered.overdue_at).min();
-        self.driver.set_wake(&Key::Job(case.uid.clone()), wake_at);
+        self.queue.set_wake(&Key::Job(case.uid.clone()), wake_at);
         self.cache().remember(&case.uid, plan.backoff.clone());
         match self.create_pods(&case, &plan.pods_to_create).await {
             Ok(()) => self.carry_out(&case, &plan).await,
@@ -185,7 +185,7 @@ impl Controller {
             known::Controller::Job { uid, .. } => Some(Key::Job(uid.clone())),
             _ => None,
         });
-        jobs.for_each(|key| self.driver.add(&key));
+        jobs.for_each(|key| self.queue.add(&key));
         Ok(())
     }
 

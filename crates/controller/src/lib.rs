@@ -1,38 +1,40 @@
-//! Controllers over a Kubernetes API: watches into caches, decisions into calls.
+//! Controllers for the Kubernetes API: they watch objects into caches and turn decisions into calls.
 //!
-//! A controller is a cache that watches keep up to date, a [queue](punctual_queue) of what to look
-//! at, and a decision that knows neither. `driver` brings them together: workers take keys, one at a
-//! time each, and a failure brings a key back after a while. Where several processes do the same work,
-//! `election` says which of them does it, and `fence` holds the others back.
+//! Each controller has a cache that watches keep up to date, a work queue of keys, and a decision that is
+//! a pure function of the cached objects. The `work_queue` module runs the workers: each key is reconciled
+//! by one worker at a time, and a key that failed is requeued with backoff. Where several processes
+//! do the same work, `election` chooses the leader and `fence` blocks the writes of all others.
 
+mod burst_gate;
 mod calls;
 mod clock;
-mod collector;
+mod competing_controller;
+mod context;
 mod cron_jobs;
-mod driver;
 mod election;
 mod fence;
-mod furnisher;
-mod haste;
+mod garbage_collector;
 mod jobs;
 mod metrics;
+mod namespace_defaults;
 mod paths;
 mod recorder;
-mod rival;
 mod tasks;
-mod tools;
 mod version;
 mod watching;
+mod work_queue;
 
+pub use self::burst_gate::BurstGate;
 pub use self::clock::{Clock, RealClock};
-pub use self::collector::collect;
-pub use self::cron_jobs::{Cluster, CronJobs, Signals, run_cron_jobs};
-pub use self::election::{Election, run_elected, stand_by};
+pub use self::competing_controller::{
+    CompetingController, ControllerProbe, FIELD_MANAGER, ProbeError,
+};
+pub use self::context::Context;
+pub use self::cron_jobs::{ClusterOptions, CronJobOptions, Signals, run_cron_jobs};
+pub use self::election::{Election, export_standby, run_elected};
 pub use self::fence::Fence;
-pub use self::furnisher::furnish;
-pub use self::haste::Haste;
+pub use self::garbage_collector::run_garbage_collector;
 pub use self::jobs::run_jobs;
 pub use self::metrics::Metrics;
-pub use self::rival::{MANAGER, Probe, Rival};
-pub use self::tools::Tools;
+pub use self::namespace_defaults::run_namespace_defaults;
 pub use punctual_lease::Config as ElectionConfig;

@@ -143,7 +143,7 @@ impl Metrics {
     }
 
     /// Whether this process leads in an election.
-    pub fn leader(&self, name: &'static str, leads: bool) {
+    pub fn set_leader(&self, name: &'static str, leads: bool) {
         self.shared.leaders.get_or_create(&Named { name }).set(leads.into());
     }
 
@@ -181,7 +181,7 @@ impl Metrics {
     }
 
     /// So many CronJobs are known.
-    pub(crate) fn cron_jobs(&self, total: usize) {
+    pub(crate) fn set_cron_jobs(&self, total: usize) {
         self.shared.cron_jobs.set(i64::try_from(total).unwrap_or(i64::MAX));
     }
 
@@ -202,7 +202,7 @@ impl Metrics {
 
     /// A queue, which is asked how it is at each scrape; until it says that it is gone. The result
     /// takes the times of its keys.
-    pub(crate) fn queue(
+    pub(crate) fn add_queue(
         &self,
         name: &'static str,
         stats: impl Fn() -> Option<Stats> + Send + Sync + 'static,

@@ -28,8 +28,8 @@ use self::correlator::Correlator;
 use self::inbox::{Draft, Inbox};
 use self::writer::Writer;
 use crate::clock::Clock;
+use crate::context::Context;
 use crate::metrics::Metrics;
-use crate::tools::Tools;
 
 /// How many events are on their way at a time.
 const LANES: usize = 4;
@@ -52,12 +52,12 @@ impl Recorder {
     /// A recorder for a component, and its work: to be run until it ends, which is a moment after
     /// the stop.
     pub(crate) fn new(
-        tools: &Tools,
+        context: &Context,
         component: &'static str,
         stop: CancellationToken,
     ) -> (Recorder, impl Future<Output = ()> + Send + use<>) {
         let lanes: Arc<[Arc<Inbox>]> = (0..LANES).map(|_| Arc::default()).collect();
-        let writer = Writer::new(tools.calls(), tools.metrics.clone(), stop.clone());
+        let writer = Writer::new(context.calls(), context.metrics.clone(), stop.clone());
         let work = join_all(lanes.iter().map(|inbox| {
             let correlator = Correlator::new(component, REMEMBERED_MAX / LANES);
             work(inbox.clone(), correlator, writer.clone(), stop.clone())
@@ -73,7 +73,7 @@ impl Recorder {
                 () = late => tracing::debug!(component, "some events were not written"),
             }
         };
-        let (clock, metrics) = (tools.clock.clone(), tools.metrics.clone());
+        let (clock, metrics) = (context.clock.clone(), context.metrics.clone());
         (Recorder { lanes, clock, metrics }, work)
     }
 

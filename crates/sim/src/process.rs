@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use punctual_api::CronJobKind;
 use punctual_controller::{
-    Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, collect, run_cron_jobs, run_elected,
-    run_jobs,
+    BurstGate, ClusterOptions, Context, CronJobOptions, Election, Fence, Metrics, run_cron_jobs,
+    run_elected, run_garbage_collector, run_jobs,
 };
 use punctual_lease::Config;
 use punctual_schedule::Zones;
@@ -71,26 +71,26 @@ fn next_stop(stage: &Stage, process: Process) -> Millis {
 /// One life of a process.
 async fn live(stage: &Arc<Stage>, process: Process, wire: Arc<Wire>, stop: CancellationToken) {
     let clock = ProcessClock::new(stage.clone(), Who::Process(process));
-    let tools = Tools {
+    let context = Context {
         client: wire.client(),
         clock: clock.clone(),
         metrics: Metrics::default(),
-        haste: Haste::default(),
+        burst_gate: BurstGate::default(),
         fence: Fence::open(),
     };
     match process {
         Process::Jobs => {
-            let jobs = run_jobs(tools.clone(), WORKERS, stop.clone());
-            tokio::join!(jobs, collect(tools, stop));
+            let jobs = run_jobs(context.clone(), WORKERS, stop.clone());
+            tokio::join!(jobs, run_garbage_collector(context, stop));
         }
         // One that is alone needs no election, as in `punctual up`.
         Process::Controller(_) if stage.scenario.controllers == 1 => {
-            run_cron_jobs(tools, cron_jobs(), stop).await;
+            run_cron_jobs(context, options(), stop).await;
         }
         Process::Controller(_) => {
-            let tools = Tools { fence: Fence::shut(clock), ..tools };
-            let reign = Reign { stage, process, fence: tools.fence.clone() };
-            let work = run_elected(tools, cron_jobs(), election(stage, process), stop);
+            let context = Context { fence: Fence::shut(clock), ..context };
+            let reign = Reign { stage, process, fence: context.fence.clone() };
+            let work = run_elected(context, election(stage, process), lead, stop);
             tokio::select! {
                 biased;
                 // The durations are right, so there is nothing to be told.
@@ -109,7 +109,7 @@ fn election(stage: &Arc<Stage>, process: Process) -> Election {
         name: "punctual".to_owned(),
         identity: format!("{process:?} since {}", stage.now()),
         config: durations(stage),
-        dice: Arc::new(move || (dice.dice.roll() >> 32) as u32),
+        random: Arc::new(move || (dice.dice.roll() >> 32) as u32),
     }
 }
 
@@ -151,11 +151,16 @@ impl Drop for Leading<'_> {
     }
 }
 
-fn cron_jobs() -> CronJobs {
-    CronJobs {
-        flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
-        zone: Zones::bundled().utc(),
+/// The work of a term.
+async fn lead(context: Context, stop: CancellationToken) {
+    run_cron_jobs(context, options(), stop).await;
+}
+
+fn options() -> CronJobOptions {
+    CronJobOptions {
+        kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
+        default_zone: Zones::bundled().utc(),
         workers: WORKERS,
-        cluster: Cluster::default(),
+        cluster: ClusterOptions::default(),
     }
 }

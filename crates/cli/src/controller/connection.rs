@@ -4,7 +4,7 @@ use anyhow::Context;
 use http::{HeaderValue, header};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use punctual_controller::MANAGER;
+use punctual_controller::FIELD_MANAGER;
 
 use super::args::ControllerArgs;
 use super::transport;
@@ -53,7 +53,7 @@ async fn config(args: &ControllerArgs) -> anyhow::Result<Config> {
 
 /// The server keeps who wrote which field under the first part of it.
 fn named(mut config: Config) -> Config {
-    let agent = format!("{MANAGER}/{}", env!("CARGO_PKG_VERSION"));
+    let agent = format!("{FIELD_MANAGER}/{}", env!("CARGO_PKG_VERSION"));
     config.headers.extend(HeaderValue::from_str(&agent).map(|agent| (header::USER_AGENT, agent)));
     config
 }

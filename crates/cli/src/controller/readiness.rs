@@ -34,7 +34,7 @@ impl ReadinessCheck {
                 ));
             }
             match fence.allows() {
-                true if signals.is_listed() => Ok(()),
+                true if signals.is_synced() => Ok(()),
                 true => Err(NotReady::new("what there is has not been listed yet")),
                 false => {
                     match tokio::time::timeout(PROBE_TIMEOUT, client.apiserver_version()).await {

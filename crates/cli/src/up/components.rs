@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use punctual_api::CronJobKind;
-use punctual_controller::{Cluster, CronJobs, Metrics, collect, furnish, run_cron_jobs, run_jobs};
+use punctual_controller::{
+    ClusterOptions, CronJobOptions, Metrics, run_cron_jobs, run_garbage_collector, run_jobs,
+    run_namespace_defaults,
+};
 use punctual_runner::{Runner, register_node};
 use punctual_schedule::Zone;
 use punctual_server::Server;
@@ -38,21 +41,25 @@ impl Components<'_> {
     }
 
     fn start_controllers(&self, shared: &SharedState, tasks: &mut TaskGroup) {
-        let tools = |part: &str| instance::tools(self.server, part, shared);
+        let context = |part: &str| instance::controller_context(self.server, part, shared);
         let workers = self.args.concurrent_syncs as usize;
-        let cron_jobs = CronJobs {
-            flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
-            zone: self.zone.clone(),
+        let options = CronJobOptions {
+            kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
+            default_zone: self.zone.clone(),
             workers,
-            cluster: Cluster::default(),
+            cluster: ClusterOptions::default(),
         };
         let root_ca = self.instance.identity.ca_pem.clone();
-        let (collector, furnisher) = (tools("punctual-collector"), tools("punctual-furnisher"));
-        let (jobs, scheduler) = (tools("job-controller"), tools("cronjob-controller"));
-        tasks.spawn("the collector", |stop| collect(collector, stop));
-        tasks.spawn("the furnisher", |stop| furnish(furnisher, root_ca, stop));
+        let garbage = context("punctual-garbage-collector");
+        tasks.spawn("the garbage collector", |stop| run_garbage_collector(garbage, stop));
+        let namespaces = context("punctual-namespace-defaults");
+        tasks.spawn("the namespace defaults controller", |stop| {
+            run_namespace_defaults(namespaces, root_ca, stop)
+        });
+        let jobs = context("job-controller");
         tasks.spawn("the Job controller", |stop| run_jobs(jobs, workers, stop));
-        tasks.spawn("the CronJob controller", |stop| run_cron_jobs(scheduler, cron_jobs, stop));
+        let cron_jobs = context("cronjob-controller");
+        tasks.spawn("the CronJob controller", |stop| run_cron_jobs(cron_jobs, options, stop));
     }
 
     async fn start_runner(&self, metrics: Metrics, tasks: &mut TaskGroup) -> anyhow::Result<()> {

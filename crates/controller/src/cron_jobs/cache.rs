@@ -18,9 +18,9 @@ use self::kept::Kept;
 pub(super) use self::scope::Scope;
 use super::places::Opened;
 use super::seen::{CronJobName, JobSeen, Key};
-use crate::driver::Driver;
 use crate::metrics::Metrics;
 use crate::version::{is_newer, is_older};
+use crate::work_queue::WorkQueue;
 
 /// Names of Jobs, and what a live read found.
 pub(super) type Live = Vec<(String, Option<JobView>)>;
@@ -136,13 +136,13 @@ struct Open {
 pub(super) struct Cache {
     state: Mutex<State>,
     zone: Zone,
-    driver: Arc<Driver<Key>>,
+    queue: Arc<WorkQueue<Key>>,
     metrics: Metrics,
 }
 
 impl Cache {
-    pub(super) fn new(zone: Zone, driver: Arc<Driver<Key>>, metrics: Metrics) -> Cache {
-        Cache { state: Mutex::default(), zone, driver, metrics }
+    pub(super) fn new(zone: Zone, queue: Arc<WorkQueue<Key>>, metrics: Metrics) -> Cache {
+        Cache { state: Mutex::default(), zone, queue, metrics }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -161,7 +161,7 @@ impl Cache {
         let (due, put_off) = put_off.into_iter().partition(|name| state.is_open(name));
         state.put_off = put_off;
         let due: BTreeSet<Arc<CronJobName>> = due;
-        due.into_iter().for_each(|name| self.driver.add(&Key::CronJob(name)));
+        due.into_iter().for_each(|name| self.queue.add(&Key::CronJob(name)));
     }
 
     /// Whether nothing can be decided about a CronJob yet. It is looked at when it can.
@@ -225,8 +225,8 @@ impl Cache {
     fn leave(&self, state: &mut State, name: &Arc<CronJobName>, uid: &str) {
         if state.remove(name, uid) {
             self.metrics.forget(&name.namespace, &name.name);
-            self.metrics.cron_jobs(state.cron_jobs.len());
-            self.driver.remove(&Key::CronJob(name.clone()));
+            self.metrics.set_cron_jobs(state.cron_jobs.len());
+            self.queue.remove(&Key::CronJob(name.clone()));
         }
         let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
         held.for_each(|job| self.wake_held(state, &job.uid));
@@ -286,7 +286,7 @@ impl Cache {
     fn wake_held(&self, state: &State, uid: &str) {
         let Some(seen) = state.held.get(uid) else { return };
         if !state.names.contains_key(&seen.view.controller_uid) {
-            self.driver.add(&Key::Held(seen.name()));
+            self.queue.add(&Key::Held(seen.name()));
         }
     }
 }

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use punctual_api::CronJobKind;
 
-use super::CronJobs;
+use super::CronJobOptions;
 use crate::metrics::Metrics;
 use crate::watching::Listed;
 
@@ -24,10 +24,10 @@ pub(super) struct Opened {
 }
 
 /// All places.
-pub(super) fn places(config: &CronJobs) -> Vec<Place> {
-    let kinds = || config.flavors.iter().map(|flavor| (*flavor, Listed::new())).collect();
+pub(super) fn places(config: &CronJobOptions) -> Vec<Place> {
+    let kinds = || config.kinds.iter().map(|flavor| (*flavor, Listed::new())).collect();
     let place = |namespace| Place { namespace, jobs: Listed::new(), kinds: kinds() };
-    config.cluster.places().into_iter().map(place).collect()
+    config.cluster.watched_namespaces().into_iter().map(place).collect()
 }
 
 /// What was not listed yet. How much that is is told, until this is dropped.

@@ -33,14 +33,14 @@ impl Controller {
     async fn act_and_conclude(&self, key: &Key, name: &Arc<CronJobName>) -> Result<(), Failure> {
         if let Some(acted) = self.cache.take_acted(name) {
             // News that came in between has not been looked at.
-            self.driver.add(key);
+            self.queue.add(key);
             return self.conclude(key, name, acted).await;
         }
         match self.act(name).await? {
             None => Ok(()),
-            Some(acted) if self.driver.is_pressed() => {
+            Some(acted) if self.queue.has_due() => {
                 self.cache.leave_acted(name, acted);
-                self.driver.add(key);
+                self.queue.add(key);
                 Ok(())
             }
             Some(acted) => self.conclude(key, name, acted).await,
@@ -170,14 +170,14 @@ impl Controller {
             Duration::ZERO => (self.clean_up(name, &about, &settled).await, settled.wake_at),
             left => (true, self.clean_up_after(left, &settled)),
         };
-        self.driver.set_wake(key, wake_at);
+        self.queue.set_wake(key, wake_at);
         if let Some(refused) = unwritten {
             return Err(refused.failure());
         }
         // What waits after a miss may count from it, and only this turn knows that it was booked.
         let missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
         if missed > entry.cron_job.status.last_missed_time {
-            self.driver.add(key);
+            self.queue.add(key);
         }
         match settled.retry || !is_clean {
             true => Err(failure),
@@ -245,7 +245,7 @@ impl Controller {
         let is_news = current.metadata.resource_version != *version;
         self.cache.refresh(name, current);
         if refused.is_conflict() && is_news {
-            self.driver.add(key);
+            self.queue.add(key);
             return Ok(());
         }
         Err(refused.failure())

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Controller;
 use super::known::{KnownJob, KnownPod};
-use crate::tools::Tools;
+use crate::context::Context;
 use crate::watching::{Listed, Watcher, follow, resource};
 
 impl Controller {
@@ -18,14 +18,14 @@ impl Controller {
     /// its status write, but nothing would show that a Pod is older than its Job.
     pub(super) async fn watch(
         self: &Arc<Self>,
-        tools: &Tools,
+        context: &Context,
         tasks: &mut JoinSet<()>,
         stop: &CancellationToken,
     ) {
         let listed = Listed::new();
         let jobs = resource("batch/v1", "Job", "jobs");
         let pods = resource("v1", "Pod", "pods");
-        let (us, client) = (|| self.clone(), || tools.client.clone());
+        let (us, client) = (|| self.clone(), || context.client.clone());
         tasks.spawn(follow::<KnownJob, _>(client(), jobs, us(), listed.clone(), stop.clone()));
         listed.wait_for(1).await;
         tasks.spawn(follow::<KnownPod, _>(client(), pods, us(), listed.clone(), stop.clone()));

@@ -29,12 +29,12 @@ impl QueueTimes {
     }
 
     /// A key stood in the queue so long after it was due.
-    pub(crate) fn queued(&self, time: Duration) {
+    pub(crate) fn observe_queued(&self, time: Duration) {
         self.queued.observe(time.as_secs_f64());
     }
 
     /// A key was worked on for so long.
-    pub(crate) fn worked(&self, time: Duration) {
+    pub(crate) fn observe_worked(&self, time: Duration) {
         self.worked.observe(time.as_secs_f64());
     }
 }

@@ -23,9 +23,9 @@ fn everything_has_the_name_that_others_look_for() {
     metrics.pod_started(Duration::from_millis(30));
     metrics.runs("default", "a", Outcome::Succeeded, 1);
     metrics.runs("default", "a", Outcome::Missed, 3);
-    metrics.cron_jobs(7);
+    metrics.set_cron_jobs(7);
     metrics.events_dropped(2);
-    metrics.leader("punctual", true);
+    metrics.set_leader("punctual", true);
     metrics.next_due(|| Timestamp::from_millisecond(1_700_000_000_500).ok());
     let page = page(&metrics);
     check(
@@ -55,10 +55,10 @@ fn queues_are_asked_at_every_scrape_and_left_out_when_they_are_gone() {
     let metrics = Metrics::default();
     let stats = Stats { depth: 2, adds: 5, retries: 1, ..Stats::default() };
     let stats = Stats { longest_running: Duration::from_millis(1500), ..stats };
-    let times = metrics.queue("cronjob", move || Some(stats));
-    metrics.queue("gone", || None);
-    times.queued(Duration::from_millis(50));
-    times.worked(Duration::from_secs(2));
+    let times = metrics.add_queue("cronjob", move || Some(stats));
+    metrics.add_queue("gone", || None);
+    times.observe_queued(Duration::from_millis(50));
+    times.observe_worked(Duration::from_secs(2));
     let page = page(&metrics);
     check(
         &page,
@@ -79,8 +79,8 @@ fn queues_are_asked_at_every_scrape_and_left_out_when_they_are_gone() {
 #[test]
 fn a_queue_that_begins_anew_goes_on_where_its_name_was() {
     let metrics = Metrics::default();
-    metrics.queue("a", || None).queued(Duration::ZERO);
-    metrics.queue("a", || Some(Stats::default())).queued(Duration::ZERO);
+    metrics.add_queue("a", || None).observe_queued(Duration::ZERO);
+    metrics.add_queue("a", || Some(Stats::default())).observe_queued(Duration::ZERO);
     let page = page(&metrics);
     check(&page, &["workqueue_queue_duration_seconds_count{name=\"a\"} 2"]);
     assert_eq!(page.matches("workqueue_depth{").count(), 1);

@@ -14,8 +14,8 @@ use tower::service_fn;
 
 use super::inbox::WAITING_MAX;
 use super::*;
+use crate::burst_gate::BurstGate;
 use crate::fence::Fence;
-use crate::haste::Haste;
 
 /// A clock that moves on by a second whenever somebody looks.
 #[derive(Default)]
@@ -32,12 +32,12 @@ impl Clock for Ticks {
     }
 }
 
-fn tools(client: Client) -> Tools {
-    Tools {
+fn context(client: Client) -> Context {
+    Context {
         client,
         clock: Arc::new(Ticks::default()),
         metrics: Metrics::default(),
-        haste: Haste::default(),
+        burst_gate: BurstGate::default(),
         fence: Fence::open(),
     }
 }
@@ -70,14 +70,14 @@ impl Site {
     }
 
     /// Takes notes with a recorder, and lets it end.
-    async fn record(&self, take: impl FnOnce(&Recorder)) -> Tools {
-        let tools = tools(self.client.clone());
+    async fn record(&self, take: impl FnOnce(&Recorder)) -> Context {
+        let context = context(self.client.clone());
         let stop = CancellationToken::new();
-        let (recorder, work) = Recorder::new(&tools, "cronjob-controller", stop.clone());
+        let (recorder, work) = Recorder::new(&context, "cronjob-controller", stop.clone());
         take(&recorder);
         stop.cancel();
         work.await;
-        tools
+        context
     }
 
     /// In the order in which they were last written.
@@ -122,9 +122,9 @@ fn dropped(metrics: &Metrics) -> u64 {
 /// dropped.
 async fn told(answers: Vec<(u16, Value)>) -> (Vec<String>, u64) {
     let (client, heard) = scripted(answers);
-    let tools = tools(client);
+    let context = context(client);
     let stop = CancellationToken::new();
-    let (recorder, work) = Recorder::new(&tools, "c", stop.clone());
+    let (recorder, work) = Recorder::new(&context, "c", stop.clone());
     recorder.note(&object("a"), &Note::normal("Why", "x"));
     let work = tokio::spawn(work);
     // Longer than all tries together; time passes by itself.
@@ -132,7 +132,7 @@ async fn told(answers: Vec<(u16, Value)>) -> (Vec<String>, u64) {
     stop.cancel();
     work.await.unwrap();
     let methods = heard.lock().unwrap().clone();
-    (methods, dropped(&tools.metrics))
+    (methods, dropped(&context.metrics))
 }
 
 #[tokio::test]
@@ -159,9 +159,9 @@ async fn notes_become_events_and_the_same_again_is_counted() {
 #[tokio::test]
 async fn an_event_that_is_gone_is_told_anew_with_its_count() {
     let site = Site::new().await;
-    let tools = tools(site.client.clone());
+    let context = context(site.client.clone());
     let stop = CancellationToken::new();
-    let (recorder, work) = Recorder::new(&tools, "c", stop.clone());
+    let (recorder, work) = Recorder::new(&context, "c", stop.clone());
     let work = tokio::spawn(work);
     let note = Note::normal("Why", "x");
     let mut watch = site.store.watch("/events/", site.store.revision()).unwrap();
@@ -198,13 +198,13 @@ async fn events_about_one_object_are_written_in_their_order() {
 #[tokio::test]
 async fn a_burst_is_dropped_and_counted_where_there_is_no_room() {
     let (client, _) = scripted(vec![(201, json!({}))]);
-    let tools = tools(client);
-    let (recorder, _work) = Recorder::new(&tools, "c", CancellationToken::new());
+    let context = context(client);
+    let (recorder, _work) = Recorder::new(&context, "c", CancellationToken::new());
     for number in 0..20_000_u64 {
         recorder.note(&object(&number.to_string()), &Note::normal("Why", "x"));
     }
     let least = 20_000 - (LANES * WAITING_MAX) as u64;
-    assert!((least..20_000).contains(&dropped(&tools.metrics)), "{}", dropped(&tools.metrics));
+    assert!((least..20_000).contains(&dropped(&context.metrics)), "{}", dropped(&context.metrics));
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,9 +230,9 @@ async fn what_is_refused_is_not_tried_again_and_what_is_there_is_fine() {
 async fn a_stop_does_not_wait_for_a_server_that_does_not_answer() {
     let service =
         service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-    let tools = tools(Client::new(service, "default"));
+    let context = context(Client::new(service, "default"));
     let stop = CancellationToken::new();
-    let (recorder, work) = Recorder::new(&tools, "c", stop.clone());
+    let (recorder, work) = Recorder::new(&context, "c", stop.clone());
     recorder.note(&object("a"), &Note::normal("Why", "x"));
     stop.cancel();
     let begun = tokio::time::Instant::now();

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::CronJobKind;
 use punctual_controller::{
-    Clock, Cluster, CronJobs, Election, Fence, Haste, Metrics, Tools, run_elected,
+    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Election, Fence, Metrics,
+    run_cron_jobs, run_elected,
 };
 use punctual_lease::Config;
 use punctual_schedule::Zones;
@@ -160,15 +161,15 @@ impl World {
         let fence = Fence::shut(clock.clone());
         self.fences.lock().unwrap().push(fence.clone());
         self.tasks.spawn(watch_out(sender, self.fences.clone()));
-        let tools = Tools {
+        let context = Context {
             client: link.client(),
             clock: clock.clone(),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: fence.clone(),
         };
-        let (metrics, stop) = (tools.metrics.clone(), CancellationToken::new());
-        let running = run_elected(tools, cron_jobs(), election(sender), stop.clone());
+        let (metrics, stop) = (context.metrics.clone(), CancellationToken::new());
+        let running = run_elected(context, election(sender), run_controller, stop.clone());
         let mut task = JoinSet::new();
         task.spawn(async move { running.await.unwrap() });
         Candidate { fence, clock, metrics, fault, stop, task }
@@ -177,16 +178,17 @@ impl World {
     /// What somebody with a wrong configuration is told.
     pub(crate) async fn misconfigured(&self) -> String {
         let clock = Clocks::new(self.start);
-        let tools = Tools {
+        let context = Context {
             client: self.client.clone(),
             clock: clock.clone(),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: Fence::open(),
         };
         let config = Config { renew_deadline: secs(15), ..Config::default() };
         let election = Election { config, ..election(0) };
-        let refused = run_elected(tools, cron_jobs(), election, CancellationToken::new()).await;
+        let refused =
+            run_elected(context, election, run_controller, CancellationToken::new()).await;
         refused.unwrap_err().to_string()
     }
 
@@ -299,12 +301,16 @@ async fn watch_out(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
     }
 }
 
-fn cron_jobs() -> CronJobs {
-    CronJobs {
-        flavors: vec![CronJobKind::BatchV1],
-        zone: Zones::bundled().utc(),
+async fn run_controller(context: Context, stop: CancellationToken) {
+    run_cron_jobs(context, options(), stop).await;
+}
+
+fn options() -> CronJobOptions {
+    CronJobOptions {
+        kinds: vec![CronJobKind::BatchV1],
+        default_zone: Zones::bundled().utc(),
         workers: 4,
-        cluster: Cluster::default(),
+        cluster: ClusterOptions::default(),
     }
 }
 
@@ -315,7 +321,7 @@ fn election(number: usize) -> Election {
         name: "punctual".to_owned(),
         identity: format!("candidate-{number}"),
         config: Config::default(),
-        dice: Arc::new(move || (number as u32).wrapping_mul(0x5bd1_e995)),
+        random: Arc::new(move || (number as u32).wrapping_mul(0x5bd1_e995)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_controller::{Clock, Fence, Haste, Metrics, RealClock, Tools, run_jobs};
+use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics, RealClock, run_jobs};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{ChangeKind, Options, Store};
 use serde_json::{Value, json};
@@ -77,14 +77,14 @@ impl World {
 
     pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
-        let tools = Tools {
+        let context = Context {
             client: self.unreliable.clone(),
             clock: self.clock.clone(),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: Fence::open(),
         };
-        let task = tokio::spawn(run_jobs(tools, 4, stop.clone()));
+        let task = tokio::spawn(run_jobs(context, 4, stop.clone()));
         self.running = Some((stop, task));
     }
 

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{CronJobKind, Dialect, Time};
 use punctual_controller::{
-    Clock, Cluster, CronJobs, Fence, Haste, Metrics, Tools, collect, furnish, run_cron_jobs,
-    run_jobs,
+    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Fence, Metrics, run_cron_jobs,
+    run_garbage_collector, run_jobs, run_namespace_defaults,
 };
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Config, Server, SystemEnv, User};
@@ -127,34 +127,34 @@ impl World {
     pub(crate) fn start_with(&mut self, client: Client) {
         // Nobody stops them: they are killed.
         let stop = CancellationToken::new();
-        let tools = Tools {
+        let context = Context {
             client,
             clock: Arc::new(self.clock.clone()),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: Fence::open(),
         };
         let cluster = match self.cast {
-            Cast::Abroad => Cluster {
+            Cast::Abroad => ClusterOptions {
                 namespaces: vec!["default".to_owned(), "late".to_owned()],
-                pruned: vec![CronJobKind::BatchV1],
-                echo: Duration::from_secs(30),
-                ..Cluster::default()
+                pruned_kinds: vec![CronJobKind::BatchV1],
+                late_create_window: Duration::from_secs(30),
+                ..ClusterOptions::default()
             },
-            _ => Cluster::default(),
+            _ => ClusterOptions::default(),
         };
-        let config = CronJobs {
-            flavors: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
-            zone: Zones::bundled().utc(),
+        let config = CronJobOptions {
+            kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
+            default_zone: Zones::bundled().utc(),
             workers: 16,
             cluster,
         };
         let mut controllers = JoinSet::new();
-        controllers.spawn(run_cron_jobs(tools.clone(), config, stop.clone()));
+        controllers.spawn(run_cron_jobs(context.clone(), config, stop.clone()));
         if self.cast == Cast::Everybody {
-            controllers.spawn(run_jobs(tools.clone(), 4, stop.clone()));
-            controllers.spawn(collect(tools.clone(), stop.clone()));
-            controllers.spawn(furnish(tools, "certificate".to_owned(), stop));
+            controllers.spawn(run_jobs(context.clone(), 4, stop.clone()));
+            controllers.spawn(run_garbage_collector(context.clone(), stop.clone()));
+            controllers.spawn(run_namespace_defaults(context, "certificate".to_owned(), stop));
         }
         self.controllers = Some(controllers);
     }

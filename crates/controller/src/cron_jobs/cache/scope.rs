@@ -7,31 +7,35 @@ use jiff::Timestamp;
 use punctual_api::well_known::annotations::PROBE;
 use punctual_api::{CronJob, CronJobKind};
 
-use super::super::CronJobs;
-use super::super::cluster::Signals;
+use super::super::CronJobOptions;
 use super::super::seen::{CronJobName, JobSeen, Key};
+use super::super::signals::Signals;
 use super::super::storage::Storage;
 use super::{Cache, Kept, Memory, State};
-use crate::rival::Past;
+use crate::competing_controller::StatusWriterTracker;
 use crate::watching::Watcher;
 
 /// Where a watch looks, and what it fills.
 #[derive(Clone)]
 pub(crate) struct Scope<'a> {
     cache: &'a Cache,
-    config: &'a CronJobs,
+    config: &'a CronJobOptions,
     /// The only namespace, if it is not all of them.
     namespace: Option<String>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(cache: &'a Cache, config: &'a CronJobs, namespace: Option<String>) -> Self {
+    pub(crate) fn new(
+        cache: &'a Cache,
+        config: &'a CronJobOptions,
+        namespace: Option<String>,
+    ) -> Self {
         Scope { cache, config, namespace }
     }
 
     /// The CronJobs of a kind.
     pub(crate) fn cron_jobs(self, storage: Storage, now: Timestamp) -> CronJobsIn<'a> {
-        let past = storage.is_pruned.then(|| Mutex::new(Past::new(now)));
+        let past = storage.is_pruned.then(|| Mutex::new(StatusWriterTracker::new(now)));
         let signals = self.config.cluster.signals.clone();
         CronJobsIn { scope: self, storage, past, signals }
     }
@@ -46,7 +50,7 @@ impl<'a> Scope<'a> {
     }
 
     fn looks_after(&self, flavor: CronJobKind) -> bool {
-        self.config.flavors.contains(&flavor)
+        self.config.kinds.contains(&flavor)
     }
 }
 
@@ -55,12 +59,12 @@ pub(crate) struct CronJobsIn<'a> {
     scope: Scope<'a>,
     storage: Storage,
     /// What others wrote, where there may be others.
-    past: Option<Mutex<Past>>,
+    past: Option<Mutex<StatusWriterTracker>>,
     signals: Signals,
 }
 
 impl CronJobsIn<'_> {
-    fn past(&self) -> Option<MutexGuard<'_, Past>> {
+    fn past(&self) -> Option<MutexGuard<'_, StatusWriterTracker>> {
         Some(self.past.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -76,8 +80,8 @@ impl CronJobsIn<'_> {
 
 impl Watcher<CronJob> for CronJobsIn<'_> {
     fn put(&self, cron_job: CronJob) {
-        if let Some(rival) = self.past().and_then(|mut past| past.news(&cron_job)) {
-            self.signals.tell_rival(rival);
+        if let Some(rival) = self.past().and_then(|mut past| past.observe(&cron_job)) {
+            self.signals.report_competing_controller(rival);
         }
         if self.past.is_some() && cron_job.metadata.annotation(PROBE).is_some() {
             return;
@@ -97,11 +101,11 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
         if !state.put(name.clone(), &self.storage.read(cron_job), &cache.zone) {
             return;
         }
-        cache.metrics.cron_jobs(state.cron_jobs.len());
+        cache.metrics.set_cron_jobs(state.cron_jobs.len());
         if before != generation(&state) {
-            cache.driver.forget(&key);
+            cache.queue.forget_failures(&key);
         }
-        cache.driver.add(&key);
+        cache.queue.add(&key);
     }
 
     fn remove(&self, cron_job: CronJob) {
@@ -112,7 +116,7 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
 
     fn keep_only(&self, uids: &HashSet<String>) {
         if let Some(mut past) = self.past() {
-            past.complete();
+            past.set_synced();
         }
         let cache = self.scope.cache;
         let is_gone = |(name, (kept, _)): &(&Arc<CronJobName>, &(Arc<Kept>, Memory))| {
@@ -147,13 +151,13 @@ impl Watcher<JobSeen> for JobsIn<'_> {
         let mut state = cache.state();
         let concerned = state.put_job(&seen);
         cache.wake_held(&state, &seen.view.uid);
-        concerned.iter().for_each(|key| cache.driver.add(key));
+        concerned.iter().for_each(|key| cache.queue.add(key));
     }
 
     fn remove(&self, seen: JobSeen) {
         let cache = self.scope.cache;
         let concerned = cache.state().remove_job(&seen.view.uid);
-        concerned.iter().for_each(|key| cache.driver.add(key));
+        concerned.iter().for_each(|key| cache.queue.add(key));
     }
 
     fn keep_only(&self, uids: &HashSet<String>) {
@@ -165,6 +169,6 @@ impl Watcher<JobSeen> for JobsIn<'_> {
         let gone = state.owners.iter().filter(|(uid, (_, namespace))| is_gone(uid, namespace));
         let gone: BTreeSet<String> = gone.map(|(uid, _)| uid.clone()).collect();
         let concerned = gone.iter().filter_map(|uid| state.unlink_job(uid));
-        concerned.for_each(|key| cache.driver.add(&key));
+        concerned.for_each(|key| cache.queue.add(&key));
     }
 }

@@ -1,4 +1,4 @@
-//! The Lease on the server: read, created, replaced.
+//! Reads, creates and updates the Lease of an election.
 
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
@@ -6,38 +6,38 @@ use punctual_lease::{Read, Record, Version, Written};
 
 use super::Election;
 use crate::calls::{Calls, Refused};
-use crate::tools::Tools;
+use crate::context::Context;
 
 pub(super) const API_VERSION: &str = "coordination.k8s.io/v1";
 pub(super) const KIND: &str = "Lease";
 
-/// Where the Leases of a namespace are.
+/// The path of the Leases of a namespace.
 fn leases_path(namespace: &str) -> String {
     format!("/apis/{API_VERSION}/namespaces/{namespace}/leases")
 }
 
-/// Where a Lease is.
+/// The path of a Lease.
 pub(super) fn lease_path(namespace: &str, name: &str) -> String {
     format!("{}/{name}", leases_path(namespace))
 }
 
-/// The calls about one Lease. They are what the fence hangs on, so none stands before them.
-pub(super) struct LeaseCalls {
+/// Calls for one Lease. No fence guards them, because they decide whether the fence is open.
+pub(super) struct LeaseClient {
     calls: Calls,
     namespace: String,
     name: String,
-    /// The Lease as it was last seen, with whatever others have put into it.
-    seen: Lease,
+    /// The Lease as last read or written, including fields that other programs set.
+    current: Lease,
 }
 
-impl LeaseCalls {
-    pub(super) fn new(tools: &Tools, election: &Election) -> LeaseCalls {
-        let calls = Calls::new(tools.client.clone(), tools.metrics.clone());
-        LeaseCalls {
+impl LeaseClient {
+    pub(super) fn new(context: &Context, election: &Election) -> LeaseClient {
+        let calls = Calls::new(context.client.clone(), context.metrics.clone());
+        LeaseClient {
             calls: calls.within(election.config.request_timeout()),
             namespace: election.namespace.clone(),
             name: election.name.clone(),
-            seen: Lease::default(),
+            current: Lease::default(),
         }
     }
 
@@ -45,12 +45,12 @@ impl LeaseCalls {
     pub(super) async fn read(&mut self) -> Read {
         match self.calls.find(&lease_path(&self.namespace, &self.name)).await {
             Ok(None) => Read::Absent,
-            Ok(Some(lease)) => match self.keep(lease) {
-                Some(version) => Read::Present(record(&self.seen.spec), version),
+            Ok(Some(lease)) => match self.store(lease) {
+                Some(version) => Read::Present(record(&self.current.spec), version),
                 None => Read::Failed,
             },
-            Err(refused) => {
-                self.warn("read", &refused);
+            Err(error) => {
+                self.warn("read", &error);
                 Read::Failed
             }
         }
@@ -63,53 +63,62 @@ impl LeaseCalls {
             name: self.name.clone(),
             ..ObjectMeta::default()
         };
-        let (api_version, kind) = (API_VERSION.to_owned(), KIND.to_owned());
-        let spec = written(LeaseSpec::default(), record);
-        let lease = Lease { api_version, kind, metadata, spec, ..Lease::default() };
+        let lease = Lease {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            metadata,
+            spec: with_record(LeaseSpec::default(), record),
+            ..Lease::default()
+        };
         let Ok(text) = serde_json::to_string(&lease) else { return Written::Unknown };
-        let answer = self.calls.create(&leases_path(&self.namespace), text).await;
-        self.take_answer(answer)
+        let response = self.calls.create(&leases_path(&self.namespace), text).await;
+        self.handle_response(response)
     }
 
     /// Replaces the Lease if it still has this version.
     pub(super) async fn update(&mut self, record: &Record, version: Version) -> Written {
-        let mut lease = self.seen.clone();
+        let mut lease = self.current.clone();
         lease.metadata.resource_version = version;
-        lease.spec = written(lease.spec, record);
+        lease.spec = with_record(lease.spec, record);
         let Ok(text) = serde_json::to_string(&lease) else { return Written::Unknown };
-        let answer = self.calls.replace(&lease_path(&self.namespace, &self.name), text).await;
-        self.take_answer(answer)
+        let response = self.calls.replace(&lease_path(&self.namespace, &self.name), text).await;
+        self.handle_response(response)
     }
 
-    fn take_answer(&mut self, answer: Result<Lease, Refused>) -> Written {
-        match answer {
-            Ok(lease) => self.keep(lease).map_or(Written::Unknown, Written::Done),
-            // Somebody was faster, or has deleted it.
-            Err(refused) if refused.is_outdated() => Written::Conflict,
-            Err(refused) => {
-                self.warn("written", &refused);
+    fn handle_response(&mut self, response: Result<Lease, Refused>) -> Written {
+        match response {
+            Ok(lease) => self.store(lease).map_or(Written::Unknown, Written::Done),
+            // Another process wrote or deleted the Lease first.
+            Err(error) if error.is_outdated() => Written::Conflict,
+            Err(error) => {
+                self.warn("write", &error);
                 Written::Unknown
             }
         }
     }
 
-    /// Remembers the Lease, and gives its version. One without a version would be written over
-    /// without a condition.
-    fn keep(&mut self, mut lease: Lease) -> Option<Version> {
+    /// Stores the Lease and returns its version. Returns `None` for a Lease without a version, because an
+    /// update without one is unconditional.
+    fn store(&mut self, mut lease: Lease) -> Option<Version> {
         let version = Some(lease.metadata.resource_version.clone()).filter(|v| !v.is_empty())?;
-        // An update without it leaves it as it is.
+        // An update without managed fields leaves them unchanged.
         lease.metadata.managed_fields = None;
-        self.seen = lease;
+        self.current = lease;
         Some(version)
     }
 
-    fn warn(&self, verb: &str, refused: &Refused) {
-        let LeaseCalls { namespace, name, .. } = self;
-        tracing::warn!(namespace, name, why = refused.message(), "the Lease could not be {verb}");
+    fn warn(&self, verb: &str, error: &Refused) {
+        let LeaseClient { namespace, name: lease, .. } = self;
+        tracing::warn!(
+            namespace,
+            lease,
+            error = error.message(),
+            "could not {verb} the Lease; retrying, leadership is lost if this continues"
+        );
     }
 }
 
-/// What stands in a Lease.
+/// The election record that a Lease holds.
 fn record(spec: &LeaseSpec) -> Record {
     Record {
         holder: spec.holder_identity.clone().unwrap_or_default(),
@@ -120,8 +129,8 @@ fn record(spec: &LeaseSpec) -> Record {
     }
 }
 
-/// A Lease with something else in it; fields that are not ours stay as they are.
-fn written(spec: LeaseSpec, record: &Record) -> LeaseSpec {
+/// Puts a record into a Lease. Fields that do not belong to the record stay unchanged.
+fn with_record(spec: LeaseSpec, record: &Record) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(record.holder.clone()).filter(|holder| !holder.is_empty()),
         lease_duration_seconds: Some(record.lease_seconds),
@@ -139,21 +148,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_have_put_into_a_lease_stays() {
+    fn fields_that_other_programs_set_are_kept() {
         let spec = json!({"holderIdentity": "a", "leaseDurationSeconds": 15, "strategy": "x",
             "acquireTime": "2026-01-31T08:00:00.000001Z", "renewTime": "2026-01-31T08:00:02.000000Z",
             "leaseTransitions": 7});
         let read: LeaseSpec = serde_json::from_value(spec.clone()).unwrap();
         let seen = record(&read);
         assert_eq!((&*seen.holder, seen.lease_seconds, seen.transitions), ("a", 15, 7));
-        let back: Value = serde_json::to_value(written(read, &seen)).unwrap();
+        let back: Value = serde_json::to_value(with_record(read, &seen)).unwrap();
         assert_eq!(back, spec);
     }
 
     #[test]
-    fn a_lease_that_is_given_back_has_no_holder() {
+    fn a_released_lease_has_no_holder() {
         let held = LeaseSpec { holder_identity: Some("a".to_owned()), ..LeaseSpec::default() };
-        let spec = written(held, &Record { lease_seconds: 1, ..Record::default() });
+        let spec = with_record(held, &Record { lease_seconds: 1, ..Record::default() });
         assert_eq!(spec.holder_identity, None);
         assert_eq!(record(&spec).holder, "");
         assert_eq!(record(&LeaseSpec::default()), Record::default());

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect};
+use punctual_controller::{BurstGate, Context, Fence, Metrics, RealClock, run_garbage_collector};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -38,14 +38,14 @@ impl World {
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let stop = CancellationToken::new();
-        let tools = Tools {
+        let context = Context {
             client: client.clone(),
             clock: Arc::new(RealClock),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: Fence::open(),
         };
-        tokio::spawn(collect(tools, stop.clone()));
+        tokio::spawn(run_garbage_collector(context, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }
     }
 

@@ -1,4 +1,4 @@
-//! The loop around the elector: it says what to do about the Lease, and hears what came of it.
+//! The loop that runs the elector: it makes the calls the elector asks for and reports their results to it.
 
 use std::sync::Arc;
 
@@ -6,30 +6,31 @@ use punctual_lease::{Action, Elector, Mono};
 use tokio_util::sync::CancellationToken;
 
 use super::Election;
-use super::lease_calls::LeaseCalls;
+use super::lease_client::LeaseClient;
 use crate::clock::{Clock, sleep_until};
 use crate::fence::Fence;
 
-/// A candidate that tries to lead and tells the fence until when it does.
-pub(super) struct Campaign {
+/// Campaigns for leadership and keeps the fence up to date.
+pub(super) struct ElectLoop {
     pub(super) elector: Elector,
-    pub(super) lease: LeaseCalls,
+    pub(super) lease: LeaseClient,
     pub(super) fence: Fence,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) election: Election,
 }
 
-impl Campaign {
-    /// Campaigns until the Lease is to be given back, and has been.
+impl ElectLoop {
+    /// Campaigns until `release` is cancelled and the Lease is released.
     pub(super) async fn run(mut self, release: CancellationToken) {
         loop {
             let is_releasing = release.is_cancelled();
             if is_releasing {
                 self.elector.release();
             }
-            self.tell_fence();
-            let (now, wall) = (self.now(), self.clock.now());
-            match self.elector.poll(now, wall, (self.election.dice)()) {
+            self.update_fence();
+            let now = self.now();
+            let wall = self.clock.now();
+            match self.elector.poll(now, wall, (self.election.random)()) {
                 Action::Get => {
                     let read = self.lease.read().await;
                     self.elector.on_observed(read, self.now());
@@ -56,7 +57,7 @@ impl Campaign {
         self.clock.monotonic()
     }
 
-    fn tell_fence(&self) {
+    fn update_fence(&self) {
         let config = &self.election.config;
         let slack = config.lease_duration.saturating_sub(config.renew_deadline);
         self.fence.set(self.elector.leads_until(), slack);

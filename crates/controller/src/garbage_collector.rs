@@ -24,10 +24,10 @@ use self::graph::{Deed, Graph, Node, Owner, Uid};
 use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
 use self::noticed::Noticed;
 use crate::calls::{Calls, without_finalizer};
-use crate::driver::{Driver, Rank};
+use crate::context::Context;
 use crate::tasks::first_panic;
-use crate::tools::Tools;
 use crate::watching::{Listed, Watcher, follow, resource};
+use crate::work_queue::{Priority, WorkQueue};
 
 /// How long a deletion that does not happen at once rests before it is carried on, so that whoever
 /// asked for it, and others, see that it was asked for.
@@ -35,18 +35,18 @@ const REST: Duration = Duration::from_secs(1);
 const WORKERS: usize = 8;
 
 /// Collects until told to stop.
-pub async fn collect(tools: Tools, stop: CancellationToken) {
+pub async fn run_garbage_collector(context: Context, stop: CancellationToken) {
     let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(60));
     let collector = Arc::new(Collector {
-        calls: tools.calls(),
+        calls: context.calls(),
         graph: Mutex::default(),
-        driver: Driver::new(Rank::Later, "garbage_collector", backoff, &tools),
+        queue: WorkQueue::new(Priority::Low, "garbage_collector", backoff, &context),
     });
     let (listed, mut watches) = (Listed::new(), JoinSet::new());
     for kind in WATCHED {
         let resource = resource(&kind.api_version(), kind.kind, kind.plural);
         let who = Box::new(OfKind { collector: collector.clone(), kind });
-        let client = tools.client.clone();
+        let client = context.client.clone();
         watches.spawn(follow(client, resource, who, listed.clone(), stop.clone()));
     }
     // Nothing is decided on half a world.
@@ -61,7 +61,7 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
     };
     tokio::select! {
         biased;
-        () = collector.driver.run(WORKERS, work, stop) => {}
+        () = collector.queue.run(WORKERS, work, stop) => {}
         () = first_panic(&mut watches) => {}
     }
 }
@@ -69,7 +69,7 @@ pub async fn collect(tools: Tools, stop: CancellationToken) {
 struct Collector {
     calls: Calls,
     graph: Mutex<Graph>,
-    driver: Arc<Driver<Uid>>,
+    queue: Arc<WorkQueue<Uid>>,
 }
 
 impl Collector {
@@ -82,7 +82,7 @@ impl Collector {
     }
 
     fn look_at_all<'a>(&self, affected: impl IntoIterator<Item = &'a Uid>) {
-        affected.into_iter().for_each(|uid| self.driver.add(uid));
+        affected.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
     async fn look_at(&self, uid: &Uid) -> Result<(), Failure> {
@@ -234,7 +234,7 @@ impl Watcher<Noticed> for OfKind {
         drop(graph);
         if rests && !is_known {
             affected.retain(|other| *other != uid);
-            self.collector.driver.let_rest(&uid, REST);
+            self.collector.queue.add_after(&uid, REST);
         }
         self.collector.look_at_all(&affected);
     }

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::seen::{Account, ConfigMap, Meta, Namespace};
 use crate::calls::{Calls, Refused};
-use crate::driver::{Driver, Rank};
+use crate::context::Context;
 use crate::tasks::first_panic;
-use crate::tools::Tools;
 use crate::watching::{Listed, Watcher, follow, resource};
+use crate::work_queue::{Priority, WorkQueue};
 
 const ACCOUNT: &str = "default";
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -31,15 +31,15 @@ const DESCRIPTION: &str = "The certificate authority by which a program in this 
 const WORKERS: usize = 4;
 
 /// Furnishes namespaces until told to stop. `root_ca` is a certificate in PEM.
-pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
+pub async fn run_namespace_defaults(context: Context, root_ca: String, stop: CancellationToken) {
     let furnisher = Arc::new(Furnisher {
-        calls: tools.calls(),
+        calls: context.calls(),
         root_ca,
         rooms: Mutex::default(),
-        driver: Driver::new(Rank::Later, "namespace_furnisher", Backoff::default(), &tools),
+        queue: WorkQueue::new(Priority::Low, "namespace_defaults", Backoff::default(), &context),
     });
     let (listed, mut watches) = (Listed::new(), JoinSet::new());
-    let (us, client) = (|| furnisher.clone(), || tools.client.clone());
+    let (us, client) = (|| furnisher.clone(), || context.client.clone());
     let (namespaces, accounts, maps) = (
         resource("v1", "Namespace", "namespaces"),
         resource("v1", "ServiceAccount", "serviceaccounts"),
@@ -59,7 +59,7 @@ pub async fn furnish(tools: Tools, root_ca: String, stop: CancellationToken) {
     };
     tokio::select! {
         biased;
-        () = furnisher.driver.run(WORKERS, work, stop) => {}
+        () = furnisher.queue.run(WORKERS, work, stop) => {}
         () = first_panic(&mut watches) => {}
     }
 }
@@ -68,7 +68,7 @@ struct Furnisher {
     calls: Calls,
     root_ca: String,
     rooms: Mutex<HashMap<Arc<str>, Room>>,
-    driver: Arc<Driver<Arc<str>>>,
+    queue: Arc<WorkQueue<Arc<str>>>,
 }
 
 /// What is known of a namespace. Its parts are seen in any order.
@@ -102,7 +102,7 @@ impl Furnisher {
         if room.is_unknown() {
             rooms.remove(&name);
         }
-        self.driver.add(&name);
+        self.queue.add(&name);
     }
 
     /// Changes all for which that is something new.

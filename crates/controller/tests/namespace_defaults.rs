@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use punctual_controller::{Fence, Haste, Metrics, RealClock, Tools, collect, furnish};
+use punctual_controller::{
+    BurstGate, Context, Fence, Metrics, RealClock, run_garbage_collector, run_namespace_defaults,
+};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -40,16 +42,16 @@ impl World {
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
-        let tools = Tools {
+        let context = Context {
             client: client.clone(),
             clock: Arc::new(RealClock),
             metrics: Metrics::default(),
-            haste: Haste::default(),
+            burst_gate: BurstGate::default(),
             fence: Fence::open(),
         };
         let stop = CancellationToken::new();
-        tokio::spawn(furnish(tools.clone(), CA.to_owned(), stop.clone()));
-        tokio::spawn(collect(tools, stop.clone()));
+        tokio::spawn(run_namespace_defaults(context.clone(), CA.to_owned(), stop.clone()));
+        tokio::spawn(run_garbage_collector(context, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }
     }
 
