@@ -1,21 +1,23 @@
-//! The command line, as `punctual --help` shows it.
+//! The command-line arguments and their help texts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
 use crate::controller::args::ControllerArgs;
 
-/// More slots than this are not listed at once.
+/// The largest value of `--count`.
 pub(crate) const COUNT_MAX: u32 = 100_000;
 
-/// CronJobs that run: on time, exactly once, and visibly so.
+/// Run Kubernetes CronJobs on one machine or on any cluster
 ///
-/// Punctual runs Kubernetes CronJobs on one machine with nothing installed, and is the better
-/// CronJob controller on a cluster. It also tells what a schedule means and when it runs next.
+/// Each scheduled time is run at most once, even after crashes and restarts. `punctual up` needs no
+/// cluster and no container runtime. `punctual controller` runs CronJobs on an existing cluster. The
+/// other commands explain and check schedules and manifests.
 #[derive(Debug, Parser)]
 #[command(name = "punctual", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -31,14 +33,14 @@ pub(crate) struct CliArgs {
     pub(crate) command: Command,
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Time zone of schedules that name none, such as Europe/Berlin [default: the system's]
+    /// Time zone for schedules without one, such as Europe/Berlin [default: the system's]
     #[arg(long, global = true, value_name = "ZONE", env = "PUNCTUAL_TIME_ZONE")]
     pub(crate) time_zone: Option<String>,
-    /// Time zone data: `bundled`, a zoneinfo directory, or `auto` for the newer of the bundled and
-    /// the system's
+    /// Time zone data: `bundled`, a zoneinfo directory, or `auto` for the newer of the bundled data
+    /// and the system's
     #[arg(long, global = true, value_name = "SOURCE", default_value = "auto")]
     #[arg(env = "PUNCTUAL_TZDATA", hide_env_values = true)]
     pub(crate) tzdata: String,
@@ -46,26 +48,26 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run CronJobs on this machine: API server, controllers and a runner of Pods in one process
+    /// Run CronJobs on this machine: API server, controllers and Pod runner in one process
     Up(UpArgs),
-    /// Run the Kubernetes API server alone: durable, for kubectl and any other client
+    /// Run only the Kubernetes API server, with durable storage
     Serve(ServeArgs),
-    /// Look after the CronJobs of a Kubernetes cluster: in place of its own controller, or beside it
+    /// Run the CronJob controller on a Kubernetes cluster
     Controller(Box<ControllerArgs>),
-    /// Print what somebody's kubectl needs: a certificate of their own, and a role
+    /// Print a kubeconfig with a client certificate for a user
     Kubeconfig(KubeconfigArgs),
-    /// Show when a schedule runs next
+    /// Show the next times at which a schedule runs
     Next(NextArgs),
-    /// Say what a schedule means, what is odd about it, and when it runs next
+    /// Explain a schedule, point out pitfalls and show the next times
     Explain(ExplainArgs),
-    /// Check manifests as a server would, and show when what is valid runs next
+    /// Check manifests as the API server would, and show when they run next
     Validate(ValidateArgs),
-    /// Say what the controller would do about a dumped CronJob, and why
+    /// Show what the controller would do with a dumped CronJob, and why
     Decide(DecideArgs),
-    /// Print the CustomResourceDefinition by which a cluster serves ScheduledJob
+    /// Print the CustomResourceDefinition of ScheduledJob
     #[command(after_help = "Example: punctual crd | kubectl apply --server-side -f -")]
     Crd,
-    /// Show the version of the program and of its time zone data
+    /// Show the versions of the program and of its time zone data
     Version(VersionArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: punctual completions bash > /etc/bash_completion.d/punctual")]
@@ -74,42 +76,46 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints `serving https://ADDRESS` when it is ready, then what happens: as a live view in a terminal,
-else a line each. Manifests are applied all or none: if one is wrong, nothing is changed or run.
-Pods are processes of this machine; images are not looked at. They outlive this command, and the
-next `punctual up` takes them on. Ctrl-C or SIGTERM stops it cleanly, a second Ctrl-C at once.
+Prints `serving https://ADDRESS` when it is ready. After that it shows a live view in a terminal,
+and prints one line per event elsewhere.
+
+All manifests are validated before any is applied. If one is invalid, nothing is changed or started.
+
+Pods run as processes on this machine; their images are ignored. Pods keep running when this command
+stops, and the next `punctual up` continues to manage them. Ctrl-C or SIGTERM stops this command
+cleanly. A second Ctrl-C ends it at once.
 
 Examples:
   punctual up examples/hello.yaml
   punctual up --data-dir ./data --plain manifests/")]
 pub(crate) struct UpArgs {
-    /// Manifests to apply: YAML or JSON files, directories of them, or - for standard input
+    /// Manifests to apply: YAML or JSON files, directories, or - for standard input
     #[arg(value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) instance: InstanceArgs,
-    /// Name of this machine's node [default: the one of the last start, else the host's name]
+    /// Name of this machine's Node [default: the name used before, or the host name]
     #[arg(long, value_name = "NAME")]
     pub(crate) node_name: Option<String>,
-    /// Pods that run at a time; more wait for their turn
+    /// Maximum number of Pods that run at a time; further Pods wait
     #[arg(long, value_name = "N", default_value_t = 110)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_pods: u32,
-    /// CronJobs, and Jobs, that each controller looks at at a time
+    /// Number of objects that each controller reconciles concurrently
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) concurrent_syncs: u32,
-    /// Print a line for everything that happens, in a terminal too
+    /// Print one line per event instead of the live view
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Use no colors
+    /// Disable colors
     #[arg(long, env = "NO_COLOR", hide_env_values = true, value_name = "ANY", num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "1", hide_possible_values = true)]
     no_color: Option<String>,
 }
 
 impl UpArgs {
-    /// Whether colors are wanted. By custom an empty `NO_COLOR` says nothing.
+    /// Whether to use colors. An empty `NO_COLOR` has no effect, by convention.
     pub(crate) fn has_color(&self) -> bool {
         self.no_color.as_deref().unwrap_or_default().is_empty()
     }
@@ -125,109 +131,110 @@ Example:
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) instance: InstanceArgs,
-    /// What is accepted in Kubernetes' own kinds
-    #[arg(long, value_name = "WHOSE", default_value = "kubernetes")]
+    /// Fields accepted in batch/v1 CronJobs
+    #[arg(long, value_name = "DIALECT", default_value = "kubernetes")]
     pub(crate) dialect: Dialect,
 }
 
-/// Where a server of ours lives, and what it takes.
+/// Options of the API server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InstanceArgs {
-    /// Folder of the data, the certificates and the audit log [default: ~/.local/share/punctual]
+    /// Directory of the data, the certificates and the audit log [default: ~/.local/share/punctual]
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Address to listen on; port 0 is any that is free
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", env = "PUNCTUAL_LISTEN")]
     pub(crate) listen: SocketAddr,
-    /// Where to write the administrator's kubeconfig [default: kubeconfig in the data folder]
+    /// File for the administrator's kubeconfig [default: kubeconfig in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,
-    /// Where to write who did what [default: audit.log in the data folder]
+    /// File for the audit log [default: audit.log in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
-    /// Write no audit log
+    /// Disable the audit log
     #[arg(long, conflicts_with = "audit_log")]
     pub(crate) no_audit_log: bool,
-    /// Requests answered at a time, watches excepted; more are told to come back
+    /// Maximum number of concurrent requests, without watches; further ones get 429
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub(crate) max_requests: usize,
-    /// Requests taken in a second, watches excepted; more are told to come back
+    /// Maximum number of requests per second, without watches; further ones get 429
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub(crate) max_requests_per_second: u32,
-    /// Watches at a time; more are told to come back
+    /// Maximum number of concurrent watches; further ones get 429
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_watches: usize,
-    /// How long Events are kept after their last write, such as 90m or 1h
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    /// Time to keep an Event after its last update, such as 90m or 1h
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
-    /// What to log: error, warn, info, debug, or a filter such as punctual_server=debug
+    /// Log level (error, warn, info, debug) or a filter such as punctual_server=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let read: SignedDuration = text.parse().map_err(|why: jiff::Error| why.to_string())?;
-    read.try_into().map_err(|_| "must not be negative".to_owned())
+/// Parses a duration such as `90s` or `1h`. Negative durations are errors.
+pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
+    let duration: SignedDuration = text.parse()?;
+    duration.try_into().map_err(|_| anyhow!("must not be negative"))
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The certificate is signed by the authority in the data folder and holds for a year.
+The certificate is signed by the certificate authority in the data directory and is valid for one year.
 
 Example: punctual kubeconfig --user alice --role view > alice.kubeconfig")]
 pub(crate) struct KubeconfigArgs {
-    /// Their name
+    /// Name of the user
     #[arg(long, value_name = "NAME")]
     pub(crate) user: String,
-    /// What they may do
+    /// Role of the user
     #[arg(long, value_name = "ROLE", default_value = "view")]
     pub(crate) role: Role,
-    /// Address of the server
+    /// URL of the API server
     #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:6443")]
     pub(crate) server: String,
-    /// Data folder of the server [default: ~/.local/share/punctual]
+    /// Data directory of the API server [default: ~/.local/share/punctual]
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Role {
-    /// Everything
+    /// Full access
     Admin,
-    /// Read everything but secrets
+    /// Read access to everything except Secrets
     View,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dialect {
-    /// Only what kube-apiserver accepts; our own kind ScheduledJob has everything
+    /// Only the fields that kube-apiserver accepts
     Kubernetes,
-    /// Also jitter, CatchUp and @at
+    /// Also jitter, CatchUp and @at, as in ScheduledJobs
     Punctual,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Unknown fields and fields given twice are errors. Exit status: 0 if everything is valid, 1 if there
-is any error, 2 if the command line is wrong.
+Unknown fields and duplicate fields are errors. Exit status: 0 if all manifests are valid, 1 if any
+has an error, 2 if the command line is invalid.
 
 Examples:
   punctual validate -f backup.yaml --warnings
   kubectl get cronjobs -A -o yaml | punctual validate -f - --strict")]
 pub(crate) struct ValidateArgs {
-    /// Manifests: YAML or JSON files, directories of them, or - for standard input
+    /// Manifests to check: YAML or JSON files, directories, or - for standard input
     #[arg(long = "filename", short = 'f', value_name = "FILE or DIR", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// The same without -f
+    /// Manifests to check, as with -f
     #[arg(value_name = "FILE or DIR", required_unless_present = "files")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Accept only what kube-apiserver itself accepts: no jitter, no CatchUp, no @at in a CronJob
+    /// Accept only what kube-apiserver accepts: no jitter, CatchUp or @at in a CronJob
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Also show Kubernetes' warnings, and what is odd about the schedules
+    /// Also show Kubernetes' warnings and pitfalls of the schedules
     #[arg(long)]
     pub(crate) warnings: bool,
-    /// How many slots of each schedule to show
+    /// Number of times to show for each schedule
     #[arg(long, short = 'n', value_name = "N", default_value_t = 3)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(COUNT_MAX)))]
     pub(crate) count: u32,
@@ -237,18 +244,18 @@ pub(crate) struct ValidateArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-With --stdin each line is an object like
+With --stdin each input line is an object like
   {\"expr\":\"0 9 * * 1-5\",\"tz\":\"Europe/Berlin\",\"after\":\"2026-01-01T00:00:00Z\",\"count\":3}
-of which only expr must be there, and is answered by a line of its own:
+Only expr is required. Each input line gets one output line:
   {\"next\":[\"2026-01-01T08:00:00Z\",\"2026-01-02T08:00:00Z\",\"2026-01-05T08:00:00Z\"]}
-An empty string ends the list where there is no further slot; {\"error\":\"...\"} says what is wrong.")]
+If the schedule ends, an empty string follows the last time. Errors have the form {\"error\":\"...\"}.")]
 pub(crate) struct NextArgs {
-    /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
+    /// Cron expression, quoted or not; also @daily, @every 90m, @at 2026-12-31T23:59
     #[arg(value_name = "EXPR", required_unless_present = "stdin")]
     pub(crate) expr: Vec<String>,
     #[command(flatten)]
     pub(crate) range: SlotRange,
-    /// Answer requests from standard input instead, one JSON object a line
+    /// Answer requests from standard input, one JSON object per line
     #[arg(long, conflicts_with_all = ["expr", "output"])]
     pub(crate) stdin: bool,
     #[command(flatten)]
@@ -257,7 +264,7 @@ pub(crate) struct NextArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// Cron expression, in quotes or not; also @daily, @every 90m, @at 2026-12-31T23:59
+    /// Cron expression, quoted or not; also @daily, @every 90m, @at 2026-12-31T23:59
     #[arg(value_name = "EXPR", required = true)]
     pub(crate) expr: Vec<String>,
     #[command(flatten)]
@@ -268,12 +275,12 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each line is an object like
+Each input line is an object like
   {\"now\":\"2026-01-31T08:00:05Z\",\"cronJob\":{...},\"jobsListed\":[...],\"jobsOnlyOnServer\":[...]}
-with the Jobs of the CronJob as its controller's cache has them, and those that only a live read
-finds. Nothing is done: the answer is what would be.")]
+jobsListed are the Jobs in the controller's cache. jobsOnlyOnServer are the Jobs that only a live
+read finds. This command changes nothing and connects to no server.")]
 pub(crate) struct DecideArgs {
-    /// Read worlds from standard input, one JSON object a line
+    /// Read CronJobs from standard input, one JSON object per line
     #[arg(long, required = true)]
     pub(crate) stdin: bool,
     /// Output format
@@ -283,19 +290,19 @@ pub(crate) struct DecideArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DecideFormat {
-    /// For programs, a line each
+    /// One JSON object per line, for programs
     Json,
-    /// For people: why a run did or did not happen
+    /// Text that explains why a run did or did not start
     Text,
 }
 
-/// Which slots to show.
+/// Selects the slots to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SlotRange {
-    /// Show slots after this time: RFC 3339, or a civil time in the zone [default: now]
+    /// Show times after this one, and count IN from it: RFC 3339, or local time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
-    /// How many slots to show
+    /// Number of times to show
     #[arg(long, short = 'n', value_name = "N", default_value_t = 5)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(COUNT_MAX)))]
     pub(crate) count: u32,
@@ -310,9 +317,9 @@ pub(crate) struct OutputArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Aligned text
     Table,
-    /// For programs
+    /// JSON, for programs
     Json,
 }
 
@@ -324,6 +331,6 @@ pub(crate) struct VersionArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print the script for
     pub(crate) shell: clap_complete::Shell,
 }

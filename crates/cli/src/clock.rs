@@ -1,8 +1,8 @@
-//! The one place where this program reads the clock.
+//! The system clock. All other code of this crate receives the time as an argument.
 
 use jiff::Timestamp;
 
-#[expect(clippy::disallowed_methods, reason = "a shell's clock; everything else is given the time")]
+#[expect(clippy::disallowed_methods, reason = "the only clock read of this crate")]
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -1,4 +1,4 @@
-//! `punctual completions`.
+//! `punctual completions`: prints a shell completion script.
 
 use clap::CommandFactory;
 

@@ -1,12 +1,12 @@
-//! `punctual controller`: the CronJob controller on any cluster.
+//! `punctual controller`: runs the CronJob controller on any cluster.
 //!
 //! ```text
-//!  which cluster? ─▶ which kinds? ─▶ alone? ─▶ election ─▶ CronJobs, for as long as we lead
-//!                        ▲                                   │
-//!                        └──── a kind that was missing ◀─────┘
+//!  connect ─▶ discover served kinds ─▶ check for a competing controller ─▶ elect ─▶ reconcile CronJobs
+//!                      ▲                                                                   │
+//!                      └────────────── a missing kind is now served ◀──────────────────────┘
 //! ```
 //!
-//! Nothing is kept on this machine. Whatever ends it, the next one goes on from what the cluster says.
+//! The process keeps no local state. After a crash a new process continues from the cluster's objects.
 
 pub(crate) mod args;
 mod connection;
@@ -37,17 +37,18 @@ use self::readiness::ReadinessCheck;
 use self::served_kinds::ServedKinds;
 use crate::{logging, output, signals};
 
-/// Calls end after half a minute; what takes longer on its way has been dropped by somebody.
+/// How long a create may still reach the server after its sender timed out. API calls have a deadline
+/// of 30 seconds, and proxies drop older requests.
 const LATE_CREATE_WINDOW: Duration = Duration::from_secs(30);
 
-/// How long taking our probe away may take.
+/// The deadline for deleting the probe object on exit.
 const PROBE_REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What kube's client says of every request that failed; we say what we make of it.
-const LOG_FILTER_KUBE: &str = "kube_client::client::builder=off";
+/// Silences kube's own log of failed requests. The controller logs failures with their consequence.
+const KUBE_CLIENT_FILTER: &str = "kube_client::client::builder=off";
 
 pub(crate) fn run(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
-    logging::init(&format!("{LOG_FILTER_KUBE},{}", args.log), std::io::stderr)?;
+    logging::init(&format!("{KUBE_CLIENT_FILTER},{}", args.log), std::io::stderr)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run_until_stopped(args, zone))
 }
@@ -55,24 +56,25 @@ pub(crate) fn run(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
 async fn run_until_stopped(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let connection = Connection::open(args).await?;
-    let service = ControllerProcess::new(args, zone, connection)?;
+    let process = ControllerProcess::new(args, zone, connection)?;
     let listener = TcpListener::bind(args.listen).await.with_context(|| {
         format!("could not listen on {}; choose another address with --listen", args.listen)
     })?;
     output::print(&format!("listening http://{}\n", listener.local_addr()?))?;
-    let front = CancellationToken::new();
-    let serving = tokio::spawn(serve_health(service.pages(), listener, front.clone()));
+    let stop_serving = CancellationToken::new();
+    let serving =
+        tokio::spawn(serve_health(process.health_endpoints(), listener, stop_serving.clone()));
     let result = tokio::select! {
-        result = Box::pin(service.work(&stop)) => result,
-        rival = service.rival() => Err(rival),
+        result = Box::pin(process.manage_kinds(&stop)) => result,
+        error = process.wait_for_competing_controller() => Err(error),
     };
-    service.leave().await;
-    front.cancel();
-    serving.await.context("the pages did not end cleanly")?;
+    process.remove_probe().await;
+    stop_serving.cancel();
+    serving.await.context("the server of /healthz, /readyz and /metrics failed")?;
     result
 }
 
-/// What is done for as long as the process lives.
+/// The state of one `punctual controller` process.
 struct ControllerProcess<'a> {
     args: &'a ControllerArgs,
     zone: &'a Zone,
@@ -91,18 +93,17 @@ impl<'a> ControllerProcess<'a> {
         let Connection { client, namespace } = connection;
         let clock = Arc::new(RealClock);
         let metrics = Metrics::default();
-        let fence = match args.election.leader_elect {
-            true => {
-                export_standby(&metrics);
-                Fence::shut(clock.clone())
-            }
-            false => Fence::open(),
-        };
         let burst_gate = BurstGate::default();
+        let fence = if args.election.leader_elect {
+            export_standby(&metrics);
+            Fence::shut(clock.clone())
+        } else {
+            Fence::open()
+        };
         let context = Context { client, clock, metrics, burst_gate, fence };
         let cluster = ClusterOptions {
-            namespaces: distinct(&args.namespaces),
-            // The definition of ScheduledJobs is ours, and has every field.
+            namespaces: deduplicate(&args.namespaces),
+            // The schema of our CustomResourceDefinition has all fields, so only batch/v1 is pruned.
             pruned_kinds: vec![CronJobKind::BatchV1],
             late_create_window: LATE_CREATE_WINDOW,
             ..ClusterOptions::default()
@@ -112,9 +113,10 @@ impl<'a> ControllerProcess<'a> {
         Ok(ControllerProcess { args, zone, context, cluster, election, has_started })
     }
 
-    fn pages(&self) -> HealthEndpoints {
+    fn health_endpoints(&self) -> HealthEndpoints {
         let Context { client, fence, metrics, .. } = self.context.clone();
-        let (signals, has_started) = (self.cluster.signals.clone(), self.has_started.clone());
+        let signals = self.cluster.signals.clone();
+        let has_started = self.has_started.clone();
         let readiness = ReadinessCheck { client, fence, signals, has_started };
         HealthEndpoints {
             check_ready: Arc::new(move || readiness.check()),
@@ -122,34 +124,30 @@ impl<'a> ControllerProcess<'a> {
         }
     }
 
-    /// Works until told to stop.
-    async fn work(&self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let mut is_alone = !self.must_be_alone();
+    /// Discovers the served kinds and manages them until `stop` is cancelled.
+    async fn manage_kinds(&self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let mut needs_check = self.must_be_only_controller();
         while !stop.is_cancelled() {
             let kinds = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                kinds = ServedKinds::find(&self.context.client, &self.args.kinds) => kinds,
+                kinds = ServedKinds::wait_for_any(&self.context.client, &self.args.kinds) => kinds,
             };
-            if !is_alone && kinds.served.contains(&CronJobKind::BatchV1) {
+            if needs_check && kinds.served.contains(&CronJobKind::BatchV1) {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
-                    refused = self.refuse_rival() => refused?,
+                    result = self.check_for_competing_controller() => result?,
                 }
-                is_alone = true;
+                needs_check = false;
             }
-            self.look_after(&kinds, stop).await?;
+            self.run_kinds(&kinds, stop).await?;
         }
         Ok(())
     }
 
-    /// Looks after the kinds that are served until told to stop, or until there are more of them.
-    async fn look_after(
-        &self,
-        kinds: &ServedKinds,
-        stop: &CancellationToken,
-    ) -> anyhow::Result<()> {
+    /// Manages the served kinds until `stop` is cancelled or a missing kind becomes served.
+    async fn run_kinds(&self, kinds: &ServedKinds, stop: &CancellationToken) -> anyhow::Result<()> {
         let options = CronJobOptions {
             kinds: kinds.served.clone(),
             default_zone: self.zone.clone(),
@@ -157,53 +155,58 @@ impl<'a> ControllerProcess<'a> {
             cluster: self.cluster.clone(),
         };
         self.has_started.store(true, Ordering::Relaxed);
-        let round = stop.child_token();
-        let mut working = Box::pin(self.lead(options, round.clone()));
+        let stop_round = stop.child_token();
+        let mut running = Box::pin(self.run_controller(options, stop_round.clone()));
         if !kinds.missing.is_empty() {
             tokio::select! {
                 biased;
-                result = &mut working => return result,
-                () = kinds.changed(&self.context.client) => round.cancel(),
+                result = &mut running => return result,
+                () = kinds.wait_for_missing(&self.context.client) => stop_round.cancel(),
             }
         }
-        working.await
+        running.await
     }
 
-    async fn lead(&self, options: CronJobOptions, stop: CancellationToken) -> anyhow::Result<()> {
+    /// Runs the controller, as the elected leader unless leader election is disabled.
+    async fn run_controller(
+        &self,
+        options: CronJobOptions,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
         let kinds: Vec<&str> = options.kinds.iter().map(|kind| kind.plural()).collect();
         let context = self.context.clone();
-        let election = self.election.clone();
-        match self.args.election.leader_elect {
-            true => {
-                let (lease, identity) = (&election.name, &election.identity);
-                let namespace = &election.namespace;
-                tracing::info!(?kinds, namespace, lease, identity, "campaigning for leadership");
-                let work = |context, stop| run_cron_jobs(context, options.clone(), stop);
-                Ok(run_elected(context, election, work, stop).await?)
-            }
-            false => {
-                tracing::info!(?kinds, "leader election disabled");
-                run_cron_jobs(context, options, stop).await;
-                Ok(())
-            }
+        if !self.args.election.leader_elect {
+            tracing::info!(?kinds, "managing CronJobs; leader election is disabled");
+            run_cron_jobs(context, options, stop).await;
+            return Ok(());
         }
+        let election = self.election.clone();
+        tracing::info!(
+            ?kinds,
+            namespace = election.namespace,
+            lease = election.name,
+            identity = election.identity,
+            "campaigning for leadership"
+        );
+        let work = |context, stop| run_cron_jobs(context, options.clone(), stop);
+        Ok(run_elected(context, election, work, stop).await?)
     }
 
-    /// Whether the cluster's own controller of CronJobs is in our way.
-    fn must_be_alone(&self) -> bool {
+    /// Whether another controller of batch/v1 CronJobs is an error.
+    fn must_be_only_controller(&self) -> bool {
         !self.args.take_over && self.args.kinds.contains(&KindArg::CronJobs)
     }
 
-    /// Fails while the cluster's own controller of CronJobs is at work.
-    async fn refuse_rival(&self) -> anyhow::Result<()> {
+    /// Fails if another controller of CronJobs is running. Continues if that cannot be determined.
+    async fn check_for_competing_controller(&self) -> anyhow::Result<()> {
         match self.probe().detect().await {
             Ok(None) => Ok(()),
-            Ok(Some(rival)) => Err(refusal(&rival)),
+            Ok(Some(other)) => Err(competing_controller_error(&other)),
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "could not ask whether another controller of CronJobs is at work; we stop when \
-                     one shows"
+                    "could not check for another controller of CronJobs; starting anyway, and \
+                     stopping if one is detected later"
                 );
                 Ok(())
             }
@@ -214,34 +217,34 @@ impl<'a> ControllerProcess<'a> {
         ControllerProbe::new(&self.context, &self.election.namespace)
     }
 
-    /// Returns when another controller of CronJobs has shown, and we are not to stand that.
-    async fn rival(&self) -> anyhow::Error {
-        let (probe, signals) = (self.probe(), &self.cluster.signals);
-        if self.must_be_alone() {
+    /// Returns when another controller of CronJobs is detected, unless `--take-over` permits it.
+    async fn wait_for_competing_controller(&self) -> anyhow::Error {
+        let probe = self.probe();
+        let signals = &self.cluster.signals;
+        if self.must_be_only_controller() {
             return tokio::select! {
-                rival = signals.competing_controller() => refusal(&rival),
-                rival = probe.competing_controller() => refusal(&rival),
+                other = signals.competing_controller() => competing_controller_error(&other),
+                other = probe.competing_controller() => competing_controller_error(&other),
             };
         }
-        let rival = signals.competing_controller().await;
-        tracing::error!(%rival, "another controller of CronJobs is at work");
+        let other = signals.competing_controller().await;
+        tracing::error!(controller = %other, "another controller manages the same CronJobs; runs may be started twice; disable one of the two");
         std::future::pending().await
     }
 
-    /// Leaves nothing behind.
-    async fn leave(&self) {
-        if self.must_be_alone() {
-            // Without an answer it stays, and harms nobody.
+    /// Deletes the probe object. A failure is ignored because the object has no effect.
+    async fn remove_probe(&self) {
+        if self.must_be_only_controller() {
             let _ = tokio::time::timeout(PROBE_REMOVAL_TIMEOUT, self.probe().remove()).await;
         }
     }
 }
 
-fn refusal(rival: &CompetingController) -> anyhow::Error {
+fn competing_controller_error(other: &CompetingController) -> anyhow::Error {
     anyhow::anyhow!(
-        "another controller of batch/v1 CronJobs is at work: {rival}. Two of them must not look after \
-         the same: start kube-controller-manager with --controllers=*,-cronjob-controller, or look \
-         after ScheduledJobs alone (--kinds scheduledjobs). With --take-over we start all the same"
+        "another controller of batch/v1 CronJobs is running: {other}. Two controllers must not manage \
+         the same CronJobs. Start kube-controller-manager with --controllers=*,-cronjob-controller, or \
+         manage only ScheduledJobs (--kinds scheduledjobs). Use --take-over to start anyway"
     )
 }
 
@@ -252,8 +255,8 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
         renew_deadline: args.renew_deadline,
         retry_period: args.retry_period,
     };
-    if let Err(why) = config.validate() {
-        bail!("{why}; see --lease-duration, --renew-deadline and --retry-period");
+    if let Err(error) = config.validate() {
+        bail!("{error}; set --lease-duration, --renew-deadline and --retry-period");
     }
     Ok(Election {
         namespace: args.lease_namespace.clone().unwrap_or_else(|| own_namespace.to_owned()),
@@ -268,16 +271,16 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
     })
 }
 
-/// This process, and no other under the same host name, before it or after it.
+/// Returns an identity that no other process has, not even a restarted one on the same host.
 fn identity() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), SystemEnv.new_uid())
 }
 
-/// ServedKinds that are looked after twice would be listed twice.
-fn distinct(namespaces: &[String]) -> Vec<String> {
-    let mut distinct: Vec<String> = namespaces.to_vec();
-    distinct.sort();
-    distinct.dedup();
-    distinct
+/// Removes duplicate namespaces, which would otherwise be listed twice.
+fn deduplicate(namespaces: &[String]) -> Vec<String> {
+    let mut namespaces = namespaces.to_vec();
+    namespaces.sort();
+    namespaces.dedup();
+    namespaces
 }

@@ -1,4 +1,4 @@
-//! `punctual crd`.
+//! `punctual crd`: prints the CustomResourceDefinition of ScheduledJob.
 
 use punctual_api::crd;
 

@@ -1,14 +1,15 @@
-//! Where data lies.
+//! The location of the data directory.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// The folder that was asked for, or the usual one of the user.
-pub(crate) fn resolve(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = given {
-        return Ok(folder.to_owned());
+/// Returns the given directory, or `~/.local/share/punctual`.
+pub(crate) fn resolve(data_dir: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(data_dir) = data_dir {
+        return Ok(data_dir.to_owned());
     }
-    let home = std::env::home_dir().context("no home folder; say where with --data-dir")?;
+    let home =
+        std::env::home_dir().context("could not find your home directory; set --data-dir")?;
     Ok(home.join(".local").join("share").join("punctual"))
 }

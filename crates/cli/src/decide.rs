@@ -1,7 +1,9 @@
-//! `punctual decide`: what the controller would do about a dumped CronJob, and why.
+//! `punctual decide`: prints what the controller would do with a dumped CronJob, and why.
 //!
-//! The effects succeed here, and a Job that is only on the server is what a live read finds.
+//! All effects are assumed to succeed. `jobsOnlyOnServer` holds the Jobs that a live read finds but the
+//! controller's cache does not have.
 
+use anyhow::Context as _;
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job};
 use punctual_engine::{
@@ -19,7 +21,10 @@ use crate::{
     slots, stdin_lines,
 };
 
-/// A CronJob, its Jobs and a time.
+const EXPECTED: &str =
+    "expected an object like {\"now\":\"...\",\"cronJob\":{...},\"jobsListed\":[...]}";
+
+/// One input line: a CronJob, its Jobs and the current time.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DecideInput {
@@ -47,7 +52,7 @@ struct DecideError {
     error: String,
 }
 
-/// What was decided and what came of it.
+/// The engine's decision and the result of applying it.
 struct SimulatedDecision {
     now: Timestamp,
     verdict: Verdict,
@@ -60,26 +65,25 @@ struct SimulatedDecision {
 }
 
 pub(crate) fn run(args: &DecideArgs, zone: &Zone) -> anyhow::Result<()> {
-    stdin_lines::answer_each(|line| {
-        match (line.and_then(|line| decide(&line, zone)), args.output) {
-            (Ok(decided), DecideFormat::Json) => stdin_lines::to_json_line(&decided.to_output()),
-            (Ok(decided), DecideFormat::Text) => Ok(decided.to_text()),
-            (Err(error), _) => stdin_lines::to_json_line(&DecideError { error }),
-        }
+    stdin_lines::answer_each(|line| match line.and_then(|line| decide(&line, zone)) {
+        Ok(decision) => match args.output {
+            DecideFormat::Json => stdin_lines::to_json_line(&decision.to_output()),
+            DecideFormat::Text => Ok(decision.to_text()),
+        },
+        Err(error) => stdin_lines::to_json_line(&DecideError { error: format!("{error:#}") }),
     })
 }
 
-fn decide(line: &[u8], zone: &Zone) -> Result<SimulatedDecision, String> {
-    let input: DecideInput = serde_json::from_slice(line).map_err(|error| {
-        format!("expected an object like {{\"now\":\"...\",\"cronJob\":{{...}},\"jobsListed\":[...]}}: {error}")
-    })?;
+fn decide(line: &[u8], zone: &Zone) -> anyhow::Result<SimulatedDecision> {
+    let input: DecideInput = serde_json::from_slice(line).context(EXPECTED)?;
     let now = slots::parse_instant(&input.now, zone)?;
     let views = |jobs: &Option<Vec<Job>>| -> Vec<JobView> {
         jobs.iter().flatten().map(JobView::of).collect()
     };
-    let (listed, server) = (views(&input.jobs_listed), views(&input.jobs_only_on_server));
+    let listed = views(&input.jobs_listed);
+    let server = views(&input.jobs_only_on_server);
     let timetable = Timetable::of(&input.cron_job, zone);
-    // A dump may have the Jobs of others as well, or of a CronJob that had this name before.
+    // A dump may also contain Jobs of other CronJobs, or of a deleted CronJob with the same name.
     let uid = &input.cron_job.metadata.uid;
     let ours: Vec<JobView> =
         listed.iter().filter(|job| job.controller_uid == *uid).cloned().collect();
@@ -87,7 +91,7 @@ fn decide(line: &[u8], zone: &Zone) -> Result<SimulatedDecision, String> {
     Ok(apply_plan(plan, &[listed, server].concat(), input.cron_job, now))
 }
 
-/// Asks until the cache and the live reads are enough.
+/// Calls the engine until it needs no further live reads.
 fn plan(
     cron_job: &CronJob,
     timetable: &Result<Timetable, cronjob::Trouble>,
@@ -107,7 +111,7 @@ fn plan(
     }
 }
 
-/// Does as the plan says, in a input where everything works.
+/// Applies the plan and assumes that every effect succeeds.
 fn apply_plan(
     plan: Plan,
     known: &[JobView],
@@ -122,13 +126,14 @@ fn apply_plan(
             Some(job) => Attempt::Exists(job.clone()),
             None => {
                 created = Some(create.clone());
-                let (uid, resource_version) = (format!("uid-{}", create.name), String::new());
-                Attempt::Done { uid, resource_version }
+                let uid = format!("uid-{}", create.name);
+                Attempt::Done { uid, resource_version: String::new() }
             }
         };
         outcomes.push(Outcome::Created(attempt));
     }
-    let (verdict, unmet) = (plan.verdict.clone(), plan.unmet);
+    let verdict = plan.verdict.clone();
+    let unmet = plan.unmet;
     let replaced: Vec<String> = plan.deletes.iter().map(|delete| delete.name.clone()).collect();
     let settled = cronjob::settle(plan, &outcomes, now);
     let cleaned = settled.clean_up.iter();
@@ -173,8 +178,8 @@ impl SimulatedDecision {
             text.push_str(&format!("  event {note}\n"));
         }
         if let Some(wake) = self.settled.wake_at {
-            let distance = slots::distance(wake.duration_since(self.now));
-            text.push_str(&format!("  looks again at {wake}, in {distance}\n"));
+            let distance = slots::format_distance(wake.duration_since(self.now));
+            text.push_str(&format!("  next reconcile at {wake}, in {distance}\n"));
         }
         text
     }
@@ -182,40 +187,39 @@ impl SimulatedDecision {
     fn explain(&self) -> String {
         let waiting = match self.unmet {
             0 | 1 => String::new(),
-            more => format!(", the one of {more} waiting that the policy chooses"),
+            more => format!(", chosen by the concurrency policy from {more} pending slots"),
         };
         match &self.verdict {
-            Verdict::Deleted => "starts nothing, for it is being deleted".into(),
-            Verdict::Suspended => "starts nothing, for it is suspended".into(),
+            Verdict::Deleted => "starts nothing: the CronJob is being deleted".into(),
+            Verdict::Suspended => "starts nothing: the CronJob is suspended".into(),
             Verdict::Trouble(trouble) => format!("starts nothing: {trouble}"),
             Verdict::NotDue => match self.cron_job.spec.starting_deadline_seconds {
                 Some(deadline) => {
-                    format!("starts nothing, for no slot within its deadline of {deadline} s waits")
+                    format!(
+                        "starts nothing: no slot is pending within the deadline of {deadline} s"
+                    )
                 }
-                None => "starts nothing, for no slot waits".into(),
+                None => "starts nothing: no slot is pending".into(),
             },
             Verdict::Blocked { slot } => {
                 let policy = self.cron_job.concurrency_policy().as_str();
                 let running = self.status().active.len();
-                format!("does not start the slot of {slot}: {running} running, policy {policy}")
+                format!("does not start slot {slot}: {running} running, policy {policy}")
             }
             Verdict::Postponed { slot } => {
-                format!("records a run that nobody has recorded, then starts the slot of {slot}")
+                format!("records a finished run first, then starts slot {slot}")
             }
             Verdict::Due { slot } => {
-                let late = slots::distance(self.now.duration_since(*slot));
+                let late = slots::format_distance(self.now.duration_since(*slot));
                 match &self.created {
                     Some(create) => {
-                        format!(
-                            "starts {} for the slot of {slot}, {late} after it{waiting}",
-                            create.name
-                        )
+                        format!("starts {} for slot {slot}, {late} late{waiting}", create.name)
                     }
-                    None => format!("finds the Job of the slot of {slot} already there"),
+                    None => format!("starts nothing: the Job of slot {slot} already exists"),
                 }
             }
             Verdict::Adopted { slot } => {
-                format!("records the Job that is already there for the slot of {slot}")
+                format!("records the existing Job of slot {slot}")
             }
         }
     }

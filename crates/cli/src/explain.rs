@@ -1,4 +1,4 @@
-//! `punctual explain`: what a schedule means.
+//! `punctual explain`: describes a schedule and its pitfalls, and lists the next slots.
 
 use punctual_schedule::{Lint, Schedule, Zone};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ExplainArgs, zone: &Zone) -> anyhow::Result<()> {
     let slots = SlotList::from_args(&schedule, &args.range)?;
     let lints = schedule.lints(slots.after);
     match args.output.output {
-        Format::Table => output::print(&explain(&schedule, &lints, &slots)),
+        Format::Table => output::print(&explanation(&schedule, &lints, &slots)),
         Format::Json => output::print_json(&ExplainOutput {
             schedule: schedule.text(),
             time_zone: schedule.zone().name(),
@@ -47,7 +47,7 @@ impl LintOutput {
     }
 }
 
-fn explain(schedule: &Schedule, lints: &[Lint], slots: &SlotList) -> String {
+fn explanation(schedule: &Schedule, lints: &[Lint], slots: &SlotList) -> String {
     let mut text = format!("{}.\n", schedule.describe());
     for lint in lints {
         text.push_str(&format!("\nnote: {lint} [{}]\n", lint.code()));

@@ -1,4 +1,4 @@
-//! Where a server of ours lives: its folder, its store, its identity, its address.
+//! One server instance: its data directory, store, certificates and address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,116 +18,118 @@ use tokio_util::sync::CancellationToken;
 use crate::args::InstanceArgs;
 use crate::{clock, data_dir};
 
-/// A process that was killed while it started another leaves its lock to that one, until it has become
-/// the other program.
+/// How often and how long to wait for the store's lock. A child process that a killed process was
+/// starting holds the inherited lock until it has executed its own program.
 const LOCK_TRIES: usize = 20;
-const LOCK_REST: Duration = Duration::from_millis(50);
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// An open data folder and a free address. While it lives nobody else can have either.
+/// An open data directory and a bound address. No other process can use either while this exists.
 pub(crate) struct Instance<'a> {
     args: &'a InstanceArgs,
-    /// The data folder.
-    pub(crate) folder: PathBuf,
-    /// Who the server is.
+    pub(crate) data_dir: PathBuf,
+    /// The certificate authority, certificates and tokens.
     pub(crate) identity: ServerIdentity,
-    /// The objects.
     pub(crate) store: Store,
     listener: TcpListener,
     address: SocketAddr,
 }
 
 impl<'a> Instance<'a> {
-    /// Opens the data folder and takes the address.
+    /// Opens the data directory and binds the address.
     pub(crate) async fn open(args: &'a InstanceArgs) -> anyhow::Result<Instance<'a>> {
-        let folder = data_dir::resolve(args.data_dir.as_deref())?;
-        // Makes the folder too, for its owner alone.
-        let identity = ServerIdentity::open(&folder.join("pki"), &SystemEnv)?;
-        let store = open_store(&folder).await?;
+        let data_dir = data_dir::resolve(args.data_dir.as_deref())?;
+        // Also creates the data directory, readable only by its owner.
+        let identity = ServerIdentity::open(&data_dir.join("pki"), &SystemEnv)?;
+        let store = open_store(&data_dir).await?;
         let listener = TcpListener::bind(args.listen).await.with_context(|| {
             format!("could not listen on {}; choose another address with --listen", args.listen)
         })?;
         let address = listener.local_addr()?;
-        Ok(Instance { args, folder, identity, store, listener, address })
+        Ok(Instance { args, data_dir, identity, store, listener, address })
     }
 
-    /// A server of this place, to be completed.
+    /// Returns the server configuration that the command-line arguments determine.
     pub(crate) fn config(&self, zones: Zones) -> anyhow::Result<Config> {
         Ok(Config {
             zones,
             tokens: self.identity.tokens(),
             limits: limits(self.args),
-            audit: audit(self.args, &self.folder)?,
+            audit: audit(self.args, &self.data_dir)?,
             event_ttl: self.args.event_ttl,
             ..Config::new(self.store.clone())
         })
     }
 
-    /// How clients of this machine reach the server.
+    /// Returns the URL for clients on this machine.
     pub(crate) fn url(&self) -> String {
-        format!("https://{}", shown(self.address))
+        format!("https://{}", client_address(self.address))
     }
 
-    /// Writes the files that clients need; where the administrator's is.
+    /// Writes the kubeconfigs of the administrator and of a viewer, and returns the path of the first.
     pub(crate) fn write_kubeconfigs(&self) -> anyhow::Result<PathBuf> {
         let url = self.url();
         let path =
-            self.args.kubeconfig_out.clone().unwrap_or_else(|| self.folder.join("kubeconfig"));
+            self.args.kubeconfig_out.clone().unwrap_or_else(|| self.data_dir.join("kubeconfig"));
         self.identity.admin_kubeconfig(&url).write(&path)?;
-        self.identity.view_kubeconfig(&url).write(&self.folder.join("kubeconfig-view"))?;
+        self.identity.view_kubeconfig(&url).write(&self.data_dir.join("kubeconfig-view"))?;
         Ok(path)
     }
 
-    /// Everybody else's way to the server, until told to stop.
+    /// Serves requests over the network until `stop` is cancelled.
     pub(crate) fn serve(
         self,
         server: Server,
         stop: CancellationToken,
     ) -> anyhow::Result<impl Future<Output = ()> + Send + use<>> {
-        let tls = self.identity.tls(&reached_at(self.address), clock::now())?;
+        let tls = self.identity.tls(&certificate_addresses(self.address), clock::now())?;
         Ok(punctual_server::serve(server, self.listener, Arc::new(tls), stop))
     }
 }
 
-/// A client of a server in this process, for one of its parts; the audit log tells them apart.
-pub(crate) fn client(server: &Server, part: &str) -> kube::Client {
-    let user = User::new(&format!("system:serviceaccount:kube-system:{part}"), ADMIN_GROUP);
+/// Returns an in-process client for one component. The audit log shows the component's name.
+pub(crate) fn client(server: &Server, component: &str) -> kube::Client {
+    let user = User::new(&format!("system:serviceaccount:kube-system:{component}"), ADMIN_GROUP);
     kube::Client::new(server.local_router(user), "default")
 }
 
-/// What a controller in this process works with.
-pub(crate) fn controller_context(server: &Server, part: &str, shared: &SharedState) -> Context {
+/// Returns the context of a controller in this process.
+pub(crate) fn controller_context(
+    server: &Server,
+    component: &str,
+    shared: &SharedState,
+) -> Context {
     let SharedState { metrics, burst_gate } = shared.clone();
     Context {
-        client: client(server, part),
+        client: client(server, component),
         clock: Arc::new(RealClock),
         metrics,
         burst_gate,
-        // Whoever has the data folder is alone.
+        // The lock on the data directory excludes other processes, so no election is needed.
         fence: Fence::open(),
     }
 }
 
-/// What the controllers of this process have in common.
+/// State that all controllers of this process share.
 #[derive(Clone, Default)]
 pub(crate) struct SharedState {
-    /// Their counters.
     pub(crate) metrics: Metrics,
-    /// Whether slots wait.
+    /// Whether a burst of slots is being started.
     pub(crate) burst_gate: BurstGate,
 }
 
-/// Opening reads everything, so it is done where waiting hurts nobody.
-async fn open_store(folder: &Path) -> anyhow::Result<Store> {
-    let path = folder.join("store");
+/// Opens the store, and retries while another process holds its lock.
+async fn open_store(data_dir: &Path) -> anyhow::Result<Store> {
+    let path = data_dir.join("store");
     for _ in 0..LOCK_TRIES {
         match open_once(path.clone()).await? {
-            Err(punctual_store::Error::Locked { .. }) => tokio::time::sleep(LOCK_REST).await,
+            Err(punctual_store::Error::Locked { .. }) => tokio::time::sleep(LOCK_RETRY_DELAY).await,
             opened => return Ok(opened?),
         }
     }
     Ok(open_once(path).await??)
 }
 
+/// Opens the store on a blocking thread, because opening reads the whole store.
 async fn open_once(path: PathBuf) -> anyhow::Result<Result<Store, punctual_store::Error>> {
     Ok(tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?)
 }
@@ -141,24 +143,25 @@ fn limits(args: &InstanceArgs) -> Limits {
     }
 }
 
-fn audit(args: &InstanceArgs, folder: &Path) -> anyhow::Result<AuditLog> {
+fn audit(args: &InstanceArgs, data_dir: &Path) -> anyhow::Result<AuditLog> {
     if args.no_audit_log {
         return Ok(AuditLog::none());
     }
-    let path = args.audit_log.clone().unwrap_or_else(|| folder.join("audit.log"));
-    AuditLog::to_file(&path).with_context(|| format!("could not open {}", path.display()))
+    let path = args.audit_log.clone().unwrap_or_else(|| data_dir.join("audit.log"));
+    AuditLog::to_file(&path)
+        .with_context(|| format!("could not open the audit log {}", path.display()))
 }
 
-/// Addresses besides the local ones that clients reach the server at.
-fn reached_at(address: SocketAddr) -> Vec<IpAddr> {
+/// Returns the addresses that the server certificate needs besides the loopback addresses.
+fn certificate_addresses(address: SocketAddr) -> Vec<IpAddr> {
     match address.ip() {
         ip if ip.is_unspecified() || ip.is_loopback() => Vec::new(),
         ip => vec![ip],
     }
 }
 
-/// The address as a client of this machine uses it.
-fn shown(address: SocketAddr) -> SocketAddr {
+/// Returns the address at which a client on this machine reaches the server.
+fn client_address(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
         SocketAddr::V6(v6) if v6.ip().is_unspecified() => {

@@ -1,4 +1,4 @@
-//! `punctual kubeconfig`: what somebody's kubectl needs.
+//! `punctual kubeconfig`: prints a kubeconfig with a client certificate for one user.
 
 use anyhow::ensure;
 use punctual_server::{ADMIN_GROUP, ServerIdentity, SystemEnv, User, VIEW_GROUP};
@@ -6,23 +6,27 @@ use punctual_server::{ADMIN_GROUP, ServerIdentity, SystemEnv, User, VIEW_GROUP};
 use crate::args::{KubeconfigArgs, Role};
 use crate::{clock, data_dir, output};
 
-pub(crate) fn run(asked: &KubeconfigArgs) -> anyhow::Result<()> {
-    let folder = data_dir::resolve(asked.data_dir.as_deref())?;
-    let pki = folder.join("pki");
-    // A new authority would sign what no server believes.
-    ensure!(pki.join("ca.crt").exists(), "no server was ever started in {}", folder.display());
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
+pub(crate) fn run(args: &KubeconfigArgs) -> anyhow::Result<()> {
+    let data_dir = data_dir::resolve(args.data_dir.as_deref())?;
+    let pki = data_dir.join("pki");
+    // Without this check a new certificate authority would be created, which no server trusts.
     ensure!(
-        !asked.user.is_empty() && asked.user.chars().all(is_name),
-        "{:?} is no name for a user: use letters, digits and - _ . : @",
-        asked.user
+        pki.join("ca.crt").exists(),
+        "no server has been started in {}; run `punctual up` or `punctual serve` with this data directory first",
+        data_dir.display()
     );
-    let group = match asked.role {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
+    ensure!(
+        !args.user.is_empty() && args.user.chars().all(is_allowed),
+        "{:?} is not a valid user name; use letters, digits and - _ . : @",
+        args.user
+    );
+    let group = match args.role {
         Role::Admin => ADMIN_GROUP,
         Role::View => VIEW_GROUP,
     };
     let identity = ServerIdentity::open(&pki, &SystemEnv)?;
-    let user = User::new(&asked.user, group);
-    let kubeconfig = identity.client_kubeconfig(&asked.server, &user, clock::now())?;
+    let user = User::new(&args.user, group);
+    let kubeconfig = identity.client_kubeconfig(&args.server, &user, clock::now())?;
     output::print(&kubeconfig.to_yaml())
 }

@@ -1,6 +1,6 @@
-//! The `punctual` program: arguments in, one command run, an exit status out.
+//! The `punctual` program: parses the command line, runs one command and sets the exit status.
 //!
-//! Exit status: 0 done, 1 the input was wrong or the work failed, 2 the command line was wrong.
+//! Exit status: 0 for success, 1 for invalid input or a failed command, 2 for an invalid command line.
 
 mod args;
 mod clock;
@@ -32,20 +32,20 @@ use clap::Parser;
 
 use args::{CliArgs, Command};
 
-/// Making and dropping small values is much of a server's work; see ARCHITECTURE.md for what was measured.
+/// The server allocates and frees many small values. ARCHITECTURE.md has the measurements.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    // How `punctual up` starts the processes that look after its Pods. Nobody types it, so it is in
-    // no help; and since it must work whatever else changes, nothing is done before it.
-    if words.next().is_some_and(|word| word == "supervise") {
-        return punctual_runner::supervise(words);
+    let mut raw_args = std::env::args_os().skip(1);
+    // `punctual up` starts the supervisors of its Pods with this internal command. It is handled
+    // before anything else so that no other change can break it, and it is not in the help.
+    if raw_args.next().is_some_and(|command| command == "supervise") {
+        return punctual_runner::supervise(raw_args);
     }
     match run(CliArgs::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read our output has seen enough; that is no failure of ours.
+        // The reader closed the pipe early, as `head` does. That is not a failure.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::print_error(&format!("error: {error:#}"));
@@ -55,13 +55,13 @@ fn main() -> ExitCode {
 }
 
 fn run(args: CliArgs) -> anyhow::Result<()> {
-    let zones = || tzdata::choose(&args.global.tzdata);
-    let zone = || tzdata::zone(&zones()?, args.global.time_zone.as_deref());
+    let zones = || tzdata::open(&args.global.tzdata);
+    let zone = || tzdata::select_zone(&zones()?, args.global.time_zone.as_deref());
     match &args.command {
         Command::Up(up) => up::run(up, &zone()?),
         Command::Serve(serve) => serve::run(serve, zones()?),
-        Command::Controller(asked) => controller::run(asked, &zone()?),
-        Command::Kubeconfig(asked) => kubeconfig::run(asked),
+        Command::Controller(controller) => controller::run(controller, &zone()?),
+        Command::Kubeconfig(kubeconfig) => kubeconfig::run(kubeconfig),
         Command::Next(next) if next.stdin => next_stdin::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),

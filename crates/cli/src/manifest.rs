@@ -1,8 +1,8 @@
-//! Manifests from files, directories and standard input, as JSON trees.
+//! Reads manifests from files, directories and standard input into JSON values.
 //!
-//! One reader for every command. It knows YAML, JSON and lists, and where each document stands;
-//! what a document means is not its business. What cannot be read is a value beside what can: one
-//! broken document does not hide the others.
+//! All commands use this reader. It handles YAML, JSON and lists, and records the location of each
+//! document, but does not interpret documents. A document that cannot be parsed is returned as an error
+//! beside the other documents.
 
 mod chunks;
 mod files;
@@ -11,30 +11,31 @@ mod list;
 
 use std::{fmt, path::PathBuf};
 
+use anyhow::anyhow;
 use punctual_api::{json_tree::SizeBudget, yaml};
 use serde_json::Value;
 
 use self::chunks::Chunk;
 
-/// What comes behind so many documents of one file is not read.
+/// The maximum number of documents read from one file.
 const DOCUMENTS_MAX: usize = 50_000;
 
-/// Where something stands: in a file, in one of its documents, in one item of a list.
+/// A location in the input: a file, one of its documents, and one item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceLocation {
     pub(crate) file: String,
-    /// None for the file as a whole.
+    /// `None` for the whole file.
     pub(crate) document: Option<DocumentPosition>,
-    /// The item of a list, counted from 1.
+    /// The number of the list item, from 1.
     pub(crate) item: Option<usize>,
 }
 
-/// A document of a file.
+/// The position of a document in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentPosition {
-    /// Counted from 1.
+    /// The number of the document, from 1.
     pub(crate) number: usize,
-    /// Line of the file on which it begins, counted from 1.
+    /// The first line of the document, from 1.
     pub(crate) line: usize,
 }
 
@@ -51,16 +52,16 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// A document, or an item of one that is a list.
+/// One document, or one item of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) location: SourceLocation,
     pub(crate) value: Value,
-    /// Paths of the fields that are given twice; the value has the last.
+    /// The paths of duplicate fields. `value` has the last occurrence.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// What could not be read, and message.
+/// A file or document that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReadError {
     pub(crate) location: SourceLocation,
@@ -75,11 +76,10 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// A document, or message there is none.
+/// A document, or the reason why it cannot be read.
 pub(crate) type ReadResult = Result<Document, ReadError>;
 
-/// Everything in the files, in the order of the paths and of their documents. `-` is standard
-/// input.
+/// Reads all documents of the files in order. The path `-` is standard input.
 pub(crate) fn read(paths: &[PathBuf]) -> Vec<ReadResult> {
     paths.iter().flat_map(|path| files::list(path)).flat_map(read_file).collect()
 }
@@ -88,21 +88,22 @@ fn read_file(file: Result<files::ManifestFile, ReadError>) -> Vec<ReadResult> {
     match file {
         Ok(file) => match file.read_text() {
             Ok(text) => read_text(&file.name, &text),
-            Err(message) => {
-                vec![Err(ReadError { location: SourceLocation::whole_file(&file.name), message })]
+            Err(error) => {
+                let location = SourceLocation::whole_file(&file.name);
+                vec![Err(ReadError { location, message: error.to_string() })]
             }
         },
         Err(read_error) => vec![Err(read_error)],
     }
 }
 
-/// The documents of a text; those that are empty are passed over and not counted.
+/// Parses the documents of a file. Empty documents are skipped and not counted.
 fn read_text(file: &str, text: &str) -> Vec<ReadResult> {
-    let mut tally = SizeBudget::default();
+    let mut budget = SizeBudget::default();
     let mut documents = Vec::new();
     let mut number = 0;
     for chunk in chunks::split(text) {
-        for parsed in parse(&chunk, &mut tally) {
+        for parsed in parse(&chunk, &mut budget) {
             number += 1;
             let position = DocumentPosition { number, line: parsed.line };
             let location =
@@ -116,40 +117,44 @@ fn read_text(file: &str, text: &str) -> Vec<ReadResult> {
                 Ok((value, duplicates)) => {
                     documents.extend(list::expand(Document { location, value, duplicates }));
                 }
-                Err(message) => documents.push(Err(ReadError { location, message })),
+                Err(error) => {
+                    documents.push(Err(ReadError { location, message: error.to_string() }));
+                }
             }
         }
     }
     documents
 }
 
-/// A tree and the paths of the fields that are given twice.
+/// A document's value and the paths of its duplicate fields.
 type ParsedContent = (Value, Vec<String>);
 
-/// What was found at a line.
+/// The result of parsing one document.
 struct ParsedDocument {
     line: usize,
-    content: Result<ParsedContent, String>,
+    content: anyhow::Result<ParsedContent>,
 }
 
-/// The document of a chunk, or the several of a chunk that is JSON.
-fn parse(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocument> {
+/// Parses one chunk. A JSON chunk may contain several documents.
+fn parse(chunk: &Chunk<'_>, budget: &mut SizeBudget) -> Vec<ParsedDocument> {
     if let Some(rest) = chunk.separator_suffix() {
-        let message = format!("invalid Yaml document separator: {rest}");
-        return vec![ParsedDocument { line: chunk.first_line(), content: Err(message) }];
+        // kubectl's error text.
+        let error = anyhow!("invalid Yaml document separator: {rest}");
+        return vec![ParsedDocument { line: chunk.first_line(), content: Err(error) }];
     }
     if chunk.looks_like_json() {
-        let parsed = json::read(chunk, tally);
-        // What starts with a brace may be YAML all the same, if it is no JSON from the start.
+        let parsed = json::read(chunk, budget);
+        // Text that starts with a brace but is not JSON may be YAML in flow style.
         if !matches!(parsed.as_slice(), [ParsedDocument { content: Err(_), .. }]) {
             return parsed;
         }
-        return match yaml::parse_document(chunk.text, chunk.lines_before, tally) {
+        return match yaml::parse_document(chunk.text, chunk.lines_before, budget) {
             Ok(content) => vec![ParsedDocument { line: chunk.first_line(), content: Ok(content) }],
             Err(_) => parsed,
         };
     }
-    let content = yaml::parse_document(chunk.text, chunk.lines_before, tally);
+    let content = yaml::parse_document(chunk.text, chunk.lines_before, budget)
+        .map_err(|error| anyhow!("{error}"));
     if matches!(&content, Ok((Value::Null, _))) {
         return Vec::new();
     }

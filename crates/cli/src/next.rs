@@ -1,4 +1,4 @@
-//! `punctual next`: when a schedule runs.
+//! `punctual next`: lists the next slots of a schedule.
 
 use punctual_schedule::Zone;
 use serde::Serialize;

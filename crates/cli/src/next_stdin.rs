@@ -1,5 +1,6 @@
-//! `punctual next --stdin`: a request a line, an answer a line, for programs that ask a lot.
+//! `punctual next --stdin`: answers a stream of requests, one JSON object per line.
 
+use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use punctual_schedule::{Schedule, Zone};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use crate::{
     clock, slots, stdin_lines,
 };
 
-/// Keys that we do not know are passed over, so that a recorded answer can be asked again.
+const EXPECTED: &str = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
+
+/// One request. Unknown keys are ignored so that a recorded reply can be sent again as a request.
 #[derive(Deserialize)]
 struct NextRequest {
     expr: String,
@@ -27,31 +30,32 @@ enum NextReply {
 
 pub(crate) fn run(args: &NextArgs, zone: &Zone) -> anyhow::Result<()> {
     stdin_lines::answer_each(|line| {
-        let answer = line.and_then(|line| answer(&line, &args.range, zone));
-        stdin_lines::to_json_line(&answer.map_or_else(NextReply::Error, NextReply::Next))
+        let slots = line.and_then(|line| answer(&line, &args.range, zone));
+        let reply = match slots {
+            Ok(slots) => NextReply::Next(slots),
+            Err(error) => NextReply::Error(format!("{error:#}")),
+        };
+        stdin_lines::to_json_line(&reply)
     })
 }
 
-fn read_request(line: &[u8]) -> Result<NextRequest, String> {
-    let wanted = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
-    // serde would take an array of the values as well.
+fn read_request(line: &[u8]) -> anyhow::Result<NextRequest> {
+    // serde also accepts an array of the field values.
     if !line.trim_ascii_start().starts_with(b"{") {
-        return Err(wanted.into());
+        bail!(EXPECTED);
     }
-    serde_json::from_slice(line).map_err(|error| format!("{wanted}: {error}"))
+    serde_json::from_slice(line).context(EXPECTED)
 }
 
-fn answer(line: &[u8], defaults: &SlotRange, default_zone: &Zone) -> Result<Vec<String>, String> {
+fn answer(line: &[u8], defaults: &SlotRange, default_zone: &Zone) -> anyhow::Result<Vec<String>> {
     let request = read_request(line)?;
     let count = request.count.unwrap_or(defaults.count);
-    if count > COUNT_MAX {
-        return Err(format!("count must be at most {COUNT_MAX}, not {count}"));
-    }
+    ensure!(count <= COUNT_MAX, "count must be at most {COUNT_MAX}, not {count}");
     let zone = match &request.tz {
-        Some(name) => default_zone.zones().get(name).map_err(|error| error.to_string())?,
+        Some(name) => default_zone.zones().get(name)?,
         None => default_zone.clone(),
     };
-    let schedule = Schedule::parse(&request.expr, &zone).map_err(|error| error.to_string())?;
+    let schedule = Schedule::parse(&request.expr, &zone)?;
     let after = match request.after.as_ref().or(defaults.after.as_ref()) {
         Some(text) => slots::parse_instant(text, schedule.zone())?,
         None => clock::now(),
@@ -59,7 +63,7 @@ fn answer(line: &[u8], defaults: &SlotRange, default_zone: &Zone) -> Result<Vec<
     Ok(next_slots(&schedule, after, count as usize))
 }
 
-/// Up to so many slots, and an empty string behind the last one there is.
+/// Returns up to `count` slots. If the schedule has fewer, an empty string follows the last slot.
 fn next_slots(schedule: &Schedule, after: Timestamp, count: usize) -> Vec<String> {
     let slots = schedule.after(after).map(|slot| slot.to_string());
     slots.chain([String::new()]).take(count).collect()

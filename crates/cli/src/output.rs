@@ -1,8 +1,8 @@
-//! Standard output and error. Everything else returns values.
+//! Writes to standard output and standard error.
 
 use std::io::{self, Write};
 
-/// Writes whole text to standard output.
+/// Writes text to standard output and flushes it.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -10,24 +10,24 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a value as indented JSON.
+/// Writes a value to standard output as indented JSON.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     print(&text)
 }
 
-/// Says something to the person at the terminal. There is nobody left to tell if that fails.
+/// Writes a line to standard error. A failure is ignored because no other output is left to report it.
 pub(crate) fn print_error(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Whether an error is only that the reader of our output has gone.
+/// Whether the reader of standard output closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Columns, each as wide as its widest cell, two blanks apart.
+/// Formats rows as aligned columns, two spaces apart.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
@@ -46,7 +46,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn columns_line_up_and_lines_do_not_end_in_blanks() {
+    fn table_aligns_columns_and_trims_trailing_spaces() {
         let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
         let text = super::table(&[row(["NAME", "WHEN", ""]), row(["a", "tomorrow", ""])]);
         assert_eq!(text, "NAME  WHEN\na     tomorrow\n");

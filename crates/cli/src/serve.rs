@@ -1,4 +1,4 @@
-//! `punctual serve`: the API server alone.
+//! `punctual serve`: runs the API server without controllers for CronJobs and Jobs.
 
 use anyhow::Context;
 use punctual_api::Dialect;
@@ -18,22 +18,23 @@ pub(crate) fn run(args: &ServeArgs, zones: Zones) -> anyhow::Result<()> {
 async fn run_until_stopped(args: &ServeArgs, zones: Zones) -> anyhow::Result<()> {
     let instance = Instance::open(&args.instance).await?;
     let config = Config { dialect: dialect(args.dialect), ..instance.config(zones)? };
-    let (server, store) = (Server::start(config).await?, instance.store.clone());
+    let server = Server::start(config).await?;
+    let store = instance.store.clone();
     let kubeconfig = instance.write_kubeconfigs()?;
     let stop = signals::stop_token()?;
     output::print(&format!("serving {}\nkubeconfig {}\n", instance.url(), kubeconfig.display()))?;
-    // Deletions that do not happen at once are carried on by us: dependents, namespaces.
+    // The garbage collector finishes deletions of dependents and of namespaces.
     let context = instance::controller_context(
         &server,
         "punctual-garbage-collector",
         &SharedState::default(),
     );
-    let collecting =
+    let garbage_collector =
         tokio::spawn(punctual_controller::run_garbage_collector(context, stop.clone()));
     instance.serve(server, stop)?.await;
-    collecting.await.context("the garbage collector did not end cleanly")?;
+    garbage_collector.await.context("the garbage collector failed")?;
     tracing::info!("stopped; closing the store");
-    store.close().await.context("the store could not be closed cleanly")
+    store.close().await.context("could not close the store")
 }
 
 fn dialect(dialect: args::Dialect) -> Dialect {

@@ -1,4 +1,4 @@
-//! Being asked to stop.
+//! Signals that stop the process.
 
 use std::time::Duration;
 
@@ -6,32 +6,34 @@ use futures::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What shells say of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
-/// Signals so close to one another are one request: `timeout` and others send theirs to us and to
-/// our group.
-const ONE_REQUEST: Duration = Duration::from_millis(250);
+/// The exit status that shells use for a program ended by SIGINT.
+const INTERRUPTED_STATUS: i32 = 130;
+/// Signals this close together count as one request: `timeout` and other programs signal both the
+/// process and its process group.
+const REPEAT_WINDOW: Duration = Duration::from_millis(250);
 
-/// A token that is cancelled when somebody wants us to stop. Who presses Ctrl-C after that does not
-/// want to wait: the process ends at once, which the store survives as it survives a loss of power.
+/// Returns a token that SIGINT, SIGTERM or SIGHUP cancels.
+///
+/// A later SIGINT ends the process at once. The store survives that as it survives a power failure.
 pub(crate) fn stop_token() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // A terminal that was closed, or a connection that was lost.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    // The terminal was closed or its connection was lost.
     let mut hangup = signal(SignalKind::hangup())?;
-    let stopping = stop.clone();
+    let stop_on_signal = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}
         }
-        stopping.cancel();
-        tokio::time::sleep(ONE_REQUEST).await;
+        stop_on_signal.cancel();
+        tokio::time::sleep(REPEAT_WINDOW).await;
+        // Discards the signals received within the window.
         while interrupt.recv().now_or_never().is_some() {}
         interrupt.recv().await;
-        std::process::exit(INTERRUPTED);
+        std::process::exit(INTERRUPTED_STATUS);
     });
     Ok(stop)
 }

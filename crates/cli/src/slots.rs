@@ -1,63 +1,59 @@
-//! The coming slots of a schedule, for people and for programs.
+//! The next slots of a schedule, as a table and as JSON.
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use jiff::{SignedDuration, Timestamp, civil::DateTime};
 use punctual_schedule::{Schedule, Zone};
 use serde::Serialize;
 
 use crate::{args::SlotRange, clock, output};
 
-/// A slot in both clocks, and how far off it is.
+/// One slot in UTC and in local time.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SlotRow {
     pub(crate) utc: String,
     pub(crate) local: String,
+    /// Seconds from the start of the list to the slot.
     pub(crate) in_seconds: i64,
 }
 
-/// The slots that a command was asked for.
+/// The slots that a command prints.
 #[derive(Debug)]
 pub(crate) struct SlotList {
     pub(crate) after: Timestamp,
     pub(crate) slots: Vec<SlotRow>,
-    /// There is no further slot behind the last one.
+    /// Whether the schedule has no slot after the last one listed.
     pub(crate) is_exhausted: bool,
 }
 
 impl SlotList {
-    /// Distances are from `now`, wherever the slots begin.
-    pub(crate) fn compute(
-        schedule: &Schedule,
-        after: Timestamp,
-        count: u32,
-        now: Timestamp,
-    ) -> SlotList {
+    /// Lists the first `count` slots after `after`. Distances count from `after` too, so that the same
+    /// arguments give the same output at any time.
+    pub(crate) fn compute(schedule: &Schedule, after: Timestamp, count: u32) -> SlotList {
         let zone = schedule.zone();
         let slots: Vec<SlotRow> = schedule
             .after(after)
             .take(count as usize)
-            .map(|at| SlotRow::new(zone, at, now))
+            .map(|slot| SlotRow::new(zone, slot, after))
             .collect();
         let is_exhausted = slots.len() < count as usize;
         SlotList { after, slots, is_exhausted }
     }
 
-    /// The slots that the arguments ask for.
+    /// Lists the slots that `--after` and `--count` select.
     pub(crate) fn from_args(schedule: &Schedule, range: &SlotRange) -> anyhow::Result<SlotList> {
-        let now = clock::now();
         let after = match &range.after {
-            Some(text) => parse_instant(text, schedule.zone()).map_err(anyhow::Error::msg)?,
-            None => now,
+            Some(text) => parse_instant(text, schedule.zone())?,
+            None => clock::now(),
         };
-        Ok(SlotList::compute(schedule, after, range.count, now))
+        Ok(SlotList::compute(schedule, after, range.count))
     }
 
     pub(crate) fn table(&self, zone: &Zone) -> String {
         let mut rows = vec![vec![format!("LOCAL ({})", zone.name()), "UTC".into(), "IN".into()]];
         for slot in &self.slots {
-            let distance = distance(SignedDuration::from_secs(slot.in_seconds));
-            rows.push(vec![weekday_first(&slot.local), slot.utc.clone(), distance]);
+            let distance = format_distance(SignedDuration::from_secs(slot.in_seconds));
+            rows.push(vec![format_local(&slot.local), slot.utc.clone(), distance]);
         }
         let mut text = if self.slots.is_empty() { String::new() } else { output::table(&rows) };
         if self.is_exhausted {
@@ -68,17 +64,17 @@ impl SlotList {
 }
 
 impl SlotRow {
-    fn new(zone: &Zone, at: Timestamp, now: Timestamp) -> SlotRow {
+    fn new(zone: &Zone, slot: Timestamp, after: Timestamp) -> SlotRow {
         SlotRow {
-            utc: at.to_string(),
-            local: zone.at(at).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-            in_seconds: at.as_second() - now.as_second(),
+            utc: slot.to_string(),
+            local: zone.at(slot).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            in_seconds: slot.as_second() - after.as_second(),
         }
     }
 }
 
-/// `Mon 2026-11-16 02:30:00 +01:00`
-pub(crate) fn weekday_first(local: &str) -> String {
+/// Formats an RFC 3339 time as `Mon 2026-11-16 02:30:00 +01:00`.
+pub(crate) fn format_local(local: &str) -> String {
     let (civil, offset) = local.split_at(local.len().saturating_sub(6));
     match civil.parse::<DateTime>() {
         Ok(time) => format!("{} {offset}", time.strftime("%a %Y-%m-%d %H:%M:%S")),
@@ -86,32 +82,32 @@ pub(crate) fn weekday_first(local: &str) -> String {
     }
 }
 
-/// The two largest units of a distance: `3d 4h`, `12s`, `5m 3s ago`.
-pub(crate) fn distance(span: SignedDuration) -> String {
-    let secs = span.as_secs().unsigned_abs();
+/// Formats a duration with its two largest units: `3d 4h`, `12s`, `5m 3s ago`.
+pub(crate) fn format_distance(duration: SignedDuration) -> String {
+    let secs = duration.as_secs().unsigned_abs();
     let units =
         [(secs / 86_400, "d"), (secs / 3600 % 24, "h"), (secs / 60 % 60, "m"), (secs % 60, "s")];
     let first = units.iter().position(|(count, _)| *count > 0).unwrap_or(units.len() - 1);
     let shown = units.iter().skip(first).take(2).filter(|(count, _)| *count > 0 || secs == 0);
     let text = shown.map(|(count, unit)| format!("{count}{unit}")).collect::<Vec<_>>().join(" ");
-    if span.is_negative() { format!("{text} ago") } else { text }
+    if duration.is_negative() { format!("{text} ago") } else { text }
 }
 
-/// An instant with an offset, or a civil time in the zone.
-pub(crate) fn parse_instant(text: &str, zone: &Zone) -> Result<Timestamp, String> {
+/// Parses an RFC 3339 instant, or a civil time in `zone`.
+pub(crate) fn parse_instant(text: &str, zone: &Zone) -> anyhow::Result<Timestamp> {
     if let Ok(instant) = text.parse() {
         return Ok(instant);
     }
     let civil = text.parse::<DateTime>().ok();
     let zoned = civil.and_then(|civil| civil.to_zoned(zone.time_zone().clone()).ok());
-    zoned.map(|zoned| zoned.timestamp()).ok_or_else(|| {
+    zoned.map(|zoned| zoned.timestamp()).with_context(|| {
         format!("{text:?} is not a time; write one like 2026-01-31T08:00:00Z or 2026-01-31T08:00")
     })
 }
 
-/// The schedule of the words of a command line.
-pub(crate) fn parse_schedule(words: &[String], zone: &Zone) -> anyhow::Result<Schedule> {
-    let text = words.join(" ");
+/// Parses the schedule that the arguments of a command line form together.
+pub(crate) fn parse_schedule(args: &[String], zone: &Zone) -> anyhow::Result<Schedule> {
+    let text = args.join(" ");
     Schedule::parse(&text, zone).map_err(|error| match error.field() {
         Some(field) => anyhow!("schedule {text:?}, {field} field: {error}"),
         None => anyhow!("schedule {text:?}: {error}"),
@@ -120,6 +116,8 @@ pub(crate) fn parse_schedule(words: &[String], zone: &Zone) -> anyhow::Result<Sc
 
 #[cfg(test)]
 mod tests {
+    use punctual_schedule::Zones;
+
     use super::*;
 
     #[test]
@@ -133,7 +131,16 @@ mod tests {
             (-90, "1m 30s ago"),
         ];
         for (secs, wanted) in cases {
-            assert_eq!(distance(SignedDuration::from_secs(secs)), wanted);
+            assert_eq!(format_distance(SignedDuration::from_secs(secs)), wanted);
         }
+    }
+
+    #[test]
+    fn distances_count_from_the_start_of_the_list() {
+        let schedule = Schedule::parse("0 * * * *", &Zones::bundled().utc()).unwrap();
+        let after = "2001-01-01T00:59:30Z".parse().unwrap();
+        let list = SlotList::compute(&schedule, after, 2);
+        let distances: Vec<i64> = list.slots.iter().map(|slot| slot.in_seconds).collect();
+        assert_eq!(distances, [30, 3_630]);
     }
 }

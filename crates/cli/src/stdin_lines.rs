@@ -1,19 +1,23 @@
-//! Lines of standard input, however long or broken they are.
+//! Line-by-line processing of standard input with a bound on the line length.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
-/// A longer line is answered with an error and not kept in memory.
+use anyhow::anyhow;
+
+/// A longer line is answered with an error and is not held in memory.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// Answers every line of standard input that is not blank. A line that cannot be read is an error.
+/// Calls `answer` for every line of standard input that is not blank, and prints the result.
+///
+/// `answer` receives an error for a line that is too long.
 pub(crate) fn answer_each(
-    answer: impl Fn(Result<Vec<u8>, String>) -> anyhow::Result<String>,
+    answer: impl Fn(anyhow::Result<Vec<u8>>) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(line) = next_line(&mut input)? {
         out.write_all(answer(line)?.as_bytes())?;
-        // Whoever waits for this answer before asking again must get it now.
+        // A client may wait for this answer before it sends the next request.
         if input.buffer().is_empty() {
             out.flush()?;
         }
@@ -22,15 +26,16 @@ pub(crate) fn answer_each(
     Ok(())
 }
 
-/// A value as one line of JSON.
+/// Formats a value as one line of JSON.
 pub(crate) fn to_json_line(value: &impl serde::Serialize) -> anyhow::Result<String> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
     Ok(line)
 }
 
-/// The next line, or what is wrong with it. None at the end of the input.
-fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, String>>> {
+/// Returns the next line that is not blank, an error for a line that is too long, or `None` at the end
+/// of the input.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<anyhow::Result<Vec<u8>>>> {
     loop {
         let mut line = Vec::new();
         if input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
@@ -38,7 +43,7 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Stri
         }
         if line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n") {
             input.skip_until(b'\n')?;
-            return Ok(Some(Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"))));
+            return Ok(Some(Err(anyhow!("the line is longer than {LINE_BYTES_MAX} bytes"))));
         }
         if !line.trim_ascii().is_empty() {
             return Ok(Some(Ok(line)));

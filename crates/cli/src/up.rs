@@ -1,4 +1,4 @@
-//! `punctual up`: everything in one process.
+//! `punctual up`: runs the API server, the controllers and the Pod runner in one process.
 //!
 //! ```text
 //!  manifests ─▶ apply ─┐               ┌─▶ controllers ─┐
@@ -9,8 +9,8 @@
 //!                                      └─▶ follow ──────┘──▶ the terminal
 //! ```
 //!
-//! A part that ends by itself takes the process with it: whoever supervises us starts us again, and
-//! everything goes on from what the store and the Pods' folders say.
+//! If a task ends unexpectedly, the process exits with an error. A service manager can restart it: the
+//! store and the Pods' directories hold all state.
 
 mod apply;
 mod components;
@@ -48,12 +48,12 @@ use crate::instance::{self, Instance, SharedState};
 use crate::manifest::Document;
 use crate::{logging, signals};
 
-/// How often the store is asked how it is; it has no way to call.
-const ASK_STORE_EVERY: Duration = Duration::from_secs(1);
+/// How often to poll the store for a failure.
+const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
-    // Before anything is touched.
-    let documents = apply::read(&args.paths, zone)?;
+    // Invalid manifests must be reported before the data directory is opened.
+    let documents = apply::read_manifests(&args.paths, zone)?;
     let is_live = terminal::is_stdout_terminal() && !args.plain;
     let printer = Printer::start()?;
     if is_live && std::io::stderr().is_terminal() {
@@ -63,80 +63,82 @@ pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let result = open_and_run(StartOptions { args, zone, documents, is_live }, &printer).await;
+        let options = UpOptions { args, zone, documents, is_live };
+        let result = open_and_run(options, &printer).await;
         printer.flush().await;
         result
     })
 }
 
-/// What was asked for.
-struct StartOptions<'a> {
+/// The parsed inputs of the command.
+struct UpOptions<'a> {
     args: &'a UpArgs,
     zone: &'a Zone,
+    /// The manifests to apply.
     documents: Vec<Document>,
+    /// Whether to show the live view.
     is_live: bool,
 }
 
-async fn open_and_run(start: StartOptions<'_>, printer: &Printer) -> anyhow::Result<()> {
+/// Opens the data directory, runs, and closes the store.
+async fn open_and_run(options: UpOptions<'_>, printer: &Printer) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
-    let instance = Instance::open(&start.args.instance).await?;
+    let instance = Instance::open(&options.args.instance).await?;
     let store = instance.store.clone();
-    let result = Box::pin(run_until_stopped(start, instance, printer, stop)).await;
-    let closed = store.close().await.context("the store could not be closed cleanly");
+    let result = Box::pin(run_until_stopped(options, instance, printer, stop)).await;
+    let closed = store.close().await.context("could not close the store");
     result.and(closed)
 }
 
-/// From the first object to the last request.
+/// Applies the manifests, starts all tasks and waits until the process is stopped or a task fails.
 async fn run_until_stopped(
-    start: StartOptions<'_>,
+    options: UpOptions<'_>,
     instance: Instance<'_>,
     printer: &Printer,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let node = node_name::choose(start.args.node_name.as_deref(), &instance.folder)?;
+    let UpOptions { args, zone, documents, is_live } = options;
+    let node = node_name::choose(args.node_name.as_deref(), &instance.data_dir)?;
     let shared = SharedState::default();
-    // Nobody else has this folder, so nobody else can lead.
+    // The lock on the data directory makes this process the only leader.
     shared.metrics.set_leader("punctual", true);
-    let server = start_server(&instance, &node, start.zone, &shared.metrics).await?;
-    let applying = apply::apply(instance::client(&server, "punctual-up"), start.documents);
+    let server = start_server(&instance, &node, zone, &shared.metrics).await?;
+    let applying = apply::apply(instance::client(&server, "punctual-up"), documents);
     let applied = tokio::select! {
         applied = applying => applied?,
         () = stop.cancelled() => return Ok(()),
     };
     let kubeconfig = instance.write_kubeconfigs()?;
     let mut tasks = TaskGroup::new(stop);
-    let host = Components {
-        server: &server,
-        instance: &instance,
-        args: start.args,
-        zone: start.zone,
-        node: &node,
+    let components = Components { server: &server, instance: &instance, args, zone, node: &node };
+    components.start(&shared, &mut tasks).await?;
+    let url = instance.url();
+    printer.print(messages::startup(&url, &kubeconfig, &applied));
+    let mode = if is_live {
+        DisplayMode::View { has_color: args.has_color(), url, zone: zone.clone() }
+    } else {
+        DisplayMode::Lines
     };
-    host.start(&shared, &mut tasks).await?;
-    let (url, zone) = (instance.url(), start.zone.clone());
-    printer.text(messages::startup(&url, &kubeconfig, &applied));
-    let style = match start.is_live {
-        true => DisplayMode::View { has_color: start.args.has_color(), url, zone },
-        false => DisplayMode::Lines,
-    };
-    let (viewer, to) = (instance::client(&server, "punctual-view"), printer.clone());
-    tasks.spawn("the view", |stop| display::run(viewer, style, to, stop));
-    let (store, front) = (instance.store.clone(), CancellationToken::new());
-    let serving = instance.serve(server.clone(), front.clone())?;
-    let mut front = TaskGroup::new(front);
-    front.spawn("the server", |_| serving);
+    let display_client = instance::client(&server, "punctual-view");
+    let display_printer = printer.clone();
+    tasks.spawn("the view", |stop| display::run(display_client, mode, display_printer, stop));
+    let store = instance.store.clone();
+    let stop_serving = CancellationToken::new();
+    let serving = instance.serve(server.clone(), stop_serving.clone())?;
+    let mut server_tasks = TaskGroup::new(stop_serving);
+    server_tasks.spawn("the API server", |_| serving);
     let result = tokio::select! {
         result = tasks.wait_for_stop() => result,
-        result = front.wait_for_stop() => result,
-        failure = failure(&store) => Err(failure),
+        result = server_tasks.wait_for_stop() => result,
+        error = wait_for_store_failure(&store) => Err(error),
     };
     if let Err(error) = &result {
         tracing::error!("{error:#}; stopping");
     }
-    // Whoever writes goes before whoever takes it down.
+    // Stops the controllers and the runner before the server that they write to.
     tasks.shut_down().await;
-    printer.text(messages::shutdown(&server).await);
-    front.shut_down().await;
+    printer.print(messages::shutdown(&server).await);
+    server_tasks.shut_down().await;
     result
 }
 
@@ -150,19 +152,19 @@ async fn start_server(
     let config = Config {
         dialect: Dialect::Punctual,
         node: Some(node.to_owned()),
-        logs: Some(Arc::new(PodLogs::new(&instance.folder))),
+        logs: Some(Arc::new(PodLogs::new(&instance.data_dir))),
         extra_metrics: Some(Arc::new(move |page: &mut String| metrics.encode(page))),
         ..instance.config(zone.zones().clone())?
     };
     Ok(Server::start(config).await?)
 }
 
-/// Returns when the store has failed. It takes no more writes then; opening it again recovers.
-async fn failure(store: &Store) -> anyhow::Error {
+/// Returns when the store has failed. A failed store rejects writes until it is opened again.
+async fn wait_for_store_failure(store: &Store) -> anyhow::Error {
     loop {
         if let Some(failure) = store.failure() {
             return anyhow!(failure).context("the store failed");
         }
-        tokio::time::sleep(ASK_STORE_EVERY).await;
+        tokio::time::sleep(STORE_POLL_INTERVAL).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `punctual validate`: what a server would say to manifests, and when what is valid runs next.
+//! `punctual validate`: checks manifests as the API server would, and lists the next runs.
 
 mod check;
 mod checked_document;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ValidateArgs, zone: &Zone) -> anyhow::Result<()> {
     require_no_errors(&all)
 }
 
-/// The documents, or everything that is wrong with any of them, a line each.
+/// Returns the documents if all are valid, or else one line per error.
 pub(crate) fn require_valid(
     all: Vec<ReadResult>,
     zone: &Zone,
@@ -50,14 +50,14 @@ pub(crate) fn require_valid(
     if errors.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(errors) }
 }
 
-/// The exit status: any error is a failure, and so is having checked nothing.
+/// Fails if any document has errors, or if there is no document.
 fn require_no_errors(all: &[CheckedDocument]) -> anyhow::Result<()> {
     if all.is_empty() {
-        bail!("no document in the files given");
+        bail!("the files contain no documents");
     }
-    let wrong = all.iter().filter(|checked| !checked.errors.is_empty()).count();
-    if wrong > 0 {
-        bail!("{wrong} of {} documents not valid", all.len());
+    let invalid = all.iter().filter(|checked| !checked.errors.is_empty()).count();
+    if invalid > 0 {
+        bail!("{invalid} of {} documents are not valid", all.len());
     }
     Ok(())
 }

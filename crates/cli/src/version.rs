@@ -1,4 +1,4 @@
-//! `punctual version`.
+//! `punctual version`: prints the versions of the program and of its time zone data.
 
 use punctual_schedule::Zones;
 use serde::Serialize;
@@ -15,7 +15,8 @@ struct VersionOutput<'a> {
 }
 
 pub(crate) fn run(args: &VersionArgs, zones: &Zones) -> anyhow::Result<()> {
-    let (version, tzdata) = (env!("CARGO_PKG_VERSION"), zones.version());
+    let version = env!("CARGO_PKG_VERSION");
+    let tzdata = zones.version();
     match args.output.output {
         Format::Table => output::print(&format!("punctual {version}\ntzdata {tzdata}\n")),
         Format::Json => output::print_json(&VersionOutput { version, tzdata }),

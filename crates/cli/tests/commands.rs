@@ -1,4 +1,4 @@
-//! The program, as its users run it.
+//! Runs the commands that need no server.
 
 #![allow(
     clippy::expect_used,
@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The program with the bundled time zone data and no environment of the machine's.
+/// Returns the program with the bundled time zone data and a fixed environment.
 fn punctual(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
@@ -35,14 +35,14 @@ fn stdout(args: &[&str]) -> String {
     text(output.stdout)
 }
 
-/// What is said on standard error, and the exit status.
-fn refusal(args: &[&str]) -> (String, i32) {
+/// Returns standard error and the exit status.
+fn stderr_and_status(args: &[&str]) -> (String, i32) {
     let Output { status, stderr, .. } = punctual(args).output().unwrap();
     (text(stderr), status.code().unwrap())
 }
 
-/// The answers to requests on standard input.
-fn ask(requests: String) -> Vec<Value> {
+/// Returns the answers of `next --stdin`.
+fn next_stdin(requests: String) -> Vec<Value> {
     let mut command = punctual(&["next", "--stdin"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -54,14 +54,14 @@ fn ask(requests: String) -> Vec<Value> {
 }
 
 #[test]
-fn recorded_slots_are_answered_on_standard_input() {
+fn next_stdin_returns_the_recorded_slots() {
     let recorded = recorded::slots();
     let request = |slots: &recorded::Slots| {
         let count = slots.next.len();
         json!({"expr": slots.expr, "tz": slots.tz, "after": slots.after, "count": count})
     };
     let requests = recorded.iter().map(|slots| format!("{}\n", request(slots))).collect();
-    let answers = ask(requests);
+    let answers = next_stdin(requests);
     assert_eq!(answers.len(), recorded.len());
     for (slots, answer) in recorded.iter().zip(answers) {
         assert_eq!(answer, json!({ "next": slots.next }), "{} in {}", slots.expr, slots.tz);
@@ -69,10 +69,10 @@ fn recorded_slots_are_answered_on_standard_input() {
 }
 
 #[test]
-fn recorded_texts_are_answered_on_standard_input() {
+fn next_stdin_returns_the_recorded_errors() {
     let recorded = recorded::texts();
     let requests = recorded.iter().map(|text| format!("{}\n", json!({"expr": text.expr})));
-    let answers = ask(requests.collect());
+    let answers = next_stdin(requests.collect());
     assert_eq!(answers.len(), recorded.len());
     for (text, answer) in recorded.iter().zip(answers) {
         assert_ne!(answer["next"].is_array(), answer["error"].is_string(), "{}", text.expr);
@@ -81,7 +81,7 @@ fn recorded_texts_are_answered_on_standard_input() {
 }
 
 #[test]
-fn bad_requests_are_answered_and_the_next_one_is_heard() {
+fn invalid_requests_are_answered_with_errors() {
     let long = format!("{{\"expr\":\"{}\"}}\n", "x".repeat(17 << 20));
     let requests = [
         "nonsense\n",
@@ -95,7 +95,7 @@ fn bad_requests_are_answered_and_the_next_one_is_heard() {
         &long,
         "{\"expr\":\"0 0 1 1 *\",\"after\":\"2026-06-01T00:00:00Z\",\"count\":1,\"more\":true}",
     ];
-    let answers = ask(requests.concat());
+    let answers = next_stdin(requests.concat());
     let errors: Vec<&str> = answers.iter().filter_map(|answer| answer["error"].as_str()).collect();
     let wanted = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
     assert!(errors[0].starts_with(wanted), "{}", errors[0]);
@@ -107,7 +107,7 @@ fn bad_requests_are_answered_and_the_next_one_is_heard() {
     assert_eq!(errors[6], "count must be at most 100000, not 4000000000");
     assert_eq!(errors[7], "the line is longer than 16777216 bytes");
     assert_eq!(answers.last(), Some(&json!({"next": ["2027-01-01T00:00:00Z"]})));
-    assert_eq!(answers.len(), 9, "a blank line asks nothing");
+    assert_eq!(answers.len(), 9, "a blank line is ignored");
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn next_shows_local_time_and_utc() {
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 4);
     assert!(lines[0].starts_with("LOCAL (Europe/Berlin)"), "{table}");
-    assert!(lines[1].starts_with("Sun 2026-10-25 02:30:00 +02:00  2026-10-25T00:30:00Z  "));
-    assert!(lines[2].starts_with("Sun 2026-10-25 02:30:00 +01:00  2026-10-25T01:30:00Z  "));
-    assert!(lines[3].starts_with("Mon 2026-10-26 02:30:00 +01:00  2026-10-26T01:30:00Z  "));
+    assert_eq!(lines[1], "Sun 2026-10-25 02:30:00 +02:00  2026-10-25T00:30:00Z  14h 30m");
+    assert_eq!(lines[2], "Sun 2026-10-25 02:30:00 +01:00  2026-10-25T01:30:00Z  15h 30m");
+    assert_eq!(lines[3], "Mon 2026-10-26 02:30:00 +01:00  2026-10-26T01:30:00Z  1d 15h");
 }
 
 #[test]
-fn next_needs_no_quotes_and_speaks_json() {
+fn next_accepts_unquoted_schedules_and_prints_json() {
     let args = ["next", "0", "0", "29", "2", "?", "--after", "2096-03-01T00:00:00Z"];
     let answer = stdout(&[&args[..], &["-n1", "-o", "json"]].concat());
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -133,14 +133,14 @@ fn next_needs_no_quotes_and_speaks_json() {
 }
 
 #[test]
-fn a_schedule_without_slots_says_so() {
+fn a_schedule_without_slots_prints_no_further_slot() {
     assert_eq!(stdout(&["next", "0 0 31 2 *"]), "no further slot\n");
     let past = stdout(&["next", "@at 2020-01-01T00:00:00Z"]);
     assert_eq!(past, "no further slot\n");
 }
 
 #[test]
-fn explain_says_what_it_means_and_what_is_odd() {
+fn explain_prints_a_description_and_lints() {
     let text = stdout(&["explain", "30 2 13 * 5", "--time-zone", "America/New_York", "-n", "1"]);
     let wanted = "At 02:30 on day 13 of the month and on every Friday, in America/New_York.\n";
     assert!(text.starts_with(wanted), "{text}");
@@ -151,7 +151,7 @@ fn explain_says_what_it_means_and_what_is_odd() {
 }
 
 #[test]
-fn mistakes_are_explained_and_fail() {
+fn errors_are_explained_and_set_the_exit_status() {
     let cases: [(&[&str], &str, i32); 6] = [
         (
             &["next", "0 24 * * *"],
@@ -171,27 +171,27 @@ fn mistakes_are_explained_and_fail() {
         (&["next", "@daily", "--tzdata", "/nowhere"], "error: no time zone data in /nowhere", 1),
         (
             &["up", "/nowhere.yaml"],
-            "error: nothing was applied and nothing is run:\n  /nowhere.yaml: No such file",
+            "error: nothing was applied or started, because the manifests have errors:\n  /nowhere.yaml: No such file",
             1,
         ),
         (&["next"], "error: the following required arguments were not provided", 2),
     ];
     for (args, wanted, code) in cases {
-        let (message, status) = refusal(args);
+        let (message, status) = stderr_and_status(args);
         assert!(message.starts_with(wanted), "{args:?}: {message}");
         assert_eq!(status, code, "{args:?}");
     }
 }
 
 #[test]
-fn version_names_program_and_time_zone_data() {
+fn version_prints_program_and_time_zone_data() {
     let text = stdout(&["version"]);
     let wanted = format!("punctual {}\ntzdata 20", env!("CARGO_PKG_VERSION"));
     assert!(text.starts_with(&wanted), "{text}");
 }
 
 #[test]
-fn help_names_every_command() {
+fn help_lists_every_command() {
     let text = stdout(&["--help"]);
     for command in
         ["up", "serve", "next", "explain", "validate", "decide", "version", "completions"]

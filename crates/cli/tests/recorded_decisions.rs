@@ -1,6 +1,7 @@
-//! 1,500 cases and what Kubernetes' own controller did in them: `punctual decide` does the same,
-//! but for the named exceptions. Each exception is applied to the recorded answer, so that what is
-//! expected of us in an excepted case is checked as well.
+//! Compares `punctual decide` with 1,500 recorded decisions of Kubernetes' own controller.
+//!
+//! The decisions must be the same except for the named exceptions. Each exception is applied to the
+//! recorded answer first, so that excepted cases are compared as well.
 
 #![allow(
     clippy::expect_used,
@@ -20,16 +21,16 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_schedule::{Schedule, Zones};
 use serde_json::Value;
 
-/// What is compared.
+/// The compared fields of a decision.
 #[derive(Clone, Debug, PartialEq)]
 struct ComparedAnswer {
     created: Vec<String>,
-    /// In no particular order.
+    /// Sorted, because the order does not matter.
     deleted: Vec<String>,
     active: Vec<String>,
     last_schedule_time: Option<String>,
     last_successful_time: Option<String>,
-    /// `Type Reason`, in no particular order.
+    /// `Type Reason`, sorted, because the order does not matter.
     events: Vec<String>,
     requeue_after_ms: Option<i64>,
 }
@@ -43,7 +44,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl ComparedAnswer {
-    /// Kubernetes adds 100 ms to the time it waits.
+    /// Reads a decision. Kubernetes adds 100 ms to the requeue delay; `added_ms` removes them.
     fn read(value: &Value, added_ms: i64) -> ComparedAnswer {
         let reason = |event: String| event.split(' ').take(2).collect::<Vec<_>>().join(" ");
         let requeue = value["requeueAfterSeconds"].as_f64();
@@ -70,7 +71,7 @@ impl ComparedAnswer {
     }
 }
 
-/// A recorded case.
+/// One recorded case.
 struct RecordedCase(Value);
 
 impl RecordedCase {
@@ -90,8 +91,8 @@ impl RecordedCase {
         self.time(&self.0["now"]).unwrap()
     }
 
-    /// Whether nothing is started whatever the time is.
-    fn stands_still(&self) -> bool {
+    /// Whether the CronJob never starts a run in its current state.
+    fn is_blocked(&self) -> bool {
         let metadata = &self.0["cronJob"]["metadata"];
         self.spec()["suspend"] == true
             || metadata["deletionTimestamp"].is_string()
@@ -105,8 +106,8 @@ impl RecordedCase {
         (!schedule.is_never()).then_some(schedule)
     }
 
-    /// Running Jobs of the CronJob that its status has forgotten.
-    fn forgotten(&self) -> Vec<String> {
+    /// Returns the running Jobs that are missing from `status.active`.
+    fn unrecorded_jobs(&self) -> Vec<String> {
         let active = self.0["cronJob"]["status"]["active"].as_array().cloned().unwrap_or_default();
         let jobs = self.0["jobsListed"].as_array().into_iter().flatten();
         jobs.filter(|job| job["status"]["conditions"].is_null())
@@ -115,7 +116,7 @@ impl RecordedCase {
             .collect()
     }
 
-    /// Whether a slot's deadline has passed.
+    /// Whether the deadline of a slot has passed.
     fn has_miss(&self) -> bool {
         let Some(deadline) = self.spec()["startingDeadlineSeconds"].as_i64() else { return false };
         let Some(schedule) = self.schedule() else { return false };
@@ -123,7 +124,7 @@ impl RecordedCase {
         let last = self.time(&cron_job["status"]["lastScheduleTime"]);
         let created = self.time(&cron_job["metadata"]["creationTimestamp"]).unwrap();
         let late = self.now() - SignedDuration::from_secs(deadline);
-        !self.stands_still() && schedule.count_in(last.unwrap_or(created), late) > 0
+        !self.is_blocked() && schedule.count_in(last.unwrap_or(created), late) > 0
     }
 
     fn name_of(&self, slot: Timestamp) -> String {
@@ -132,8 +133,8 @@ impl RecordedCase {
         format!("{}-{number}", self.0["cronJob"]["metadata"]["name"].as_str().unwrap())
     }
 
-    /// What starting this slot, or not being allowed to, makes of an answer without a start.
-    fn start(&self, answer: &mut ComparedAnswer, slot: Timestamp) {
+    /// Applies the start of a slot, or its rejection by the policy, to an answer without a start.
+    fn add_start(&self, answer: &mut ComparedAnswer, slot: Timestamp) {
         if self.policy() == "Forbid" && !answer.active.is_empty() {
             answer.events.push("Normal JobAlreadyActive".into());
             return;
@@ -148,8 +149,8 @@ impl RecordedCase {
         answer.events.push("Normal SuccessfulCreate".into());
     }
 
-    /// Undoes what Kubernetes started, so that it can be started as we do.
-    fn without_start(&self, answer: &mut ComparedAnswer) {
+    /// Removes the start that Kubernetes recorded.
+    fn remove_start(&self, answer: &mut ComparedAnswer) {
         let replaced = answer.created.iter().any(|_| self.policy() == "Replace");
         for created in std::mem::take(&mut answer.created) {
             answer.active.retain(|name| *name != created);
@@ -167,7 +168,7 @@ impl RecordedCase {
         answer.remove_event("JobAlreadyActive");
     }
 
-    /// The running Jobs that were deleted to make room, not the finished ones that were too many.
+    /// Returns the running Jobs that the policy Replace deleted, without the Jobs deleted as history.
     fn replaced(&self, answer: &ComparedAnswer) -> Vec<String> {
         let jobs = self.0["jobsListed"].as_array().cloned().unwrap_or_default();
         let finished = |name: &String| {
@@ -178,16 +179,16 @@ impl RecordedCase {
         active.into_iter().filter(|name| answer.deleted.contains(name) && !finished(name)).collect()
     }
 
-    /// Runs that were deleted to make room although they had ended, which the cache did not know.
-    fn ended_unseen(&self, answer: &ComparedAnswer) -> Vec<String> {
+    /// Returns the deleted Jobs that had already ended, which the cache did not show.
+    fn ended_outside_cache(&self, answer: &ComparedAnswer) -> Vec<String> {
         let jobs = self.0["jobsOnlyOnServer"].as_array().into_iter().flatten();
         let ended = jobs.filter(|job| !job["status"]["conditions"].is_null());
         let names = ended.map(|job| job["metadata"]["name"].as_str().unwrap().to_owned());
         names.filter(|name| answer.deleted.contains(name)).collect()
     }
 
-    /// Takes deletes back.
-    fn keep(&self, answer: &mut ComparedAnswer, names: Vec<String>) {
+    /// Removes deletions from the answer.
+    fn undo_deletions(&self, answer: &mut ComparedAnswer, names: Vec<String>) {
         for name in names {
             answer.deleted.retain(|deleted| *deleted != name);
             let at = answer.events.iter().position(|event| event.ends_with("SuccessfulDelete"));
@@ -196,34 +197,35 @@ impl RecordedCase {
         }
     }
 
-    /// What we are to answer, and the exceptions that were needed for it.
+    /// Returns the expected answer and the exceptions that it needs.
     fn expected(&self) -> (ComparedAnswer, Vec<&'static str>) {
         let recorded = ComparedAnswer::read(&self.0["upstream"], 100);
         let mut answer = recorded.clone();
         let mut exceptions = Vec::new();
-        let latest = self.time(&self.0["latestUnmet"]).filter(|_| !self.stands_still());
-        let forgotten = self.forgotten();
+        let latest = if self.is_blocked() { None } else { self.time(&self.0["latestUnmet"]) };
+        let unrecorded = self.unrecorded_jobs();
         if self.0["latestUnmet"] != self.0["latestUnmetUpstream"] && latest.is_some() {
-            exceptions.push("1 the latest unmet slot is exact");
+            exceptions.push("1 the latest pending slot is exact");
         }
-        if !forgotten.is_empty() {
-            exceptions.push("6 a forgotten run is adopted");
+        if !unrecorded.is_empty() {
+            exceptions.push("6 an unrecorded run is adopted");
         }
         if latest.is_some_and(|slot| slot.as_second() % 60 != 0 && !recorded.created.is_empty()) {
-            exceptions.push("4 a slot off the minute names its Job by seconds");
+            exceptions.push("4 a Job of a slot that is not on a whole minute is named by seconds");
         }
-        if let Some(latest) = latest.filter(|_| !exceptions.is_empty()) {
-            self.without_start(&mut answer);
-            answer.active.extend(forgotten);
-            self.start(&mut answer, latest);
-        } else {
-            answer.active.extend(forgotten);
+        let restarted_slot = if exceptions.is_empty() { None } else { latest };
+        if restarted_slot.is_some() {
+            self.remove_start(&mut answer);
+        }
+        answer.active.extend(unrecorded);
+        if let Some(slot) = restarted_slot {
+            self.add_start(&mut answer, slot);
         }
         answer.remove_event("UnexpectedJob");
-        let ended = self.ended_unseen(&answer);
+        let ended = self.ended_outside_cache(&answer);
         if !ended.is_empty() {
-            exceptions.push("7 a run that has ended is counted before it is deleted");
-            self.keep(&mut answer, ended);
+            exceptions.push("7 an ended run is counted before it is deleted");
+            self.undo_deletions(&mut answer, ended);
         }
         self.expect_warnings(&mut answer, latest.is_some(), &mut exceptions);
         (answer.sorted(), exceptions)
@@ -235,15 +237,18 @@ impl RecordedCase {
         is_due: bool,
         exceptions: &mut Vec<&'static str>,
     ) {
-        let told = answer.events.iter().any(|event| event.ends_with("TooManyMissedTimes"));
-        let exact = is_due && self.policy() == "Allow" && self.0["unmetSlots"].as_u64() > Some(100);
-        if told != exact {
-            exceptions.push("2 too many missed times is exact, and only told under Allow");
+        let is_reported = answer.events.iter().any(|event| event.ends_with("TooManyMissedTimes"));
+        let is_expected =
+            is_due && self.policy() == "Allow" && self.0["unmetSlots"].as_u64() > Some(100);
+        if is_reported != is_expected {
+            exceptions.push("2 TooManyMissedTimes is exact, and only reported under Allow");
         }
         answer.remove_event("TooManyMissedTimes");
-        answer.events.extend(exact.then(|| "Warning TooManyMissedTimes".into()));
+        if is_expected {
+            answer.events.push("Warning TooManyMissedTimes".into());
+        }
         if self.has_miss() {
-            exceptions.push("3 a miss is told");
+            exceptions.push("3 a missed slot is reported");
             answer.events.push("Warning MissSchedule".into());
         }
     }
@@ -273,23 +278,27 @@ fn decide(cases: &'static str) -> Vec<Value> {
 }
 
 #[test]
-fn every_recorded_world_is_decided_as_kubernetes_does_but_for_the_named_exceptions() {
+fn decisions_equal_the_recorded_ones_except_for_the_named_exceptions() {
     let text = include_str!("../../engine/testdata/decide.jsonl");
     let cases: Vec<RecordedCase> =
         text.lines().map(|line| RecordedCase(serde_json::from_str(line).unwrap())).collect();
     let answers = decide(text);
     assert_eq!((cases.len(), answers.len()), (1_500, 1_500));
     let mut excepted: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut the_same = 0;
+    let mut unexcepted = 0;
     for (case, answer) in cases.iter().zip(answers) {
         let (expected, exceptions) = case.expected();
         assert_eq!(ComparedAnswer::read(&answer, 0), expected, "case {}", case.0["id"]);
-        the_same += usize::from(exceptions.is_empty());
-        exceptions.iter().for_each(|exception| *excepted.entry(exception).or_default() += 1);
+        unexcepted += usize::from(exceptions.is_empty());
+        for exception in exceptions {
+            *excepted.entry(exception).or_default() += 1;
+        }
     }
-    println!("{the_same} cases without any exception");
-    excepted.iter().for_each(|(exception, count)| println!("{count} cases: {exception}"));
-    assert_eq!(excepted.get("6 a forgotten run is adopted"), Some(&23));
+    println!("{unexcepted} cases without any exception");
+    for (exception, count) in &excepted {
+        println!("{count} cases: {exception}");
+    }
+    assert_eq!(excepted.get("6 an unrecorded run is adopted"), Some(&23));
 }
 
 fn decide_one(case: &Value) -> Value {
@@ -310,15 +319,15 @@ fn case(jobs: Value) -> Value {
 }
 
 #[test]
-fn jobs_of_a_previous_incarnation_are_not_inherited() {
+fn jobs_of_a_deleted_cron_job_with_the_same_name_are_ignored() {
     let owner =
         serde_json::json!([{"kind": "CronJob", "name": "a", "uid": "old", "controller": true}]);
     let mut job = serde_json::json!({"metadata": {"name": "a-29539320", "uid": "j",
         "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-03-01T10:00:00Z"},
         "ownerReferences": owner}});
     let answer = decide_one(&case(serde_json::json!([job])));
-    assert_eq!(names(&answer["created"]), ["a-29539380"], "the old run blocks nothing");
-    // Unless it holds the very name: then the slot is given up and the next one is waited for.
+    assert_eq!(names(&answer["created"]), ["a-29539380"], "the old Job does not block a run");
+    // If the old Job has the name of the slot's Job, the slot is skipped and the next one is awaited.
     job["metadata"]["name"] = "a-29539380".into();
     let answer = decide_one(&case(serde_json::json!([job])));
     assert_eq!(answer["created"], serde_json::json!([]));
@@ -328,7 +337,7 @@ fn jobs_of_a_previous_incarnation_are_not_inherited() {
 }
 
 #[test]
-fn what_is_no_world_is_refused_and_the_next_one_heard() {
+fn invalid_input_is_answered_with_an_error() {
     let good = case(Value::Null).to_string();
     let text = format!("nonsense\n{{\"now\":\"today\",\"cronJob\":{{}}}}\n{good}\n");
     let answers = decide(Box::leak(text.into_boxed_str()));
@@ -338,7 +347,7 @@ fn what_is_no_world_is_refused_and_the_next_one_heard() {
 }
 
 #[test]
-fn in_words_it_says_why() {
+fn text_output_explains_the_decision() {
     let output = Command::new(env!("CARGO_BIN_EXE_punctual"))
         .args(["--time-zone", "UTC", "decide", "--stdin", "-o", "text"])
         .stdin(Stdio::piped())
@@ -351,8 +360,8 @@ fn in_words_it_says_why() {
         .unwrap();
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "ns/a at 2026-03-01T11:00:05Z: starts a-29539380 for the slot of 2026-03-01T11:00:00Z, 5s \
-         after it\n  event Normal SuccessfulCreate Created job a-29539380\n  looks again at \
+        "ns/a at 2026-03-01T11:00:05Z: starts a-29539380 for slot 2026-03-01T11:00:00Z, 5s late\n  \
+         event Normal SuccessfulCreate Created job a-29539380\n  next reconcile at \
          2026-03-01T12:00:00Z, in 59m 55s\n"
     );
 }

@@ -1,4 +1,4 @@
-//! `punctual validate`, as its users run it.
+//! Runs `punctual validate`.
 
 #![allow(
     clippy::expect_used,
@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// What the program says, and its exit status.
+/// The output and exit status of the program.
 struct ProgramOutput {
     stdout: String,
     stderr: String,
@@ -33,7 +33,7 @@ impl ProgramOutput {
     }
 }
 
-/// Runs the command beside the test data, with the bundled time zone data.
+/// Runs the command in the directory of the test data, with the bundled time zone data.
 fn validate_input(args: &[&str], input: &[u8]) -> ProgramOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
@@ -42,7 +42,7 @@ fn validate_input(args: &[&str], input: &[u8]) -> ProgramOutput {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // The program need not read its input to the end.
+    // The program may exit before it has read all input, so a write error is ignored.
     let writer = std::thread::spawn(move || _ = stdin.write_all(&input));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -61,7 +61,7 @@ fn testdata() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata")
 }
 
-/// A CronJob with a line of one's own in its spec.
+/// Returns a CronJob manifest with an additional line in its spec.
 fn cron_job(line: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: a}}\nspec:\n  {line}\n  \
@@ -70,7 +70,7 @@ fn cron_job(line: &str) -> String {
     )
 }
 
-/// An empty folder for a test.
+/// Returns an empty directory for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     _ = fs::remove_dir_all(&folder);
@@ -85,7 +85,7 @@ fn valid_manifests_are_listed_with_their_next_slots() {
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[0], "good.yaml, document 3 (line 41), Job by-hand-: ok");
     assert_eq!(lines[6], "good.yaml, document 9 (line 75), Lease leader: ok");
-    let note = "Deployment web: Deployment of apps/v1 is not checked here";
+    let note = "Deployment web: Deployment of apps/v1 is not checked";
     assert_eq!(lines[7], format!("note: good.yaml, document 10 (line 80), {note}"));
     let titles: Vec<&str> = lines[9].split("  ").filter(|title| !title.is_empty()).collect();
     let wanted = ["KIND", "NAMESPACE", "NAME", "SCHEDULE", "TIME ZONE", "NEXT", "UTC"];
@@ -101,7 +101,7 @@ fn valid_manifests_are_listed_with_their_next_slots() {
 #[test]
 fn errors_name_file_document_object_and_field() {
     let ProgramOutput { stdout, stderr, status } = validate(&["-f", "bad.yaml"]);
-    assert_eq!((status, stderr.as_str()), (1, "error: 8 of 8 documents not valid\n"));
+    assert_eq!((status, stderr.as_str()), (1, "error: 8 of 8 documents are not valid\n"));
     let lines: Vec<&str> = stdout.lines().collect();
     let nightly = "bad.yaml, document 1 (line 1), CronJob nightly: ";
     let template = "spec.jobTemplate.spec.template.spec";
@@ -176,7 +176,7 @@ fn errors_name_file_document_object_and_field() {
 }
 
 #[test]
-fn only_the_strict_dialect_refuses_what_is_ours() {
+fn only_strict_rejects_our_extensions() {
     assert_eq!(validate(&["ours.yaml"]).status, 0);
     let ProgramOutput { stdout, status, .. } = validate(&["ours.yaml", "--strict"]);
     assert_eq!(status, 1);
@@ -189,7 +189,7 @@ fn only_the_strict_dialect_refuses_what_is_ours() {
 }
 
 #[test]
-fn warnings_are_shown_on_request_and_change_nothing() {
+fn warnings_are_optional_and_do_not_fail() {
     let quiet = validate(&["-f", "odd.yaml"]);
     assert!(!quiet.stdout.contains("warning:"), "{}", quiet.stdout);
     let ProgramOutput { stdout, stderr, status } = validate(&["-f", "odd.yaml", "--warnings"]);
@@ -200,11 +200,11 @@ fn warnings_are_shown_on_request_and_change_nothing() {
     assert!(warnings[1].contains(".env[1]: hides previous definition of \"A\""), "{stdout}");
     assert!(warnings[2].starts_with("spec.schedule: runs on days that match"), "{stdout}");
     let strict = validate(&["-f", "odd.yaml", "--warnings", "--strict"]);
-    assert!(!strict.stdout.contains("spec.schedule:"), "Kubernetes has no such warnings");
+    assert!(!strict.stdout.contains("spec.schedule:"), "strict mode has no schedule warnings");
 }
 
 #[test]
-fn lists_are_opened_up_and_json_objects_may_follow_one_another() {
+fn lists_and_sequences_of_json_objects_are_expanded() {
     let answer = validate(&["list.json", "-o", "json"]);
     let shown: Vec<Value> = answer
         .documents()
@@ -222,7 +222,7 @@ fn lists_are_opened_up_and_json_objects_may_follow_one_another() {
 }
 
 #[test]
-fn programs_get_everything_as_one_object() {
+fn json_output_contains_everything() {
     let input = cron_job("schedule: '0 0 1 1 *'");
     let args = ["-f", "-", "--time-zone", "Asia/Tokyo", "-n", "1", "-o", "json", "--warnings"];
     let answer = validate_input(&args, input.as_bytes());
@@ -241,13 +241,13 @@ fn programs_get_everything_as_one_object() {
     let answer = validate_input(&["-", "-o", "json"], b"a: [");
     let document = answer.documents().remove(0);
     assert_eq!(answer.status, 1);
-    assert!(answer.stderr.starts_with("error: 1 of 1 documents not valid"));
+    assert!(answer.stderr.starts_with("error: 1 of 1 documents are not valid"));
     assert_eq!([&document["kind"], &document["name"]], [&Value::Null, &Value::Null]);
     assert_eq!([&document["errors"][0]["field"], &document["document"]], [&json!(""), &json!(1)]);
 }
 
 #[test]
-fn a_directory_stands_for_its_manifests() {
+fn a_directory_is_read_in_name_order() {
     let folder = folder("validate-directory");
     fs::create_dir(folder.join("nested.yaml")).unwrap();
     for (name, text) in [
@@ -274,7 +274,7 @@ fn a_directory_stands_for_its_manifests() {
 }
 
 #[test]
-fn what_a_server_would_refuse_is_refused_and_nothing_else() {
+fn documents_are_invalid_exactly_if_a_server_rejects_them() {
     let config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
     for (input, want) in [
         (cron_job("schedule: '*/5 * * * *'"), ""),
@@ -312,7 +312,7 @@ fn what_a_server_would_refuse_is_refused_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_manifest_is_an_error_and_never_a_crash() {
+fn unreadable_input_is_an_error_and_never_a_crash() {
     let laughs = "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n".to_owned()
         + "c: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n"
         + "e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n";
@@ -336,12 +336,12 @@ fn what_is_no_manifest_is_an_error_and_never_a_crash() {
     }
     let missing = validate(&["/nowhere.yaml", "odd.yaml"]);
     assert!(missing.stdout.starts_with("/nowhere.yaml: No such file"), "{}", missing.stdout);
-    assert!(missing.stdout.contains("odd.name"), "the other file is checked all the same");
+    assert!(missing.stdout.contains("odd.name"), "the other file is still checked");
     assert_eq!(missing.status, 1);
 }
 
 #[test]
-fn a_wrong_command_line_has_a_status_of_its_own() {
+fn an_invalid_command_line_exits_with_status_2() {
     for args in [&[][..], &["-f"], &["a.yaml", "-o", "xml"], &["a.yaml", "-n", "many"], &["--odd"]]
     {
         assert_eq!(validate(args).status, 2, "{args:?}");

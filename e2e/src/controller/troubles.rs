@@ -133,7 +133,7 @@ fn rivals(world: &mut World<'_>) -> anyhow::Result<()> {
     world.server.add(&mut world.cluster, Controllers::CronJobs)?;
     let said = world.controller.until_ended()?;
     let how = "--controllers=*,-cronjob-controller";
-    ensure!(said.contains("is at work") && said.contains(how), "{said}");
+    ensure!(said.contains("is running") && said.contains(how), "{said}");
     let mut refused = world.starter.start("refused", &["--kinds", "cronjobs"])?;
     let said = refused.until_ended()?;
     ensure!(said.contains("punctual-probe") && said.contains(how), "{said}");

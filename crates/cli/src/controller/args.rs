@@ -7,89 +7,90 @@ use std::time::Duration;
 use clap::{ArgAction, ValueEnum};
 use punctual_api::CronJobKind;
 
-use crate::args::duration;
+use crate::args::parse_duration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without --kubeconfig and --context the cluster is found as kubectl finds it: by the variable
-KUBECONFIG, by ~/.kube/config, and in a Pod by its service account.
+Without --kubeconfig and --context the cluster is found as kubectl finds it: from the KUBECONFIG
+variable, from ~/.kube/config, or in a Pod from its service account.
 
-For CronJobs the cluster's own controller must be off: kube-controller-manager is started with
---controllers=*,-cronjob-controller. This command asks, and does not start while it is at work.
-ScheduledJobs need a definition: punctual crd | kubectl apply --server-side -f -
+To manage CronJobs, first disable the built-in controller: start kube-controller-manager with
+--controllers=*,-cronjob-controller. This command checks that, and exits if it is still running.
+To manage ScheduledJobs, first install the definition: punctual crd | kubectl apply --server-side -f -
 
-Prints `listening http://ADDRESS` and serves /healthz, /readyz and /metrics there. Several may run:
-one leads, the others wait. Ctrl-C or SIGTERM stops it cleanly and hands the lead over.
+Prints `listening http://ADDRESS` and serves /healthz, /readyz and /metrics there. You can run several
+replicas: one is the leader, the others stand by. Ctrl-C or SIGTERM stops it cleanly and releases
+leadership.
 
 Examples:
   punctual controller
   punctual controller --kinds cronjobs,scheduledjobs --namespace shop --namespace billing")]
 pub(crate) struct ControllerArgs {
-    /// File that says where the cluster is and who we are
+    /// Kubeconfig file
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of that file [default: its current one]
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// What to look after
+    /// Kinds to manage, separated by commas
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "scheduledjobs")]
     pub(crate) kinds: Vec<KindArg>,
-    /// Namespace to look after; can be given again [default: all]
+    /// Namespace to manage; repeat for several [default: all]
     #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE")]
     pub(crate) namespaces: Vec<String>,
-    /// Start though the cluster's own controller of CronJobs is at work, or may be
+    /// Start even if the built-in CronJob controller is running
     #[arg(long)]
     pub(crate) take_over: bool,
-    /// CronJobs that are looked at at a time
+    /// Number of objects reconciled concurrently
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) concurrent_syncs: u32,
-    /// Address of /healthz, /readyz and /metrics; port 0 is any that is free
+    /// Address of /healthz, /readyz and /metrics; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10260")]
     #[arg(env = "PUNCTUAL_CONTROLLER_LISTEN")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) election: ElectionArgs,
-    /// What to log: error, warn, info, debug, or a filter such as punctual_controller=debug
+    /// Log level (error, warn, info, debug) or a filter such as punctual_controller=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,
 }
 
-/// Which of several processes does the work.
+/// Options of leader election.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ElectionArgs {
-    /// Work only while we lead; false where nobody else can run
+    /// Elect a leader among replicas; set to false only if no other replica can run
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) leader_elect: bool,
-    /// Namespace of the Lease by which one is elected [default: our own]
+    /// Namespace of the Lease [default: the current namespace]
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) lease_namespace: Option<String>,
-    /// Name of that Lease; all that look after the same kinds must have the same
+    /// Name of the Lease; replicas that manage the same objects must use the same name
     #[arg(long, value_name = "NAME", default_value = "punctual")]
     pub(crate) lease_name: String,
-    /// Others lead so long after the last word of who leads
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    /// Time that non-leader replicas wait after the last renewal before they force-acquire leadership
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_duration)]
     pub(crate) lease_duration: Duration,
-    /// Who leads stops so long after the last word that was heard
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    /// Time that the leader keeps trying to renew before it gives up leadership
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub(crate) renew_deadline: Duration,
-    /// Time between two tries
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    /// Time between attempts to acquire or renew leadership
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     pub(crate) retry_period: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum KindArg {
-    /// batch/v1 CronJobs, in place of the cluster's own controller
+    /// batch/v1 CronJobs, instead of the built-in controller
     CronJobs,
-    /// punctual.dev/v1 ScheduledJobs, beside it
+    /// punctual.dev/v1 ScheduledJobs, beside the built-in controller
     ScheduledJobs,
 }
 
 impl KindArg {
-    pub(crate) fn flavor(self) -> CronJobKind {
+    pub(crate) fn kind(self) -> CronJobKind {
         match self {
             KindArg::CronJobs => CronJobKind::BatchV1,
             KindArg::ScheduledJobs => CronJobKind::ScheduledJob,

@@ -1,4 +1,4 @@
-//! Whether this process can do its work.
+//! The readiness check behind /readyz.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,41 +9,41 @@ use kube::Client;
 use punctual_controller::{Fence, Signals};
 use punctual_server::NotReady;
 
-/// Kubelets wait a second, unless they are told otherwise; a standby asks its cluster.
+/// The deadline for the request of a standby. The default timeout of a kubelet probe is one second.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// What has to be looked at.
+/// The inputs of the readiness check.
 #[derive(Clone)]
 pub(super) struct ReadinessCheck {
     pub(super) client: Client,
     pub(super) fence: Fence,
     pub(super) signals: Signals,
-    /// Whether there is anything to look after.
+    /// Whether the cluster serves at least one of the requested kinds.
     pub(super) has_started: Arc<AtomicBool>,
 }
 
 impl ReadinessCheck {
-    /// Who leads is ready when something is listed; who waits when it could lead, for which it must
-    /// reach the cluster.
+    /// A leader is ready once its objects are listed. A standby is ready while it reaches the cluster,
+    /// because it could then become the leader.
     pub(super) fn check(&self) -> BoxFuture<'static, Result<(), NotReady>> {
         let ReadinessCheck { client, fence, signals, has_started } = self.clone();
         Box::pin(async move {
             if !has_started.load(Ordering::Relaxed) {
                 return Err(NotReady::new(
-                    "nothing to look after yet; the log says what is missing",
+                    "the cluster serves none of the requested kinds yet; see the log",
                 ));
             }
-            match fence.allows() {
-                true if signals.is_synced() => Ok(()),
-                true => Err(NotReady::new("what there is has not been listed yet")),
-                false => {
-                    match tokio::time::timeout(PROBE_TIMEOUT, client.apiserver_version()).await {
-                        Ok(Ok(_)) => Ok(()),
-                        Ok(Err(error)) => {
-                            Err(NotReady(format!("the cluster cannot be reached: {error}")))
-                        }
-                        Err(_) => Err(NotReady::new("the cluster does not answer")),
-                    }
+            if fence.allows() {
+                if !signals.is_synced() {
+                    return Err(NotReady::new("the objects have not been listed yet"));
+                }
+                return Ok(());
+            }
+            match tokio::time::timeout(PROBE_TIMEOUT, client.apiserver_version()).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(NotReady(format!("could not reach the cluster: {error}"))),
+                Err(_) => {
+                    Err(NotReady(format!("the cluster did not respond within {PROBE_TIMEOUT:?}")))
                 }
             }
         })

@@ -1,20 +1,21 @@
-//! Which of the kinds that we are to look after the cluster serves.
+//! Discovers which of the requested kinds the cluster serves.
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use kube::Client;
 use punctual_api::CronJobKind;
 use tokio::time::{sleep, timeout};
 
 use super::args::KindArg;
 
-/// How often we look for a kind that is missing.
+/// How often to check for a kind that the cluster does not serve yet.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon we ask again whoever did not answer.
+/// The delay after a failed discovery request.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The kinds, by whether the cluster serves them.
+/// The requested kinds, split by whether the cluster serves them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ServedKinds {
     pub(super) served: Vec<CronJobKind>,
@@ -22,18 +23,20 @@ pub(super) struct ServedKinds {
 }
 
 impl ServedKinds {
-    /// Asks the cluster until it answers, and serves one of the kinds at least.
-    pub(super) async fn find(client: &Client, wanted: &[KindArg]) -> ServedKinds {
+    /// Waits until the cluster answers and serves at least one of the kinds.
+    pub(super) async fn wait_for_any(client: &Client, wanted: &[KindArg]) -> ServedKinds {
         loop {
-            match ServedKinds::ask(client, wanted).await {
+            match ServedKinds::discover(client, wanted).await {
                 Ok(kinds) => {
-                    kinds.missing.iter().for_each(|flavor| warn_missing(*flavor));
+                    for kind in &kinds.missing {
+                        warn_missing(*kind);
+                    }
                     if !kinds.served.is_empty() {
                         return kinds;
                     }
                 }
-                Err(why) => {
-                    tracing::warn!(why, "the cluster cannot be asked what it serves");
+                Err(error) => {
+                    tracing::warn!(%error, "could not discover the kinds that the cluster serves; retrying");
                     sleep(RETRY_DELAY).await;
                     continue;
                 }
@@ -42,53 +45,51 @@ impl ServedKinds {
         }
     }
 
-    /// Waits until the cluster serves what was missing.
-    pub(super) async fn changed(&self, client: &Client) {
+    /// Waits until the cluster serves one of the missing kinds.
+    pub(super) async fn wait_for_missing(&self, client: &Client) {
         loop {
             sleep(POLL_INTERVAL).await;
-            for flavor in &self.missing {
-                if is_served(client, *flavor).await == Ok(true) {
+            for kind in &self.missing {
+                if matches!(is_served(client, *kind).await, Ok(true)) {
                     return;
                 }
             }
         }
     }
 
-    async fn ask(client: &Client, wanted: &[KindArg]) -> Result<ServedKinds, String> {
+    async fn discover(client: &Client, wanted: &[KindArg]) -> anyhow::Result<ServedKinds> {
         let mut kinds = ServedKinds { served: Vec::new(), missing: Vec::new() };
-        for flavor in wanted.iter().map(|kind| kind.flavor()) {
-            let list = match is_served(client, flavor).await? {
-                true => &mut kinds.served,
-                false => &mut kinds.missing,
-            };
-            if !list.contains(&flavor) {
-                list.push(flavor);
+        for kind in wanted.iter().map(|kind| kind.kind()) {
+            let list =
+                if is_served(client, kind).await? { &mut kinds.served } else { &mut kinds.missing };
+            if !list.contains(&kind) {
+                list.push(kind);
             }
         }
         Ok(kinds)
     }
 }
 
-async fn is_served(client: &Client, flavor: CronJobKind) -> Result<bool, String> {
-    let asked = client.list_api_group_resources(flavor.api_version());
-    match timeout(DISCOVERY_TIMEOUT, asked).await {
-        Ok(Ok(list)) => Ok(list.resources.iter().any(|kind| kind.name == flavor.plural())),
+async fn is_served(client: &Client, kind: CronJobKind) -> anyhow::Result<bool> {
+    let request = client.list_api_group_resources(kind.api_version());
+    match timeout(DISCOVERY_TIMEOUT, request).await {
+        Ok(Ok(list)) => Ok(list.resources.iter().any(|found| found.name == kind.plural())),
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(false),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("no answer in time".to_owned()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(anyhow!("no response within {DISCOVERY_TIMEOUT:?}")),
     }
 }
 
-fn warn_missing(flavor: CronJobKind) {
-    match flavor {
+fn warn_missing(kind: CronJobKind) {
+    match kind {
         CronJobKind::ScheduledJob => tracing::warn!(
-            "the cluster does not serve ScheduledJobs, so we wait for their definition; to install \
-             it: punctual crd | kubectl apply --server-side -f -"
+            "the cluster does not serve ScheduledJobs; waiting for their CustomResourceDefinition; \
+             install it with: punctual crd | kubectl apply --server-side -f -"
         ),
         CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => tracing::warn!(
-            "the cluster does not serve {} {}",
-            flavor.api_version(),
-            flavor.plural()
+            "the cluster does not serve {} {}; waiting for it",
+            kind.api_version(),
+            kind.plural()
         ),
     }
 }

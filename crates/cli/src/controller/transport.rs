@@ -1,9 +1,8 @@
-//! One connection to the server for all calls and watches: HTTP/2, as API servers speak it. They allow a hundred
-//! streams on each, so many watches have connections of their own.
+//! An HTTP/2 client that multiplexes calls and watches over few connections.
 //!
-//! kube's own client speaks HTTP/1.1, which takes a connection for every call that is under way, with a
-//! handshake and buffers each. What is lost with them is told by pings instead: a connection that does not
-//! answer is given up, and with it what waits for it.
+//! kube's default client uses HTTP/1.1, which needs one connection per concurrent call, each with its own
+//! handshake and buffers. API servers allow about 100 streams per HTTP/2 connection, so many watches get
+//! separate connections. Pings detect a dead connection; its pending requests then fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,29 +22,30 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longer silence is a connection that is gone. A watch hears a bookmark every minute; calls have their own
-/// end, which comes before this. It is for servers that speak HTTP/1.1 alone.
+/// The longest time without received data before a connection counts as dead. It matters only for
+/// servers without HTTP/2, where no pings are sent. A watch receives a bookmark every minute, and calls
+/// have a shorter deadline of their own.
 const READ_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// How often a connection is tried while something waits for it, and how long the answer may take. Together
-/// they are half of what a leader has to renew its lease: there is time to do it on another connection.
+/// The interval of pings on a connection with pending requests, and the deadline of each ping. Together
+/// they are half of the default renew deadline, so a leader can still renew on a new connection.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// So many watches share the connection of the calls.
+/// Up to this number, watches share the connection of the calls.
 const SHARED_WATCHES_MAX: usize = 16;
-/// So many watches share one of their own.
+/// The maximum number of watches on a separate connection.
 const WATCHES_PER_CONNECTION: usize = 50;
 
 type Connector = TimeoutConnector<HttpsConnector<HttpConnector>>;
 type HttpClient = legacy::Client<Connector, Body>;
 
-/// A client as the configuration says, for so many watches and whatever calls. Nothing is sent yet.
-pub(super) fn client(config: Config, watches: usize) -> anyhow::Result<Client> {
+/// Builds a client for the expected number of watches. Sends no request.
+pub(super) fn build_client(config: Config, watches: usize) -> anyhow::Result<Client> {
     if let Some(proxy) = &config.proxy_url {
         bail!(
-            "the kubeconfig or the environment (HTTPS_PROXY) names the proxy {proxy}, and there is no way \
-             through a proxy yet; start without it"
+            "the kubeconfig or HTTPS_PROXY sets the proxy {proxy}, but proxies are not supported; unset it \
+             and connect directly"
         );
     }
     let service = ServiceBuilder::new()
@@ -57,33 +57,41 @@ pub(super) fn client(config: Config, watches: usize) -> anyhow::Result<Client> {
     Ok(Client::new(service, config.default_namespace))
 }
 
-/// Connections: one for the calls, and more for watches where there are many. A stream that cannot be opened
-/// would wait for a watch to end, and everything else behind it.
+/// One connection for calls, and separate connections for many watches.
+///
+/// Without them, watches could use up all streams of a connection, and calls would wait until one ends.
 #[derive(Clone)]
 struct ConnectionPool {
     calls: HttpClient,
     watches: Arc<[HttpClient]>,
-    count: Arc<AtomicUsize>,
+    /// The number of watches opened, for round robin.
+    opened: Arc<AtomicUsize>,
 }
 
 impl ConnectionPool {
     fn new(config: &Config, watches: usize) -> anyhow::Result<ConnectionPool> {
-        let pool = if watches <= SHARED_WATCHES_MAX {
+        let connections = if watches <= SHARED_WATCHES_MAX {
             0
         } else {
             watches.div_ceil(WATCHES_PER_CONNECTION)
         };
-        let watches: anyhow::Result<_> = (0..pool).map(|_| http(config)).collect();
-        Ok(ConnectionPool { calls: http(config)?, watches: watches?, count: Arc::default() })
+        let watches: anyhow::Result<_> = (0..connections).map(|_| http_client(config)).collect();
+        Ok(ConnectionPool {
+            calls: http_client(config)?,
+            watches: watches?,
+            opened: Arc::default(),
+        })
     }
 
+    /// Selects the connection of a request: round robin for watches.
     fn connection_for(&self, request: &Request<Body>) -> &HttpClient {
         let query = request.uri().query().unwrap_or_default();
-        if !query.split('&').any(|word| word == "watch=true") {
+        if !query.split('&').any(|parameter| parameter == "watch=true") {
             return &self.calls;
         }
-        let turn = self.count.fetch_add(1, Ordering::Relaxed).checked_rem(self.watches.len());
-        turn.and_then(|turn| self.watches.get(turn)).unwrap_or(&self.calls)
+        let opened = self.opened.fetch_add(1, Ordering::Relaxed);
+        let index = opened.checked_rem(self.watches.len());
+        index.and_then(|index| self.watches.get(index)).unwrap_or(&self.calls)
     }
 }
 
@@ -101,7 +109,7 @@ impl Service<Request<Body>> for ConnectionPool {
     }
 }
 
-fn http(config: &Config) -> anyhow::Result<HttpClient> {
+fn http_client(config: &Config) -> anyhow::Result<HttpClient> {
     Ok(legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .http2_adaptive_window(true)
@@ -118,13 +126,16 @@ fn connector(config: &Config) -> anyhow::Result<Connector> {
         .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
     if let Some(name) = &config.tls_server_name {
-        let name = name.clone().try_into().with_context(|| format!("tls-server-name {name}"))?;
+        let name = name
+            .clone()
+            .try_into()
+            .with_context(|| format!("invalid tls-server-name {name:?} in the kubeconfig"))?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
     let mut connector = TimeoutConnector::new(builder.enable_all_versions().wrap_connector(tcp));
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_read_timeout(Some(READ_TIMEOUT));
-    // A connection may have rested in the pool for a while.
+    // The read timeout must not count the time that a connection was idle in the pool.
     connector.set_reset_reader_on_write(true);
     Ok(connector)
 }
@@ -143,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn many_watches_leave_the_connection_of_the_calls_alone() {
+    fn many_watches_use_separate_connections() {
         let pool = pool(120);
         let watch = get("/apis/batch/v1/jobs?allowWatchBookmarks=true&watch=true");
-        for own in [0, 1, 2, 0] {
-            assert!(std::ptr::eq(pool.connection_for(&watch), &pool.watches[own]));
+        for index in [0, 1, 2, 0] {
+            assert!(std::ptr::eq(pool.connection_for(&watch), &pool.watches[index]));
         }
         assert!(std::ptr::eq(
             pool.connection_for(&get("/apis/batch/v1/jobs?limit=500")),
@@ -156,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_watches_share_it() {
+    fn few_watches_share_the_connection_of_the_calls() {
         let pool = pool(6);
         assert!(std::ptr::eq(pool.connection_for(&get("/api/v1/pods?watch=true")), &pool.calls));
     }

@@ -1,23 +1,25 @@
-//! A text cut at its document separators, as kubectl cuts it: before anything is parsed.
+//! Splits a text at its document separators before parsing, as kubectl does.
 //!
-//! YAML lets a line begin with `---` or `...` only between documents, so no parser is needed to
-//! find them, and what is wrong with one document cannot spill over into the next.
+//! In YAML a line can begin with `---` or `...` only between documents. Splitting therefore needs no
+//! parser, and a syntax error in one document does not affect the next one.
 
 const SEPARATOR: &str = "---";
 const END: &str = "...";
 
-/// The text from one separator to the next, its own separator included.
+/// The text from one separator to the next, including the first separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk<'a> {
     pub(super) text: &'a str,
-    /// Lines of the file before it.
+    /// The number of lines before the chunk.
     pub(super) lines_before: usize,
 }
 
-/// The chunks that have something in them.
+/// Returns the chunks that are not empty.
 pub(super) fn split(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
-    let (mut start, mut offset, mut lines_before) = (0, 0, 0);
+    let mut start = 0;
+    let mut offset = 0;
+    let mut lines_before = 0;
     for (line_index, line) in text.split_inclusive('\n').enumerate() {
         let line_end = offset + line.len();
         let cut_at = if line.starts_with(SEPARATOR) {
@@ -29,7 +31,8 @@ pub(super) fn split(text: &str) -> Vec<Chunk<'_>> {
         };
         if let Some((cut, lines)) = cut_at {
             chunks.push(Chunk { text: text.get(start..cut).unwrap_or_default(), lines_before });
-            (start, lines_before) = (cut, lines);
+            start = cut;
+            lines_before = lines;
         }
         offset = line_end;
     }
@@ -42,8 +45,8 @@ fn is_end(line: &str) -> bool {
     line.strip_prefix(END).is_some_and(|rest| rest.trim().is_empty())
 }
 
-/// Nothing but a comment, a directive or a mark. A directive without its document goes with them:
-/// what it says (the version, shorthands for tags) means nothing to Kubernetes.
+/// Whether a line has no content: blank, a comment, a directive or a marker. Directives are ignored
+/// because they only set the YAML version and tag shorthands, which Kubernetes does not use.
 fn is_bare(line: &str) -> bool {
     let trimmed = line.trim();
     let rest = trimmed.strip_prefix(SEPARATOR).map_or(trimmed, str::trim_start);
@@ -55,25 +58,25 @@ impl<'a> Chunk<'a> {
         self.text.lines().all(is_bare)
     }
 
-    /// The line of the file on which its content begins, counted from 1.
+    /// Returns the first line with content, from 1.
     pub(super) fn first_line(&self) -> usize {
         let bare = self.text.lines().take_while(|line| is_bare(line)).count();
         self.lines_before + bare + 1
     }
 
-    /// What follows the separator on its line and, as in kubectl, may not: only a comment may.
+    /// Returns invalid text after the separator on the same line. As in kubectl, only a comment may follow.
     pub(super) fn separator_suffix(&self) -> Option<&'a str> {
         let rest = self.text.lines().next()?.strip_prefix(SEPARATOR)?.trim();
         (!rest.is_empty() && !rest.starts_with('#')).then_some(rest)
     }
 
-    /// The text behind the separator.
+    /// Returns the text after the separator line.
     pub(super) fn body(&self) -> &'a str {
-        let behind = self.text.split_once('\n').map_or("", |(_, rest)| rest);
-        if self.text.starts_with(SEPARATOR) { behind } else { self.text }
+        let after_separator = self.text.split_once('\n').map_or("", |(_, rest)| rest);
+        if self.text.starts_with(SEPARATOR) { after_separator } else { self.text }
     }
 
-    /// Lines of the file before the body.
+    /// Returns the number of lines before the body.
     pub(super) fn lines_before_body(&self) -> usize {
         self.lines_before + usize::from(self.text.starts_with(SEPARATOR))
     }

@@ -1,4 +1,4 @@
-//! Which files a path stands for, and their text.
+//! Lists the manifest files of a path and reads their text.
 
 use std::{
     fs,
@@ -6,16 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{anyhow, ensure};
+
 use super::{ReadError, SourceLocation};
 
 const FILE_BYTES_MAX: u64 = 16 << 20;
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Something to read a text from.
+/// A file or standard input.
 pub(super) struct ManifestFile {
-    /// For messages.
+    /// The name in messages.
     pub(super) name: String,
-    /// None for standard input.
+    /// `None` for standard input.
     path: Option<PathBuf>,
 }
 
@@ -24,18 +26,19 @@ impl ManifestFile {
         ManifestFile { name: path.display().to_string(), path: Some(path) }
     }
 
-    /// The whole text. No more than the bound is ever read, whatever kind of file it is.
-    pub(super) fn read_text(&self) -> Result<String, String> {
+    /// Reads the whole text. Never reads more than `FILE_BYTES_MAX`, even from a device.
+    pub(super) fn read_text(&self) -> anyhow::Result<String> {
         let bytes = match &self.path {
-            Some(path) => fs::File::open(path).and_then(read_bounded),
-            None => read_bounded(io::stdin().lock()),
+            Some(path) => read_bounded(fs::File::open(path)?)?,
+            None => read_bounded(io::stdin().lock())?,
         };
-        let bytes = bytes.map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            return Err(format!("the file is larger than {} MiB", FILE_BYTES_MAX >> 20));
-        }
+        ensure!(
+            bytes.len() as u64 <= FILE_BYTES_MAX,
+            "the file is larger than {} MiB",
+            FILE_BYTES_MAX >> 20
+        );
         let text = String::from_utf8(bytes).map_err(|error| {
-            format!("the file is not UTF-8 text: byte {}", error.utf8_error().valid_up_to() + 1)
+            anyhow!("the file is not UTF-8 text: byte {}", error.utf8_error().valid_up_to() + 1)
         })?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
@@ -47,7 +50,7 @@ fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The file itself, or the manifests of a directory in the order of their names.
+/// Returns the file itself, or the manifest files of a directory sorted by name.
 pub(super) fn list(path: &Path) -> Vec<Result<ManifestFile, ReadError>> {
     if path == Path::new("-") {
         return vec![Ok(ManifestFile { name: "standard input".into(), path: None })];

@@ -1,13 +1,15 @@
-//! JSON: one object, or several behind one another.
+//! Parses JSON: one object, or several in sequence.
 
+use anyhow::anyhow;
 use punctual_api::json_tree::{NumberForm, SizeBudget, TreeSeed};
 use serde::de::DeserializeSeed;
 use serde_json::{Deserializer, value::RawValue};
 
 use super::{ParsedContent, ParsedDocument, chunks::Chunk};
 
-/// The objects up to the end, or up to the first that is broken: behind it nothing is certain.
-pub(super) fn read(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocument> {
+/// Parses the objects of a chunk. Stops at the first invalid object, because the start of the next one
+/// is then unknown.
+pub(super) fn read(chunk: &Chunk<'_>, budget: &mut SizeBudget) -> Vec<ParsedDocument> {
     let body = chunk.body();
     let mut stream = Deserializer::from_str(body).into_iter::<&RawValue>();
     let mut lines = LineCounter { text: body, offset: 0, line: chunk.lines_before_body() + 1 };
@@ -16,8 +18,8 @@ pub(super) fn read(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocum
         let line = lines.line_after(stream.byte_offset());
         let content = match stream.next() {
             None => return parsed,
-            Some(Ok(raw)) => read_one(raw, line, tally),
-            Some(Err(error)) => Err(message_with_position(&error, chunk.lines_before_body())),
+            Some(Ok(raw)) => read_one(raw, line, budget),
+            Some(Err(error)) => Err(positioned_error(&error, chunk.lines_before_body())),
         };
         let is_broken = content.is_err();
         parsed.push(ParsedDocument { line, content });
@@ -27,24 +29,25 @@ pub(super) fn read(chunk: &Chunk<'_>, tally: &mut SizeBudget) -> Vec<ParsedDocum
     }
 }
 
-fn read_one(raw: &RawValue, line: usize, tally: &mut SizeBudget) -> Result<ParsedContent, String> {
+fn read_one(raw: &RawValue, line: usize, budget: &mut SizeBudget) -> anyhow::Result<ParsedContent> {
     let mut reader = Deserializer::from_str(raw.get());
     let mut duplicates = Vec::new();
-    let value = TreeSeed::root(NumberForm::AsWritten, &mut duplicates, tally)
+    let value = TreeSeed::root(NumberForm::AsWritten, &mut duplicates, budget)
         .deserialize(&mut reader)
-        .map_err(|error| message_with_position(&error, line - 1))?;
+        .map_err(|error| positioned_error(&error, line - 1))?;
     Ok((value, duplicates))
 }
 
-/// The message with the position in the file.
-fn message_with_position(error: &serde_json::Error, lines_before: usize) -> String {
-    let (line, column) = (error.line(), error.column());
+/// Converts a parse error. The position is relative to the file.
+fn positioned_error(error: &serde_json::Error, lines_before: usize) -> anyhow::Error {
+    let line = error.line();
+    let column = error.column();
     let text = error.to_string();
     let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
-    format!("JSON: {message} at line {}, column {column}", lines_before + line)
+    anyhow!("JSON: {message} at line {}, column {column}", lines_before + line)
 }
 
-/// Counts lines as it goes, so that many objects cost no more than one.
+/// Counts lines incrementally, so that the cost does not grow with the number of objects.
 struct LineCounter<'a> {
     text: &'a str,
     offset: usize,
@@ -52,7 +55,7 @@ struct LineCounter<'a> {
 }
 
 impl LineCounter<'_> {
-    /// The line of what follows an offset and the blanks behind it.
+    /// Returns the line of the first non-blank character after an offset.
     fn line_after(&mut self, offset: usize) -> usize {
         let rest = self.text.get(offset..).unwrap_or_default();
         let content = offset + (rest.len() - rest.trim_start().len());

@@ -1,4 +1,4 @@
-//! Lists of objects, opened up: a `v1` List, or a list of one kind such as a CronJobList.
+//! Expands lists: a `v1` List, or a list of one kind such as a CronJobList.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Document, ReadError, ReadResult};
 
-/// The items of a list, or the document itself.
+/// Returns the items of a list, or the document itself if it is not a list.
 pub(super) fn expand(mut document: Document) -> Vec<ReadResult> {
     let Some(items) = take_items(&mut document.value) else {
         return vec![Ok(document)];
@@ -42,7 +42,7 @@ fn take_items(value: &mut Value) -> Option<Vec<Value>> {
     }
 }
 
-/// What the items of a list of one kind may leave out.
+/// The `kind` and `apiVersion` that items of a list of one kind may omit.
 struct InheritedFields {
     fields: Vec<(&'static str, Value)>,
 }
@@ -66,10 +66,11 @@ impl InheritedFields {
     }
 }
 
-/// The paths of fields given twice, each with the item that it belongs to.
+/// The paths of duplicate fields, by the list item that contains them.
 #[derive(Default)]
 struct DuplicateFields {
     of_items: HashMap<usize, Vec<String>>,
+    /// The duplicates outside of the items.
     own: Vec<String>,
 }
 
@@ -88,7 +89,7 @@ impl DuplicateFields {
     }
 }
 
-/// `items[3].spec.schedule` is `spec.schedule` of item 3.
+/// Splits `items[3].spec.schedule` into 3 and `spec.schedule`.
 fn split_item_path(path: &str) -> Option<(usize, &str)> {
     let (index, rest) = path.strip_prefix("items[")?.split_once("].")?;
     Some((index.parse().ok()?, rest))

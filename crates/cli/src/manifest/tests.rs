@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What a text contains: trees as JSON, and `line: error` for what cannot be read.
+/// Returns each document as JSON, or as `line: error` if it cannot be read.
 fn contents(text: &str) -> Vec<String> {
     let shown = |read: ReadResult| match read {
         Ok(document) => document.value.to_string(),
@@ -20,7 +20,7 @@ fn value(text: &str) -> Value {
 }
 
 #[test]
-fn scalars_are_what_kubectl_makes_of_them() {
+fn scalars_are_parsed_as_kubectl_parses_them() {
     for (scalar, want) in [
         ("yes", json!(true)),
         ("On", json!(true)),
@@ -47,11 +47,11 @@ fn scalars_are_what_kubectl_makes_of_them() {
     ] {
         assert_eq!(value(&format!("a: {scalar}\n")), json!({ "a": want }), "{scalar}");
     }
-    assert_eq!(value("{\"a\": 1.0}").to_string(), r#"{"a":1.0}"#, "JSON is left as it is");
+    assert_eq!(value("{\"a\": 1.0}").to_string(), r#"{"a":1.0}"#, "JSON numbers are not converted");
 }
 
 #[test]
-fn documents_are_found_wherever_they_end() {
+fn documents_are_split_at_separators_and_end_markers() {
     for (text, want) in [
         ("", &[][..]),
         ("# only a comment\n---\n--- # another\n...\n", &[]),
@@ -71,12 +71,12 @@ fn documents_are_found_wherever_they_end() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_by_line_and_column_and_hides_nothing_else() {
+fn syntax_errors_have_a_position_and_do_not_hide_other_documents() {
     for (text, want) in [
         ("a: 1\n---\nb: [1\n---\nc: 3\n", &["{\"a\":1}", "3: YAML: ", "{\"c\":3}"][..]),
         ("a: 1\n--- b: 2\n---\nc: 3", &["{\"a\":1}", "2: invalid Yaml document separator: b: 2"]),
         ("a: .nan", &["1: YAML: "]),
-        ("a: *nobody", &["1: YAML: "]),
+        ("a: *undefined", &["1: YAML: "]),
         (
             "\n\n{\"a\": 1}\n\n{\"b\": }",
             &["{\"a\":1}", "5: JSON: expected value at line 5, column 7"],
@@ -94,7 +94,7 @@ fn what_cannot_be_read_is_named_by_line_and_column_and_hides_nothing_else() {
 }
 
 #[test]
-fn names_given_twice_are_noted_with_their_paths() {
+fn duplicate_fields_are_reported_with_their_paths() {
     for text in [
         "a: {b: [{c: 1, c: 2}]}\na: {b: 5}\n",
         "{\"a\": {\"b\": [{\"c\": 1, \"c\": 2}]}, \"a\": {\"b\": 5}}",
@@ -108,7 +108,7 @@ fn names_given_twice_are_noted_with_their_paths() {
 }
 
 #[test]
-fn a_list_is_opened_up_and_its_items_know_where_they_stand() {
+fn lists_are_expanded_and_items_keep_their_location() {
     let text = "kind: JobList\napiVersion: batch/v1\nitems:\n- {a: 1, a: 2}\n- {kind: Other}\nkind: JobList\n";
     let read = read_text("file", text);
     let shown: Vec<String> = read
@@ -134,7 +134,7 @@ fn a_list_is_opened_up_and_its_items_know_where_they_stand() {
     }
 }
 
-/// Ten of each before it, ten times over.
+/// Returns nested aliases that expand to 10^10 values.
 fn billion_laughs() -> String {
     let mut text = String::from("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
     for level in 1..10 {
@@ -144,18 +144,19 @@ fn billion_laughs() -> String {
     text
 }
 
-/// No level is deep by itself.
+/// Returns aliases that together nest deeply, although no single level is deep.
 fn stacked_aliases() -> String {
     let mut text = String::from("a0: &a0 x\n");
     for level in 1..60 {
-        let (open, close) = ("[".repeat(40), "]".repeat(40));
+        let open = "[".repeat(40);
+        let close = "]".repeat(40);
         text.push_str(&format!("a{level}: &a{level} {open}*a{}{close}\n", level - 1));
     }
     text
 }
 
 #[test]
-fn hostile_texts_are_errors_and_neither_hang_nor_overflow() {
+fn hostile_input_is_an_error_and_neither_hangs_nor_overflows() {
     let deep = 200_000;
     let block: String = (0..3000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     let one_text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a,".repeat(1000));
@@ -180,19 +181,20 @@ fn hostile_texts_are_errors_and_neither_hang_nor_overflow() {
 }
 
 #[test]
-fn cut_and_twisted_texts_never_panic() {
+fn truncated_and_mutated_input_never_panics() {
     let texts = [
         include_str!("../../testdata/good.yaml"),
         include_str!("../../testdata/bad.yaml"),
         include_str!("../../testdata/list.json"),
     ];
-    let twists = ["\t", "\u{0}", "{", "]", "&a ", "*a ", "\n---\n", "\"", "<<: ", "!!int ", "é"];
+    let insertions =
+        ["\t", "\u{0}", "{", "]", "&a ", "*a ", "\n---\n", "\"", "<<: ", "!!int ", "é"];
     for text in texts {
         for (at, _) in text.char_indices().step_by(5) {
             let (before, after) = text.split_at(at);
             read_text("file", before);
-            let twist = twists[at % twists.len()];
-            read_text("file", &format!("{before}{twist}{after}"));
+            let insertion = insertions[at % insertions.len()];
+            read_text("file", &format!("{before}{insertion}{after}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What this machine does besides serving: the controllers, and running Pods.
+//! Starts the controllers and the Pod runner.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::task_group::TaskGroup;
 use crate::args::UpArgs;
 use crate::instance::{self, Instance, SharedState};
 
-/// This program, even when its file is replaced by a newer one.
-const OURSELVES: &str = "/proc/self/exe";
+/// The running executable. It stays valid if the file is replaced by a newer version.
+const SELF_EXE: &str = "/proc/self/exe";
 
-/// The machine and what it is to do.
+/// The inputs for starting the controllers and the runner.
 pub(super) struct Components<'a> {
     pub(super) server: &'a Server,
     pub(super) instance: &'a Instance<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Components<'a> {
 }
 
 impl Components<'_> {
-    /// Starts everything that works on the objects.
+    /// Registers the Node and starts the runner and the controllers.
     pub(super) async fn start(
         &self,
         shared: &SharedState,
@@ -41,42 +41,43 @@ impl Components<'_> {
     }
 
     fn start_controllers(&self, shared: &SharedState, tasks: &mut TaskGroup) {
-        let context = |part: &str| instance::controller_context(self.server, part, shared);
+        let context =
+            |component: &str| instance::controller_context(self.server, component, shared);
+        let garbage = context("punctual-garbage-collector");
+        tasks.spawn("the garbage collector", |stop| run_garbage_collector(garbage, stop));
+        let namespaces = context("punctual-namespace-defaults");
+        let root_ca = self.instance.identity.ca_pem.clone();
+        tasks.spawn("the namespace defaults controller", |stop| {
+            run_namespace_defaults(namespaces, root_ca, stop)
+        });
+        let jobs = context("job-controller");
         let workers = self.args.concurrent_syncs as usize;
+        tasks.spawn("the Job controller", |stop| run_jobs(jobs, workers, stop));
+        let cron_jobs = context("cronjob-controller");
         let options = CronJobOptions {
             kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             default_zone: self.zone.clone(),
             workers,
             cluster: ClusterOptions::default(),
         };
-        let root_ca = self.instance.identity.ca_pem.clone();
-        let garbage = context("punctual-garbage-collector");
-        tasks.spawn("the garbage collector", |stop| run_garbage_collector(garbage, stop));
-        let namespaces = context("punctual-namespace-defaults");
-        tasks.spawn("the namespace defaults controller", |stop| {
-            run_namespace_defaults(namespaces, root_ca, stop)
-        });
-        let jobs = context("job-controller");
-        tasks.spawn("the Job controller", |stop| run_jobs(jobs, workers, stop));
-        let cron_jobs = context("cronjob-controller");
         tasks.spawn("the CronJob controller", |stop| run_cron_jobs(cron_jobs, options, stop));
     }
 
     async fn start_runner(&self, metrics: Metrics, tasks: &mut TaskGroup) -> anyhow::Result<()> {
-        let (client, folder) =
-            (instance::client(self.server, "punctual-runner"), &self.instance.folder);
+        let client = instance::client(self.server, "punctual-runner");
+        let data_dir = &self.instance.data_dir;
         let max_pods = self.args.max_pods as usize;
         register_node(client.clone(), self.node, max_pods)
             .await
-            .context("the node could not be registered")?;
+            .with_context(|| format!("could not register the Node {:?}", self.node))?;
         let config = punctual_runner::Config {
             max_pods,
             started: Some(Arc::new(move |after| metrics.pod_started(after))),
-            ..punctual_runner::Config::new(client, self.node, folder.clone(), OURSELVES.into())
+            ..punctual_runner::Config::new(client, self.node, data_dir.clone(), SELF_EXE.into())
         };
         let runner = Runner::start(config)
-            .with_context(|| format!("no Pods can be run in {}", folder.display()))?;
-        tasks.spawn("the runner", |stop| runner.run(stop));
+            .with_context(|| format!("could not start the Pod runner in {}", data_dir.display()))?;
+        tasks.spawn("the Pod runner", |stop| runner.run(stop));
         Ok(())
     }
 }

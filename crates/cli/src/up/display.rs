@@ -1,4 +1,4 @@
-//! Watching along: changes into the model, the model onto the terminal or into lines.
+//! Shows runs as they happen: as a live view in a terminal, or as plain lines.
 
 use std::time::Duration;
 
@@ -14,29 +14,34 @@ use super::view_model::{ViewModel, WatchUpdate};
 use super::{event_lines, terminal, watch};
 use crate::clock;
 
-/// Changes that may wait to be looked at.
+/// The maximum number of watch updates that wait to be processed.
 const QUEUED_MAX: usize = 1024;
-/// Countdowns count in seconds.
-const REDRAW_EVERY: Duration = Duration::from_secs(1);
-/// Changes are shown no sooner after one another.
+/// The view is redrawn at least this often, because its countdowns show seconds.
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
+/// The minimum time between a redraw and the next one after a change.
 const REDRAW_DELAY_MIN: Duration = Duration::from_millis(200);
 
-/// How what happens is shown.
+/// How runs are shown.
 pub(super) enum DisplayMode {
-    /// A line for everything.
+    /// One line per event.
     Lines,
-    /// A view that is drawn over.
+    /// A view that is redrawn in place.
     View { has_color: bool, url: String, zone: Zone },
 }
 
-/// Shows what happens until told to stop.
-pub(super) async fn run(client: Client, mode: DisplayMode, to: Printer, stop: CancellationToken) {
-    let (sender, changes) = channel(QUEUED_MAX);
+/// Shows runs until `stop` is cancelled.
+pub(super) async fn run(
+    client: Client,
+    mode: DisplayMode,
+    printer: Printer,
+    stop: CancellationToken,
+) {
+    let (sender, updates) = channel(QUEUED_MAX);
     let showing = async {
         match mode {
-            DisplayMode::Lines => print(changes, &to).await,
+            DisplayMode::Lines => print_lines(updates, &printer).await,
             DisplayMode::View { has_color, url, zone } => {
-                draw(changes, &ViewOptions { has_color, url, zone }, &to).await;
+                draw_view(updates, &ViewOptions { has_color, url, zone }, &printer).await;
             }
         }
     };
@@ -44,39 +49,42 @@ pub(super) async fn run(client: Client, mode: DisplayMode, to: Printer, stop: Ca
         () = stop.cancelled() => {}
         ((), ()) = async { tokio::join!(watch::everything(client, sender), showing) } => {}
     }
-    to.freeze();
+    printer.freeze_frame();
 }
 
-async fn print(mut changes: Receiver<WatchUpdate>, to: &Printer) {
+async fn print_lines(mut updates: Receiver<WatchUpdate>, printer: &Printer) {
     let mut model = ViewModel::default();
-    while let Some(change) = changes.recv().await {
-        for event in model.apply(change) {
-            to.text(event_lines::format_line(&event, clock::now()));
+    while let Some(update) = updates.recv().await {
+        for event in model.apply(update) {
+            printer.print(event_lines::format_line(&event, clock::now()));
         }
     }
 }
 
-/// Draws once a second, and soon after a change.
-async fn draw(mut changes: Receiver<WatchUpdate>, options: &ViewOptions, to: &Printer) {
-    let (mut model, mut is_new) = (ViewModel::default(), false);
+/// Redraws once per second, and soon after a change.
+async fn draw_view(mut updates: Receiver<WatchUpdate>, options: &ViewOptions, printer: &Printer) {
+    let mut model = ViewModel::default();
+    let mut has_changed = false;
     let mut drawn_at = Instant::now();
-    let mut ticks = interval_at(drawn_at + REDRAW_EVERY, REDRAW_EVERY);
+    let mut ticks = interval_at(drawn_at + REDRAW_INTERVAL, REDRAW_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            change = changes.recv() => {
-                let Some(change) = change else { return };
-                model.apply(change);
-                is_new = true;
+            update = updates.recv() => {
+                let Some(update) = update else { return };
+                model.apply(update);
+                has_changed = true;
                 continue;
             }
             _ = ticks.tick() => {}
-            () = tokio::time::sleep_until(drawn_at + REDRAW_DELAY_MIN), if is_new => {}
+            () = tokio::time::sleep_until(drawn_at + REDRAW_DELAY_MIN), if has_changed => {}
         }
-        // Half of a list would options as if the other half were gone.
+        // An incomplete list would look as if the missing objects had been deleted.
         if model.is_complete() {
-            to.frame(view::render(&model, options, clock::now(), terminal::size()));
+            let frame = view::render(&model, options, clock::now(), terminal::size());
+            printer.draw_frame(frame);
         }
-        (drawn_at, is_new) = (Instant::now(), false);
+        drawn_at = Instant::now();
+        has_changed = false;
     }
 }

@@ -1,4 +1,4 @@
-//! What Pods write, from the runner that keeps it to the server that is asked for it.
+//! Connects the server's log subresource with the runner's log files.
 
 use std::path::Path;
 
@@ -11,30 +11,30 @@ use punctual_server::{LogQuery, LogSource, LogStream};
 
 use crate::clock;
 
-/// The logs of the Pods in a data folder.
+/// Serves the Pod logs of a data directory.
 pub(super) struct PodLogs(Logs);
 
 impl PodLogs {
-    pub(super) fn new(folder: &Path) -> PodLogs {
-        PodLogs(Logs::new(folder))
+    pub(super) fn new(data_dir: &Path) -> PodLogs {
+        PodLogs(Logs::new(data_dir))
     }
 }
 
 impl LogSource for PodLogs {
     fn logs(&self, pod: Pod, query: LogQuery) -> BoxFuture<'_, Result<Option<LogStream>, Status>> {
         async move {
-            let query = translated(&pod.metadata.name, query, clock::now());
+            let query = runner_query(&pod.metadata.name, query, clock::now());
             match self.0.read(&pod.metadata.uid, query).await {
                 Ok(lines) => Ok(Some(lines.boxed())),
-                Err(error) => Err(refused(&error)),
+                Err(error) => Err(error_status(&error)),
             }
         }
         .boxed()
     }
 }
 
-/// The same question in the runner's words.
-fn translated(pod: &str, query: LogQuery, now: Timestamp) -> punctual_runner::LogQuery {
+/// Converts the server's query to the runner's query.
+fn runner_query(pod: &str, query: LogQuery, now: Timestamp) -> punctual_runner::LogQuery {
     let ago = |seconds| now.checked_sub(SignedDuration::from_secs(seconds)).ok();
     punctual_runner::LogQuery {
         pod: pod.to_owned(),
@@ -48,10 +48,10 @@ fn translated(pod: &str, query: LogQuery, now: Timestamp) -> punctual_runner::Lo
     }
 }
 
-/// A kubelet blames whoever asks, but for its own disk.
-fn refused(error: &LogError) -> Status {
+/// Returns 500 for I/O errors and 400 for all others, as a kubelet does.
+fn error_status(error: &LogError) -> Status {
     match error {
-        LogError::Io(why) => Status::internal(&format!("{error}: {why}")),
+        LogError::Io(source) => Status::internal(&format!("{error}: {source}")),
         other => Status::bad_request(other.to_string()),
     }
 }
@@ -61,13 +61,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_ago_become_an_instant() {
+    fn since_seconds_is_converted_to_an_instant() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-        let since = |query: LogQuery| translated("p", query, now).since.map(|at| at.to_string());
+        let since = |query: LogQuery| runner_query("p", query, now).since.map(|at| at.to_string());
         let seconds = LogQuery { since_seconds: Some(60), ..LogQuery::default() };
         assert_eq!(since(seconds).as_deref(), Some("2026-01-01T00:00:00Z"));
-        let ages = LogQuery { since_seconds: Some(i64::MAX), ..LogQuery::default() };
-        assert_eq!(since(ages), None, "further back than there is time is everything");
+        let too_long = LogQuery { since_seconds: Some(i64::MAX), ..LogQuery::default() };
+        assert_eq!(
+            since(too_long),
+            None,
+            "an instant before the representable range selects all lines"
+        );
         let time = LogQuery { since_time: Some(now), ..LogQuery::default() };
         assert_eq!(since(time).as_deref(), Some("2026-01-01T00:01:00Z"));
     }

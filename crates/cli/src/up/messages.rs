@@ -1,4 +1,4 @@
-//! What is said at the start and at the end.
+//! The messages that `punctual up` prints at startup and shutdown.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use punctual_server::Server;
 use super::apply::{AppliedObject, ApplyResult};
 use crate::instance;
 
-/// So many objects are named, more are counted.
-const NAMED_MAX: usize = 20;
+/// Up to this number, applied objects are listed by name. More are only counted.
+const LISTED_MAX: usize = 20;
 
-/// Where the server is, result to ask it, and what was applied.
+/// Returns the server's URL, the kubeconfig, the applied objects and a kubectl command to try.
 pub(super) fn startup(url: &str, kubeconfig: &Path, applied: &[AppliedObject]) -> String {
     let kubeconfig = kubeconfig.display();
     let applied = summary(applied);
@@ -25,39 +25,35 @@ pub(super) fn startup(url: &str, kubeconfig: &Path, applied: &[AppliedObject]) -
 }
 
 fn summary(applied: &[AppliedObject]) -> String {
-    if applied.len() <= NAMED_MAX {
+    if applied.len() <= LISTED_MAX {
         return applied
             .iter()
             .map(|AppliedObject { object, result }| format!("{object} {result}\n"))
             .collect();
     }
-    let count = |result: ApplyResult| match applied
-        .iter()
-        .filter(|applied| applied.result == result)
-        .count()
-    {
-        0 => None,
-        count => Some(format!("{count} {result}")),
-    };
-    let counts = [ApplyResult::Created, ApplyResult::Configured, ApplyResult::Unchanged]
-        .into_iter()
-        .filter_map(count);
-    format!("{} objects: {}\n", applied.len(), counts.collect::<Vec<_>>().join(", "))
+    let mut counts = Vec::new();
+    for result in [ApplyResult::Created, ApplyResult::Configured, ApplyResult::Unchanged] {
+        let count = applied.iter().filter(|applied| applied.result == result).count();
+        if count > 0 {
+            counts.push(format!("{count} {result}"));
+        }
+    }
+    format!("{} objects: {}\n", applied.len(), counts.join(", "))
 }
 
-/// What becomes of the Pods.
+/// Returns the last line of output, with the number of Pods that keep running.
 pub(super) async fn shutdown(server: &Server) -> String {
-    match running_pods(server).await {
+    match count_running_pods(server).await {
         Ok(0) => "stopped\n".to_owned(),
-        Ok(1) => "stopped; 1 Pod runs on, and the next `punctual up` takes it on\n".to_owned(),
+        Ok(1) => "stopped; 1 Pod keeps running, and the next `punctual up` manages it\n".to_owned(),
         Ok(count) => {
-            format!("stopped; {count} Pods run on, and the next `punctual up` takes them on\n")
+            format!("stopped; {count} Pods keep running, and the next `punctual up` manages them\n")
         }
-        Err(error) => format!("stopped; result many Pods run on is not known: {error}\n"),
+        Err(error) => format!("stopped; could not count the Pods that keep running: {error}\n"),
     }
 }
 
-async fn running_pods(server: &Server) -> kube::Result<usize> {
+async fn count_running_pods(server: &Server) -> kube::Result<usize> {
     let resource = ApiResource {
         group: String::new(),
         version: "v1".to_owned(),
@@ -80,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn few_objects_are_named_and_many_are_counted() {
+    fn few_objects_are_listed_and_many_are_counted() {
         let few =
             startup("https://127.0.0.1:1", Path::new("/k"), &applied(2, ApplyResult::Created));
         let want = "serving https://127.0.0.1:1\nkubeconfig /k\nCronJob default/a created\n\

@@ -1,4 +1,4 @@
-//! The name of this machine's node.
+//! The name of this machine's Node.
 
 use std::path::Path;
 use std::{fs, io};
@@ -6,17 +6,17 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 use punctual_api::names;
 
-/// Where the name of the last start is saved.
+/// The file in the data directory that stores the name.
 const FILE: &str = "node-name";
-/// A DNS subdomain is no longer.
+/// The maximum length of a DNS subdomain.
 const NAME_CHARS_MAX: usize = 253;
 
-/// The name that was asked for, else that of the last start, else the host's.
+/// Returns the requested name, the stored name, or a name derived from the host name, in this order.
 ///
-/// It is saved because Pods are bound to it: a host that is renamed, as containers are with each
-/// start, must find its Pods again.
-pub(super) fn choose(given: Option<&str>, folder: &Path) -> anyhow::Result<String> {
-    let path = folder.join(FILE);
+/// The name is stored because Pods are bound to it. A renamed host must find its Pods again; a
+/// container, for example, gets a new host name at each start.
+pub(super) fn choose(requested: Option<&str>, data_dir: &Path) -> anyhow::Result<String> {
+    let path = data_dir.join(FILE);
     let saved = match fs::read_to_string(&path) {
         Ok(text) => Some(text.trim().to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -24,14 +24,14 @@ pub(super) fn choose(given: Option<&str>, folder: &Path) -> anyhow::Result<Strin
             return Err(error).with_context(|| format!("could not read {}", path.display()));
         }
     };
-    let name = match (given, saved) {
-        (Some(given), Some(saved)) if given != saved => bail!(
-            "the node of this data folder is called {saved:?}, and its Pods belong to that; to call \
-             it {given:?} and lose what runs, remove {}",
+    let name = match (requested, saved) {
+        (Some(requested), Some(saved)) if requested != saved => bail!(
+            "the Node of this data directory is named {saved:?}, and its Pods are bound to that name; \
+             to rename it to {requested:?} and lose its Pods, delete {}",
             path.display()
         ),
         (_, Some(saved)) => return validate(saved),
-        (Some(given), None) => validate(given.to_owned())?,
+        (Some(requested), None) => validate(requested.to_owned())?,
         (None, None) => from_host_name(&fs::read_to_string("/proc/sys/kernel/hostname")?),
     };
     fs::write(&path, &name).with_context(|| format!("could not write {}", path.display()))?;
@@ -39,18 +39,18 @@ pub(super) fn choose(given: Option<&str>, folder: &Path) -> anyhow::Result<Strin
 }
 
 fn validate(name: String) -> anyhow::Result<String> {
-    let faults = names::dns_subdomain(&name);
-    ensure!(faults.is_empty(), "{name:?} is no name for a node: {}", faults.join("; "));
+    let errors = names::dns_subdomain(&name);
+    ensure!(errors.is_empty(), "{name:?} is not a valid Node name: {}", errors.join("; "));
     Ok(name)
 }
 
-/// A host's name as a DNS subdomain.
+/// Converts a host name to a DNS subdomain.
 fn from_host_name(host: &str) -> String {
-    let plain = |letter: char| match letter.to_ascii_lowercase() {
+    let replace = |letter: char| match letter.to_ascii_lowercase() {
         letter @ ('a'..='z' | '0'..='9' | '.') => letter,
         _ => '-',
     };
-    let name: String = host.trim().chars().map(plain).take(NAME_CHARS_MAX).collect();
+    let name: String = host.trim().chars().map(replace).take(NAME_CHARS_MAX).collect();
     let labels = name.split('.').map(|label| label.trim_matches('-'));
     let name = labels.filter(|label| !label.is_empty()).collect::<Vec<_>>().join(".");
     if name.is_empty() { "localhost".to_owned() } else { name }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hosts_name_becomes_a_name_for_a_node() {
+    fn host_names_become_valid_node_names() {
         let cases = [
             ("build-7.example.com\n", "build-7.example.com"),
             ("Annas_Laptop", "annas-laptop"),
@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_kept_and_not_changed_by_accident() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(choose(Some("one"), folder.path()).unwrap(), "one");
-        assert_eq!(choose(None, folder.path()).unwrap(), "one");
-        assert_eq!(choose(Some("one"), folder.path()).unwrap(), "one");
-        let refused = choose(Some("two"), folder.path()).unwrap_err().to_string();
-        assert!(refused.contains("is called \"one\""), "{refused}");
+    fn the_name_is_stored_and_a_flag_cannot_change_it() {
+        let data_dir = tempfile::tempdir().unwrap();
+        assert_eq!(choose(Some("one"), data_dir.path()).unwrap(), "one");
+        assert_eq!(choose(None, data_dir.path()).unwrap(), "one");
+        assert_eq!(choose(Some("one"), data_dir.path()).unwrap(), "one");
+        let error = choose(Some("two"), data_dir.path()).unwrap_err().to_string();
+        assert!(error.contains("is named \"one\""), "{error}");
         assert!(choose(Some("No"), tempfile::tempdir().unwrap().path()).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Standard output: text that stays, and below it a frame that is drawn over.
+//! Writes permanent text to standard output, and below it a frame that is redrawn in place.
 //!
-//! A thread of its own writes, since a terminal that is held with Ctrl-S or a pipe that nobody
-//! reads must not hold up anything else. What it cannot keep up with is dropped, and it says so.
+//! A separate thread writes, because a terminal paused with Ctrl-S or a full pipe must not block the
+//! other tasks. If the queue is full, items are dropped and the number of lost lines is printed.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,67 +14,68 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::terminal::{self, TerminalSize};
 
-/// Pieces that may wait to be written.
+/// The maximum number of items that wait to be written.
 const QUEUED_MAX: usize = 4096;
-/// How long the last items may take.
+/// How long [`Printer::flush`] waits.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 enum OutputItem {
     Text(String),
     Frame(String),
-    /// The frame stays as it is, and what comes goes below it.
+    /// Turns the current frame into permanent text.
     Freeze,
-    /// Everything before this is written.
-    Flushed(oneshot::Sender<()>),
+    /// Reports that all earlier items are written.
+    Flush(oneshot::Sender<()>),
 }
 
-/// A handle to the thread that writes.
+/// A handle to the writer thread.
 #[derive(Clone)]
 pub(super) struct Printer {
     items: SyncSender<OutputItem>,
-    lost: Arc<AtomicU64>,
+    lost_lines: Arc<AtomicU64>,
 }
 
 impl Printer {
-    /// Starts the thread. It ends with the process.
+    /// Starts the writer thread. It runs until the process exits.
     pub(super) fn start() -> io::Result<Printer> {
         let (items, queue) = sync_channel(QUEUED_MAX);
-        let lost = Arc::new(AtomicU64::new(0));
-        let printer = Printer { items, lost: lost.clone() };
+        let lost_lines = Arc::new(AtomicU64::new(0));
+        let printer = Printer { items, lost_lines: lost_lines.clone() };
         let screen = Screen { out: io::stdout(), frame: String::new() };
         std::thread::Builder::new()
             .name("printer".to_owned())
-            .spawn(move || screen.run(&queue, &lost))?;
+            .spawn(move || screen.run(&queue, &lost_lines))?;
         Ok(printer)
     }
 
-    /// Text that stays; whole lines.
-    pub(super) fn text(&self, text: String) {
+    /// Prints complete lines of permanent text.
+    pub(super) fn print(&self, text: String) {
         if self.items.try_send(OutputItem::Text(text)).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lost_lines.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What is shown below all text from now on. There is always a next one.
-    pub(super) fn frame(&self, frame: String) {
+    /// Draws a frame in place of the previous one.
+    pub(super) fn draw_frame(&self, frame: String) {
+        // A dropped frame is harmless because another one follows.
         let _ = self.items.try_send(OutputItem::Frame(frame));
     }
 
-    /// No more frames: the last one becomes text.
-    pub(super) fn freeze(&self) {
+    /// Turns the last frame into permanent text.
+    pub(super) fn freeze_frame(&self) {
         let _ = self.items.try_send(OutputItem::Freeze);
     }
 
-    /// Waits until everything is written, within reason.
+    /// Waits until everything is written, or until the timeout.
     pub(super) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
-        if self.items.try_send(OutputItem::Flushed(done)).is_ok() {
+        if self.items.try_send(OutputItem::Flush(done)).is_ok() {
             let _ = tokio::time::timeout(FLUSH_TIMEOUT, flushed).await;
         }
     }
 }
 
-/// Log lines go above the frame.
+/// Prints log lines above the frame.
 impl<'w> MakeWriter<'w> for Printer {
     type Writer = LogLine<'w>;
 
@@ -83,12 +84,12 @@ impl<'w> MakeWriter<'w> for Printer {
     }
 }
 
-/// One line of the log on its way.
+/// The writer of one log line.
 pub(super) struct LogLine<'p>(&'p Printer);
 
 impl Write for LogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.text(String::from_utf8_lossy(bytes).into_owned());
+        self.0.print(String::from_utf8_lossy(bytes).into_owned());
         Ok(bytes.len())
     }
 
@@ -97,58 +98,62 @@ impl Write for LogLine<'_> {
     }
 }
 
-/// What is on the screen.
+/// The output and the frame that it currently shows.
 struct Screen<W> {
     out: W,
     frame: String,
 }
 
 impl<W: Write> Screen<W> {
-    fn run(mut self, queue: &Receiver<OutputItem>, lost: &AtomicU64) {
+    fn run(mut self, queue: &Receiver<OutputItem>, lost_lines: &AtomicU64) {
         while let Ok(item) = queue.recv() {
-            let lost = lost.swap(0, Ordering::Relaxed);
+            let lost = lost_lines.swap(0, Ordering::Relaxed);
             if lost > 0 {
-                self.add(&format!("({lost} lines could not be written)\n"), terminal::size());
+                self.print(
+                    &format!("({lost} lines were dropped because the output was blocked)\n"),
+                    terminal::size(),
+                );
             }
-            self.take(item, terminal::size());
+            self.write_item(item, terminal::size());
         }
     }
 
-    fn take(&mut self, item: OutputItem, size: TerminalSize) {
+    fn write_item(&mut self, item: OutputItem, size: TerminalSize) {
         match item {
-            OutputItem::Text(text) => self.add(&text, size),
+            OutputItem::Text(text) => self.print(&text, size),
             OutputItem::Frame(frame) if frame == self.frame => {}
             OutputItem::Frame(frame) => self.replace("", frame, size),
             OutputItem::Freeze => self.freeze(),
-            OutputItem::Flushed(done) => drop(done.send(())),
+            OutputItem::Flush(done) => drop(done.send(())),
         }
     }
 
-    fn add(&mut self, text: &str, size: TerminalSize) {
+    fn print(&mut self, text: &str, size: TerminalSize) {
         self.replace(text, self.frame.clone(), size);
     }
 
     fn freeze(&mut self) {
         if !std::mem::take(&mut self.frame).is_empty() {
-            // Below the frame the terminal has echoed what was typed, such as ^C.
+            // Clears the line below the frame, where the terminal echoes typed characters such as ^C.
             self.write("\r\x1b[K");
         }
     }
 
-    /// Takes the frame off, adds text that stays, and draws the next frame, in one write.
+    /// Erases the frame, prints permanent text and draws the next frame in one write.
     fn replace(&mut self, text: &str, frame: String, size: TerminalSize) {
         let shown = format!("{}{text}{frame}", erase_sequence(&self.frame, size));
         self.write(&shown);
         self.frame = frame;
     }
 
-    /// Whoever looked at it may have gone; there is nobody else to tell.
+    /// Writes and flushes. Errors are ignored because the terminal or pipe may be closed.
     fn write(&mut self, text: &str) {
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 }
 
-/// What takes a frame off the screen. A window that has become narrower has broken its lines.
+/// Returns the escape sequence that erases a frame. Counts wrapped lines, because the window may be
+/// narrower than when the frame was drawn.
 fn erase_sequence(frame: &str, size: TerminalSize) -> String {
     let rows = |line: &str| terminal::width(line).div_ceil(size.columns.max(1)).max(1);
     match frame.lines().map(rows).sum::<usize>() {
@@ -165,12 +170,14 @@ mod tests {
 
     fn written(items: Vec<OutputItem>) -> String {
         let mut screen = Screen { out: Vec::new(), frame: String::new() };
-        items.into_iter().for_each(|item| screen.take(item, SIZE));
+        for item in items {
+            screen.write_item(item, SIZE);
+        }
         String::from_utf8(screen.out).unwrap()
     }
 
     #[test]
-    fn text_goes_above_the_frame() {
+    fn text_is_printed_above_the_frame() {
         let frame = |text: &str| OutputItem::Frame(text.into());
         let items = vec![
             OutputItem::Text("a\n".into()),
@@ -185,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_erased_by_the_rows_that_it_takes_now() {
+    fn erasing_counts_wrapped_lines() {
         assert_eq!(erase_sequence("0123456789\n01234567890\n\n", SIZE), "\r\x1b[4A\x1b[J");
         assert_eq!(erase_sequence("\x1b[1m0123456789\x1b[0m\n", SIZE), "\r\x1b[1A\x1b[J");
         assert_eq!(erase_sequence("", SIZE), "");

@@ -1,4 +1,4 @@
-//! The tasks of the process: tasks that run until they are told to stop, and no shorter.
+//! A group of named tasks that stop together.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use anyhow::anyhow;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// How long tasks may take to finish what they are at.
+/// How long the tasks may take to finish after they are told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// TaskGroup that stop by the same token.
+/// Tasks that share one stop token. A task must not end before the token is cancelled.
 pub(super) struct TaskGroup {
     stop: CancellationToken,
     running: JoinSet<()>,
@@ -22,45 +22,45 @@ impl TaskGroup {
         TaskGroup { stop, running: JoinSet::new(), names: HashMap::new() }
     }
 
-    /// Starts a part, which is given the token.
-    pub(super) fn spawn<F>(&mut self, name: &'static str, part: impl FnOnce(CancellationToken) -> F)
+    /// Spawns a task and passes it the stop token.
+    pub(super) fn spawn<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let handle = self.running.spawn(part(self.stop.clone()));
+        let handle = self.running.spawn(task(self.stop.clone()));
         self.names.insert(handle.id(), name);
     }
 
-    /// Returns when somebody wants us to stop, or with an error when a part has ended by itself:
-    /// without it the others would be half alive.
+    /// Waits until the stop token is cancelled. Fails if a task ends before that, because the other
+    /// tasks depend on it.
     pub(super) async fn wait_for_stop(&mut self) -> anyhow::Result<()> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => Ok(()),
-            Some(ended) = self.running.join_next_with_id() => Err(self.failure(ended)),
+            Some(ended) = self.running.join_next_with_id() => Err(self.task_error(ended)),
         }
     }
 
-    fn failure(&self, ended: Result<(Id, ()), JoinError>) -> anyhow::Error {
-        let name = |id| self.names.get(&id).copied().unwrap_or("a part");
+    fn task_error(&self, ended: Result<(Id, ()), JoinError>) -> anyhow::Error {
+        let name = |id| self.names.get(&id).copied().unwrap_or("a task");
         match ended {
-            Ok((id, ())) => anyhow!("{} ended though nobody told it to", name(id)),
+            Ok((id, ())) => anyhow!("{} ended unexpectedly", name(id)),
             Err(error) => anyhow!("{} failed: {error}", name(error.id())),
         }
     }
 
-    /// Tells the tasks to stop and waits until they have.
+    /// Cancels the stop token and waits until all tasks have ended.
     pub(super) async fn shut_down(mut self) {
         self.stop.cancel();
-        let ending = async {
+        let all_ended = async {
             while let Some(ended) = self.running.join_next_with_id().await {
                 if let Err(error) = ended {
-                    tracing::error!("{}", self.failure(Err(error)));
+                    tracing::error!("{}", self.task_error(Err(error)));
                 }
             }
         };
-        if tokio::time::timeout(STOP_TIMEOUT, ending).await.is_err() {
-            tracing::warn!("some tasks did not end in time");
+        if tokio::time::timeout(STOP_TIMEOUT, all_ended).await.is_err() {
+            tracing::warn!("some tasks did not stop within {STOP_TIMEOUT:?}; exiting without them");
         }
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn parts_last_until_they_are_told_to_stop() {
+    async fn tasks_run_until_the_group_is_stopped() {
         let stop = CancellationToken::new();
         let mut tasks = TaskGroup::new(stop.clone());
         tasks.spawn("one", CancellationToken::cancelled_owned);
@@ -81,15 +81,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_ends_or_panics_by_itself_is_a_failure() {
+    async fn a_task_that_ends_or_panics_early_is_an_error() {
         let mut tasks = TaskGroup::new(CancellationToken::new());
         tasks.spawn("one", CancellationToken::cancelled_owned);
         tasks.spawn("two", |_| async {});
-        let failure = tasks.wait_for_stop().await.unwrap_err().to_string();
-        assert_eq!(failure, "two ended though nobody told it to");
+        let error = tasks.wait_for_stop().await.unwrap_err().to_string();
+        assert_eq!(error, "two ended unexpectedly");
         tasks.spawn("three", |_| async { panic!("oh") });
-        let failure = tasks.wait_for_stop().await.unwrap_err().to_string();
-        assert!(failure.starts_with("three failed: ") && failure.contains("oh"), "{failure}");
+        let error = tasks.wait_for_stop().await.unwrap_err().to_string();
+        assert!(error.starts_with("three failed: ") && error.contains("oh"), "{error}");
         tasks.shut_down().await;
     }
 }

@@ -1,5 +1,4 @@
-//! The live view: what is due, what runs, what came of it. A function of the model, the time and
-//! the size of the window.
+//! Renders the live view: CronJobs that are due, running Jobs and the latest results.
 
 use std::fmt::Write as _;
 
@@ -8,53 +7,53 @@ use punctual_schedule::Zone;
 
 use super::event_lines::one_line;
 use super::terminal::TerminalSize;
-use super::view_model::{CronJobSummary, FinishedJob, JobSummary, Totals, ViewModel};
+use super::view_model::{CronJobSummary, FinishedJob, JobSummary, RunTotals, ViewModel};
 use crate::output;
-use crate::slots::distance;
+use crate::slots::format_distance;
 
-/// So many CronJobs are shown at most.
+/// The maximum number of CronJobs shown.
 const DUE_MAX: usize = 20;
-/// So many running Jobs.
+/// The maximum number of running Jobs shown.
 const RUNNING_MAX: usize = 10;
-/// Longer names are cut, so that what is behind them can be seen.
+/// Longer names are truncated so that the other columns stay visible.
 const NAME_CHARS_MAX: usize = 40;
 
-/// What does not change from one frame to the next.
+/// Settings that are the same for all frames.
 pub(super) struct ViewOptions {
     pub(super) has_color: bool,
-    /// Where the server is.
+    /// The URL of the API server.
     pub(super) url: String,
-    /// The zone in which times are shown, and of schedules that name none.
+    /// The zone for displayed times and for schedules without a zone.
     pub(super) zone: Zone,
 }
 
-/// The whole view as lines that fit the window, with a row left for the cursor.
+/// Renders the view as lines that fit the window. Leaves one row for the cursor.
 pub(super) fn render(
     model: &ViewModel,
     options: &ViewOptions,
     now: Timestamp,
     size: TerminalSize,
 ) -> String {
-    let view = Renderer { model, options, now };
+    let renderer = Renderer { model, options, now };
     let wanted = [
         model.cron_jobs.len().min(DUE_MAX),
         model.running.len().min(RUNNING_MAX),
         model.finished.len(),
     ];
     let [due, running, finished] = allot_rows(wanted, size.rows.saturating_sub(2));
-    let mut lines = vec![(LineStyle::Bold, view.title())];
-    lines.extend(view.section(&view.due(due)));
-    lines.extend(view.section(&view.running(running)));
-    lines.extend(view.section(&view.finished(finished)));
+    let mut lines = vec![(LineStyle::Bold, renderer.title())];
+    lines.extend(renderer.section_lines(&renderer.due(due)));
+    lines.extend(renderer.section_lines(&renderer.running(running)));
+    lines.extend(renderer.section_lines(&renderer.finished(finished)));
     lines.truncate(size.rows.saturating_sub(1));
     let styled = lines.iter().map(|(style, line)| {
         let line = truncate(line, size.columns);
-        if options.has_color { style.on(&line) } else { line }
+        if options.has_color { style.apply(&line) } else { line }
     });
     styled.map(|line| line + "\n").collect()
 }
 
-/// How a line looks.
+/// The style of a whole line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineStyle {
     Plain,
@@ -64,7 +63,7 @@ enum LineStyle {
 }
 
 impl LineStyle {
-    fn on(self, line: &str) -> String {
+    fn apply(self, line: &str) -> String {
         let code = match self {
             LineStyle::Plain => return line.to_owned(),
             LineStyle::Bold => 1,
@@ -75,28 +74,29 @@ impl LineStyle {
     }
 }
 
-/// Rows beside the things themselves: a blank one, the titles, and how many more there are.
+/// The rows of a section besides its entries: a blank row, the header and the count of hidden entries.
 const SECTION_ROWS: usize = 3;
 
-/// How many of each there is room for: whoever wants most gives way first, down to one.
+/// Reduces the numbers of entries until all sections fit. Shortens the longest section first, and
+/// keeps at least one entry of each.
 fn allot_rows(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
-    let taken = |wanted: &[usize; 3]| -> usize {
+    let needed = |wanted: &[usize; 3]| -> usize {
         wanted.iter().filter(|count| **count > 0).map(|count| count + SECTION_ROWS).sum()
     };
-    while taken(&wanted) > rows {
+    while needed(&wanted) > rows {
         match wanted.iter_mut().max() {
-            Some(most) if *most > 1 => *most -= 1,
+            Some(longest) if *longest > 1 => *longest -= 1,
             _ => break,
         }
     }
     wanted
 }
 
-/// A table of things, in the view.
+/// One table of the view.
 struct TableSection {
     rows: Vec<(LineStyle, Vec<String>)>,
-    /// How many there are besides.
-    more: usize,
+    /// The number of entries that are not shown.
+    hidden: usize,
 }
 
 struct Renderer<'a> {
@@ -107,10 +107,11 @@ struct Renderer<'a> {
 
 impl Renderer<'_> {
     fn title(&self) -> String {
-        let Totals { succeeded, failed, missed } = self.model.totals;
-        let (there, running) = (self.model.cron_jobs.len(), self.model.running.len());
+        let RunTotals { succeeded, failed, missed } = self.model.totals;
+        let cron_jobs = self.model.cron_jobs.len();
+        let running = self.model.running.len();
         let time = self.options.zone.at(self.now).strftime("%H:%M:%S");
-        let mut title = format!("punctual {time}  {}  {there} CronJobs", self.options.url);
+        let mut title = format!("punctual {time}  {}  {cron_jobs} CronJobs", self.options.url);
         let _ = write!(title, "  {running} running  {succeeded} ok  {failed} failed");
         if missed > 0 {
             let _ = write!(title, " ({missed} missed)");
@@ -118,7 +119,7 @@ impl Renderer<'_> {
         title
     }
 
-    fn section(&self, section: &TableSection) -> Vec<(LineStyle, String)> {
+    fn section_lines(&self, section: &TableSection) -> Vec<(LineStyle, String)> {
         if section.rows.len() < 2 {
             return Vec::new();
         }
@@ -127,8 +128,8 @@ impl Renderer<'_> {
         let styles = section.rows.iter().map(|(style, _)| *style);
         let mut lines = vec![(LineStyle::Plain, String::new())];
         lines.extend(styles.zip(table.lines().map(str::to_owned)));
-        if section.more > 0 {
-            lines.push((LineStyle::Dim, format!("and {} more", section.more)));
+        if section.hidden > 0 {
+            lines.push((LineStyle::Dim, format!("and {} more", section.hidden)));
         }
         lines
     }
@@ -137,11 +138,11 @@ impl Renderer<'_> {
         let titles = ["CRONJOB", "IN", "NEXT", "LAST", "ACTIVE", "SCHEDULE", "ZONE"];
         let shown = self.model.cron_jobs.iter().take(count);
         let rows = shown.map(|cron_job| (LineStyle::Plain, self.due_row(cron_job)));
-        section(&titles, rows, self.model.cron_jobs.len())
+        new_section(&titles, rows, self.model.cron_jobs.len())
     }
 
     fn due_row(&self, cron_job: &CronJobSummary) -> Vec<String> {
-        let (away, next) = match cron_job.next {
+        let (countdown, next) = match cron_job.next {
             _ if cron_job.is_suspended => ("-".into(), "suspended".into()),
             Some(next) => (self.until(next), self.local(next)),
             None => ("-".into(), "-".into()),
@@ -150,7 +151,7 @@ impl Renderer<'_> {
         let zone = cron_job.zone.as_deref().unwrap_or(self.options.zone.name());
         vec![
             truncate_name(&cron_job.name),
-            away,
+            countdown,
             next,
             last,
             cron_job.active.to_string(),
@@ -164,34 +165,39 @@ impl Renderer<'_> {
         let row = |job: &JobSummary| {
             (LineStyle::Plain, vec![truncate_name(&job.name), self.since(job.since)])
         };
-        section(&["RUNNING", "FOR"], shown.map(row), self.model.running.len())
+        new_section(&["RUNNING", "FOR"], shown.map(row), self.model.running.len())
     }
 
     fn finished(&self, count: usize) -> TableSection {
         let shown = self.model.finished.iter().take(count);
-        let rows = shown.map(|finished_job| self.outcome_row(finished_job));
-        // The older ones are of no interest.
-        section(&["LATEST RESULTS", "ENDED", "TOOK", "RESULT"], rows, 0)
+        let rows = shown.map(|finished_job| self.finished_row(finished_job));
+        // The number of older results is not shown.
+        new_section(&["LATEST RESULTS", "ENDED", "TOOK", "RESULT"], rows, 0)
     }
 
-    fn outcome_row(&self, finished_job: &FinishedJob) -> (LineStyle, Vec<String>) {
-        let (style, result) = match &finished_job.end.fault {
+    fn finished_row(&self, finished_job: &FinishedJob) -> (LineStyle, Vec<String>) {
+        let (style, result) = match &finished_job.end.error {
             None => (LineStyle::Plain, "ok".to_owned()),
-            Some(fault) => (LineStyle::Red, format!("failed: {}", one_line(fault))),
+            Some(error) => (LineStyle::Red, format!("failed: {}", one_line(error))),
         };
-        let (ended, took) = (self.ago(finished_job.end.at), distance(finished_job.took));
+        let ended = self.ago(finished_job.end.at);
+        let took = format_distance(finished_job.took);
         (style, vec![truncate_name(&finished_job.job), ended, took, result])
     }
 
-    /// A countdown never shows that something is late by the blink of an eye.
+    /// Formats a countdown. Shows `now` instead of a negative time.
     fn until(&self, instant: Timestamp) -> String {
         let seconds = instant.as_second() - self.now.as_second();
-        if seconds <= 0 { "now".into() } else { distance(SignedDuration::from_secs(seconds)) }
+        if seconds <= 0 {
+            "now".into()
+        } else {
+            format_distance(SignedDuration::from_secs(seconds))
+        }
     }
 
     fn since(&self, instant: Timestamp) -> String {
         let seconds = self.now.as_second() - instant.as_second();
-        distance(SignedDuration::from_secs(seconds.max(0)))
+        format_distance(SignedDuration::from_secs(seconds.max(0)))
     }
 
     fn ago(&self, instant: Timestamp) -> String {
@@ -203,21 +209,21 @@ impl Renderer<'_> {
     }
 }
 
-fn section(
+fn new_section(
     titles: &[&str],
     rows: impl Iterator<Item = (LineStyle, Vec<String>)>,
-    there: usize,
+    total: usize,
 ) -> TableSection {
     let titles = titles.iter().map(|title| (*title).to_owned()).collect();
     let rows: Vec<_> = std::iter::once((LineStyle::Dim, titles)).chain(rows).collect();
-    TableSection { more: (there + 1).saturating_sub(rows.len()), rows }
+    TableSection { hidden: (total + 1).saturating_sub(rows.len()), rows }
 }
 
 fn truncate_name(name: &str) -> String {
     truncate(name, NAME_CHARS_MAX)
 }
 
-/// The text, or its beginning and a sign that it goes on.
+/// Shortens text to `chars_max` characters, with an ellipsis at the end.
 fn truncate(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What the live view shows and the plain lines tell: a fold of what watches say.
+//! The state behind the live view and the plain lines, built from watch updates.
 
 mod ordered_map;
 
@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::ordered_map::OrderedMap;
 
-/// So many results are remembered.
-pub(super) const RESULTS_MAX: usize = 10;
+/// The number of finished Jobs to keep.
+pub(super) const FINISHED_MAX: usize = 10;
 
-/// The identity of an object.
+/// The UID of an object.
 pub(super) type ObjectUid = Arc<str>;
 
-/// What is watched.
+/// The kinds that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchedKind {
     CronJob,
@@ -23,65 +23,66 @@ pub(super) enum WatchedKind {
     Job,
 }
 
-/// What is kept of a CronJobSummary, or of a ScheduledJob.
+/// The displayed fields of a CronJob or a ScheduledJob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CronJobSummary {
     pub(super) kind: WatchedKind,
-    /// `default/hello`
+    /// The namespace and name, such as `default/hello`.
     pub(super) name: Arc<str>,
     pub(super) schedule: Box<str>,
-    /// None for the usual one.
+    /// `None` means the default time zone.
     pub(super) zone: Option<Box<str>>,
     pub(super) is_suspended: bool,
     pub(super) last: Option<Timestamp>,
     pub(super) next: Option<Timestamp>,
     pub(super) active: usize,
     pub(super) succeeded: i64,
-    /// Misses included.
+    /// Includes missed runs.
     pub(super) failed: i64,
     pub(super) missed: i64,
     pub(super) last_missed: Option<Timestamp>,
 }
 
-/// A Job as it is.
+/// The displayed fields of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobSummary {
-    /// `default/hello-29606400`
+    /// The namespace and name, such as `default/hello-29606400`.
     pub(super) name: Arc<str>,
     pub(super) since: Timestamp,
+    /// `None` while the Job runs.
     pub(super) end: Option<JobEnd>,
 }
 
-/// How a Job ended.
+/// When a Job ended, and whether it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobEnd {
     pub(super) at: Timestamp,
-    /// Why it failed, if it did.
-    pub(super) fault: Option<Box<str>>,
+    /// The reason and message of a failed Job.
+    pub(super) error: Option<Box<str>>,
 }
 
-/// What a watch says.
+/// An update from a watch.
 #[derive(Clone, Debug)]
 pub(super) enum WatchUpdate {
     /// A list of a kind begins.
     Listing(WatchedKind),
-    /// The list is complete: what was not on it is gone.
+    /// The list is complete. Objects that were not listed no longer exist.
     Listed(WatchedKind),
     CronJob(ObjectUid, CronJobSummary),
     Job(ObjectUid, JobSummary),
     Deleted(WatchedKind, ObjectUid),
 }
 
-/// Something that has happened.
+/// A change that the plain output reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RunEvent {
     Started { job: Arc<str> },
-    Finished { job: Arc<str>, took: SignedDuration, fault: Option<Box<str>> },
+    Finished { job: Arc<str>, took: SignedDuration, error: Option<Box<str>> },
     Missed { cron_job: Arc<str>, slot: Option<Timestamp>, count: i64 },
     Next { cron_job: Arc<str>, at: Timestamp },
 }
 
-/// A run that is over.
+/// A Job that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FinishedJob {
     pub(super) job: Arc<str>,
@@ -89,57 +90,57 @@ pub(super) struct FinishedJob {
     pub(super) end: JobEnd,
 }
 
-/// Counts over all CronJobs there are.
+/// Sums over all existing CronJobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(super) struct RunTotals {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
     pub(super) missed: i64,
 }
 
-/// Everything that is known.
+/// The displayed state of all objects.
 #[derive(Debug, Default)]
 pub(super) struct ViewModel {
-    /// Those that are due come first.
+    /// Sorted by the time of the next run.
     pub(super) cron_jobs: OrderedMap<CronJobSummary>,
     /// The oldest first.
     pub(super) running: OrderedMap<JobSummary>,
     /// The latest first.
     pub(super) finished: VecDeque<FinishedJob>,
-    pub(super) totals: Totals,
+    pub(super) totals: RunTotals,
     lists: [ListState; 3],
 }
 
-/// How far the listing of a kind is.
+/// The progress of listing one kind.
 #[derive(Debug, Default)]
 struct ListState {
-    /// Whether there was a complete one.
+    /// Whether the kind was listed completely at least once.
     is_complete: bool,
-    /// What is on the one that is on its way.
-    coming: Option<HashSet<ObjectUid>>,
+    /// The objects of the list in progress.
+    listed: Option<HashSet<ObjectUid>>,
 }
 
 impl ViewModel {
-    /// Takes a change in, and says what has happened by it. What is found at the start is no event.
-    pub(super) fn apply(&mut self, change: WatchUpdate) -> Vec<RunEvent> {
-        match change {
-            WatchUpdate::Listing(kind) => self.list(kind).coming = Some(HashSet::new()),
-            WatchUpdate::Listed(kind) => self.keep_listed(kind),
+    /// Applies an update and returns the resulting events. Objects of the first list cause no events.
+    pub(super) fn apply(&mut self, update: WatchUpdate) -> Vec<RunEvent> {
+        match update {
+            WatchUpdate::Listing(kind) => self.list(kind).listed = Some(HashSet::new()),
+            WatchUpdate::Listed(kind) => self.finish_list(kind),
             WatchUpdate::CronJob(uid, cron_job) => {
-                self.saw(cron_job.kind, &uid);
-                return self.take_cron_job(uid, cron_job);
+                self.mark_listed(cron_job.kind, &uid);
+                return self.apply_cron_job(uid, cron_job);
             }
             WatchUpdate::Job(uid, job) => {
-                self.saw(WatchedKind::Job, &uid);
-                return self.take_job(uid, job).into_iter().collect();
+                self.mark_listed(WatchedKind::Job, &uid);
+                return self.apply_job(uid, job).into_iter().collect();
             }
             WatchUpdate::Deleted(WatchedKind::Job, uid) => drop(self.running.remove(&uid)),
-            WatchUpdate::Deleted(_, uid) => self.forget_cron_job(&uid),
+            WatchUpdate::Deleted(_, uid) => self.remove_cron_job(&uid),
         }
         Vec::new()
     }
 
-    /// Whether everything has been listed once.
+    /// Whether every kind was listed completely at least once.
     pub(super) fn is_complete(&self) -> bool {
         self.lists.iter().all(|list| list.is_complete)
     }
@@ -153,82 +154,98 @@ impl ViewModel {
         }
     }
 
-    /// Remembers what is on a list until it is complete.
-    fn saw(&mut self, kind: WatchedKind, uid: &ObjectUid) {
-        if let Some(coming) = &mut self.list(kind).coming {
-            coming.insert(uid.clone());
+    fn mark_listed(&mut self, kind: WatchedKind, uid: &ObjectUid) {
+        if let Some(listed) = &mut self.list(kind).listed {
+            listed.insert(uid.clone());
         }
     }
 
-    fn keep_listed(&mut self, kind: WatchedKind) {
+    /// Removes the objects that the completed list does not contain.
+    fn finish_list(&mut self, kind: WatchedKind) {
         let list = self.list(kind);
         list.is_complete = true;
-        let listed = list.coming.take().unwrap_or_default();
-        match kind {
-            WatchedKind::Job => drop(self.running.take_unless(|uid, _| listed.contains(uid))),
-            _ => {
-                let stays =
-                    |uid: &ObjectUid, it: &CronJobSummary| it.kind != kind || listed.contains(uid);
-                let gone = self.cron_jobs.take_unless(stays);
-                gone.iter().for_each(|cron_job| self.totals.add(cron_job, -1));
-            }
+        let listed = list.listed.take().unwrap_or_default();
+        if kind == WatchedKind::Job {
+            self.running.retain(|uid, _| listed.contains(uid));
+            return;
+        }
+        let is_kept =
+            |uid: &ObjectUid, it: &CronJobSummary| it.kind != kind || listed.contains(uid);
+        for removed in self.cron_jobs.retain(is_kept) {
+            self.totals.subtract(&removed);
         }
     }
 
-    fn take_cron_job(&mut self, uid: ObjectUid, cron_job: CronJobSummary) -> Vec<RunEvent> {
-        let due = cron_job.next.filter(|_| !cron_job.is_suspended);
+    fn apply_cron_job(&mut self, uid: ObjectUid, cron_job: CronJobSummary) -> Vec<RunEvent> {
+        let due = if cron_job.is_suspended { None } else { cron_job.next };
         let sort_key = (due.unwrap_or(Timestamp::MAX), cron_job.name.clone());
-        let before = self.cron_jobs.insert(uid, sort_key, cron_job.clone());
-        self.totals.add(&cron_job, 1);
-        before.iter().for_each(|before| self.totals.add(before, -1));
+        let previous = self.cron_jobs.insert(uid, sort_key, cron_job.clone());
+        self.totals.add(&cron_job);
+        if let Some(previous) = &previous {
+            self.totals.subtract(previous);
+        }
         if !self.list(cron_job.kind).is_complete {
             return Vec::new();
         }
-        let (missed, next) = before.map_or((0, None), |before| (before.missed, before.next));
-        let name = &cron_job.name;
-        let (slot, count) = (cron_job.last_missed, cron_job.missed - missed);
-        let miss = (count > 0).then(|| RunEvent::Missed { cron_job: name.clone(), slot, count });
-        let at = cron_job.next.filter(|_| cron_job.next != next);
-        let next = at.map(|at| RunEvent::Next { cron_job: name.clone(), at });
-        miss.into_iter().chain(next).collect()
+        let mut events = Vec::new();
+        let missed_before = previous.as_ref().map_or(0, |previous| previous.missed);
+        let count = cron_job.missed - missed_before;
+        if count > 0 {
+            let slot = cron_job.last_missed;
+            events.push(RunEvent::Missed { cron_job: cron_job.name.clone(), slot, count });
+        }
+        let next_before = previous.and_then(|previous| previous.next);
+        if let Some(at) = cron_job.next
+            && cron_job.next != next_before
+        {
+            events.push(RunEvent::Next { cron_job: cron_job.name, at });
+        }
+        events
     }
 
-    fn forget_cron_job(&mut self, uid: &ObjectUid) {
+    fn remove_cron_job(&mut self, uid: &ObjectUid) {
         if let Some(cron_job) = self.cron_jobs.remove(uid) {
-            self.totals.add(&cron_job, -1);
+            self.totals.subtract(&cron_job);
         }
     }
 
-    fn take_job(&mut self, uid: ObjectUid, job: JobSummary) -> Option<RunEvent> {
-        let is_news = self.list(WatchedKind::Job).is_complete;
+    fn apply_job(&mut self, uid: ObjectUid, job: JobSummary) -> Option<RunEvent> {
+        let is_listed = self.list(WatchedKind::Job).is_complete;
         let Some(end) = job.end.clone() else {
             let sort_key = (job.since, job.name.clone());
-            let before = self.running.insert(uid, sort_key, job.clone());
-            return (is_news && before.is_none()).then_some(RunEvent::Started { job: job.name });
+            let previous = self.running.insert(uid, sort_key, job.clone());
+            let is_new = is_listed && previous.is_none();
+            return is_new.then_some(RunEvent::Started { job: job.name });
         };
         let was_running = self.running.remove(&uid).is_some();
-        // One that was over when it was first seen is only of interest for what came before.
-        if is_news && !was_running {
+        // After the first list, an update of a Job that had already ended is not a new result.
+        if is_listed && !was_running {
             return None;
         }
         let took = end.at.duration_since(job.since);
-        let event = RunEvent::Finished { job: job.name.clone(), took, fault: end.fault.clone() };
-        self.remember(FinishedJob { job: job.name, took, end });
-        is_news.then_some(event)
+        let error = end.error.clone();
+        self.add_finished(FinishedJob { job: job.name.clone(), took, end });
+        is_listed.then_some(RunEvent::Finished { job: job.name, took, error })
     }
 
-    fn remember(&mut self, finished_job: FinishedJob) {
-        let place = self.finished.partition_point(|other| other.end.at > finished_job.end.at);
-        self.finished.insert(place, finished_job);
-        self.finished.truncate(RESULTS_MAX);
+    fn add_finished(&mut self, job: FinishedJob) {
+        let index = self.finished.partition_point(|other| other.end.at > job.end.at);
+        self.finished.insert(index, job);
+        self.finished.truncate(FINISHED_MAX);
     }
 }
 
-impl Totals {
-    fn add(&mut self, cron_job: &CronJobSummary, times: i64) {
-        self.succeeded += times * cron_job.succeeded;
-        self.failed += times * cron_job.failed;
-        self.missed += times * cron_job.missed;
+impl RunTotals {
+    fn add(&mut self, cron_job: &CronJobSummary) {
+        self.succeeded += cron_job.succeeded;
+        self.failed += cron_job.failed;
+        self.missed += cron_job.missed;
+    }
+
+    fn subtract(&mut self, cron_job: &CronJobSummary) {
+        self.succeeded -= cron_job.succeeded;
+        self.failed -= cron_job.failed;
+        self.missed -= cron_job.missed;
     }
 }
 

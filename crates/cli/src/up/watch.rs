@@ -126,11 +126,11 @@ fn job(seen: SeenJob) -> WatchUpdate {
 /// How a Job ended, by the condition that says so.
 fn end(status: &JobStatus) -> Option<JobEnd> {
     let is_true = |kind: &str| status.condition(kind).filter(|found| found.status == "True");
-    let (found, fault) = match (is_true(condition::COMPLETE), is_true(condition::FAILED)) {
+    let (found, error) = match (is_true(condition::COMPLETE), is_true(condition::FAILED)) {
         (Some(complete), _) => (complete, None),
         (None, Some(failed)) => (failed, Some(format!("{}: {}", failed.reason, failed.message))),
         (None, None) => return None,
     };
     let at = status.completion_time.or(found.last_transition_time)?.timestamp();
-    Some(JobEnd { at, fault: fault.map(Into::into) })
+    Some(JobEnd { at, error: error.map(Into::into) })
 }

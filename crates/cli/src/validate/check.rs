@@ -1,7 +1,7 @@
-//! One document, checked as a server would check it on create with `fieldValidation=Strict`.
+//! Checks one document as the API server does on create with `fieldValidation=Strict`.
 //!
-//! A server stops at names that it does not know. Here the check goes on without them, so that
-//! everything that is wrong is said at once.
+//! The server stops at unknown fields. This check drops them and continues, so that all errors are
+//! reported at once.
 
 use jiff::Timestamp;
 use punctual_api::{
@@ -24,18 +24,18 @@ use crate::{
     slots::SlotList,
 };
 
-/// What a server would make up; no rule depends on it.
+/// Placeholders for values that the server generates. No validation rule depends on them.
 const UID: &str = "00000000-0000-4000-8000-000000000000";
 const SUFFIX: &str = "xxxxx";
 
-/// What all checks have in common.
+/// The settings of all checks.
 pub(super) struct DocumentChecker<'a> {
     pub(super) rules: ValidationOptions,
-    /// Of schedules that name none.
+    /// The zone of schedules without one.
     pub(super) default_zone: &'a Zone,
-    /// How many slots are wanted.
+    /// The number of slots to list.
     pub(super) count: u32,
-    /// Whether warnings are wanted.
+    /// Whether to report warnings.
     pub(super) has_warnings: bool,
     pub(super) now: Timestamp,
 }
@@ -44,7 +44,7 @@ impl DocumentChecker<'_> {
     pub(super) fn check(&self, read: ReadResult) -> CheckedDocument {
         let Document { location, value, duplicates } = match read {
             Ok(document) => document,
-            Err(read_error) => return CheckedDocument::read_error(read_error),
+            Err(read_error) => return CheckedDocument::from_read_error(read_error),
         };
         let mut checked = CheckedDocument::new(location, ObjectName::default());
         if !value.is_object() {
@@ -62,7 +62,7 @@ impl DocumentChecker<'_> {
             KindLookup::Checked(kind) => self.check_known(&mut checked, kind, &value, &duplicates),
             KindLookup::Unknown => checked.errors.push(no_such_kind(api_version, kind)),
             KindLookup::Unchecked => {
-                checked.note = Some(format!("{kind} of {api_version} is not checked here"));
+                checked.note = Some(format!("{kind} of {api_version} is not checked"));
             }
         }
         checked
@@ -76,7 +76,8 @@ impl DocumentChecker<'_> {
         duplicates: &[String],
     ) {
         set_default_namespace(&mut checked.object, kind);
-        let (body, expected) = (value.to_string(), type_of(value));
+        let body = value.to_string();
+        let expected = type_of(value);
         let decoded = decode::decode_json(
             body.as_bytes(),
             &expected,
@@ -85,13 +86,15 @@ impl DocumentChecker<'_> {
         );
         let decoded = match decoded {
             Ok(decoded) => decoded,
-            Err(status) => return checked.errors.extend(FieldProblem::refusal(status)),
+            Err(status) => return checked.errors.extend(FieldProblem::from_status(status)),
         };
-        let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
-        let doubts = decoded.field_warnings.into_iter().chain(twice);
-        checked.errors.extend(doubts.map(|doubt| FieldProblem::doubt(&doubt)));
+        let duplicates = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
+        let field_warnings = decoded.field_warnings.into_iter().chain(duplicates);
+        checked
+            .errors
+            .extend(field_warnings.map(|warning| FieldProblem::from_field_warning(&warning)));
         if let Err(status) = self.create(checked, kind, decoded.value) {
-            checked.errors.extend(FieldProblem::refusal(status));
+            checked.errors.extend(FieldProblem::from_status(status));
         }
     }
 
@@ -102,15 +105,15 @@ impl DocumentChecker<'_> {
         object: Value,
     ) -> Result<(), Status> {
         let namespace = checked.object.namespace.clone();
-        let birth =
+        let context =
             CreateContext { namespace: &namespace, uid: UID, suffix: SUFFIX, now: self.now };
         match kind {
-            CheckedKind::SimpleKind(simple) => {
-                let errors = simple.check(object, &birth)?;
+            CheckedKind::Simple(simple) => {
+                let errors = simple.check(object, &context)?;
                 checked.errors.extend(errors.into_iter().map(FieldProblem::from));
             }
             CheckedKind::Strategic(kind) => {
-                let admitted = strategy::create(kind, object, &birth, &self.rules)?;
+                let admitted = strategy::create(kind, object, &context, &self.rules)?;
                 if self.has_warnings {
                     checked.warnings = admitted.warnings;
                 }
@@ -122,7 +125,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    /// ScheduleReport a CronJob runs that has passed the checks, so that zone and schedule can be read.
+    /// Lists the next slots of a valid CronJob.
     fn upcoming(&self, object: &Value) -> Option<UpcomingRuns> {
         let cron_job = CronJob::deserialize(object).ok()?;
         let zone = match &cron_job.spec.time_zone {
@@ -130,7 +133,7 @@ impl DocumentChecker<'_> {
             None => self.default_zone.clone(),
         };
         let schedule = Schedule::parse(&cron_job.spec.schedule, &zone).ok()?;
-        let slots = SlotList::compute(&schedule, self.now, self.count, self.now);
+        let slots = SlotList::compute(&schedule, self.now, self.count);
         Some(UpcomingRuns {
             time_zone: schedule.zone().name().to_owned(),
             is_default_zone: cron_job.spec.time_zone.is_none(),
@@ -142,18 +145,18 @@ impl DocumentChecker<'_> {
     }
 }
 
-/// As a client that was told no namespace.
+/// Sets the namespace `default` if a namespaced object has none, as kubectl does.
 fn set_default_namespace(object: &mut ObjectName, kind: CheckedKind) {
     let is_namespaced = match kind {
         CheckedKind::Strategic(_) => true,
-        CheckedKind::SimpleKind(simple) => simple.is_namespaced(),
+        CheckedKind::Simple(simple) => simple.is_namespaced(),
     };
     if is_namespaced && object.namespace.is_empty() {
         object.namespace = "default".into();
     }
 }
 
-/// What a document says it is; empty where it does not say.
+/// Returns `apiVersion` and `kind`, empty if missing.
 fn type_of(value: &Value) -> ExpectedKind<'_> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     ExpectedKind { api_version: text("apiVersion"), kind: text("kind") }
@@ -173,7 +176,7 @@ fn missing(text: &str, field: &str) -> Option<FieldProblem> {
     text.is_empty().then(|| FieldError::required(&FieldPath::root(field), "").into())
 }
 
-/// As kubectl says it, since no server is ever asked.
+/// Returns kubectl's error text for an unknown kind.
 fn no_such_kind(api_version: &str, kind: &str) -> FieldProblem {
     FieldProblem {
         field: "kind".into(),

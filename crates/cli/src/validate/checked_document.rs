@@ -1,4 +1,4 @@
-//! What was found out about one document.
+//! The result of checking one document.
 
 use punctual_api::{FieldError, Status};
 use serde::Serialize;
@@ -8,56 +8,57 @@ use crate::{
     slots::SlotRow,
 };
 
-/// One thing that is wrong.
+/// One error of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct FieldProblem {
-    /// The field; empty where the whole document is meant.
+    /// The path of the field. Empty if the error concerns the whole document.
     pub(super) field: String,
     pub(super) message: String,
 }
 
-/// What a document is called.
+/// The kind, namespace and name of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObjectName {
     pub(super) kind: String,
-    /// Empty for what has none.
+    /// Empty for cluster-scoped objects.
     pub(super) namespace: String,
-    /// May be a prefix that a server completes.
+    /// The name, or the prefix in `generateName`.
     pub(super) name: String,
 }
 
-/// ScheduleReport a valid CronJob runs.
+/// The next slots of a valid CronJob.
 #[derive(Debug)]
 pub(super) struct UpcomingRuns {
     pub(super) schedule: String,
     pub(super) time_zone: String,
-    /// The zone is not the object's own.
+    /// Whether the object has no zone, and `time_zone` is the default.
     pub(super) is_default_zone: bool,
     pub(super) is_suspended: bool,
     pub(super) next: Vec<SlotRow>,
-    /// There is no slot behind the last one.
+    /// Whether the schedule has no slot after the last one listed.
     pub(super) is_exhausted: bool,
 }
 
-/// A document and what was found out about it.
+/// A document and the result of its check.
 #[derive(Debug)]
 pub(super) struct CheckedDocument {
     pub(super) location: SourceLocation,
     pub(super) object: ObjectName,
     pub(super) errors: Vec<FieldProblem>,
     pub(super) warnings: Vec<String>,
-    /// Why it was not checked.
+    /// The reason why the document was not checked.
     pub(super) note: Option<String>,
     pub(super) upcoming: Option<UpcomingRuns>,
 }
 
 impl CheckedDocument {
     pub(super) fn new(location: SourceLocation, object: ObjectName) -> CheckedDocument {
-        let (errors, warnings) = (Vec::new(), Vec::new());
+        let errors = Vec::new();
+        let warnings = Vec::new();
         CheckedDocument { location, object, errors, warnings, note: None, upcoming: None }
     }
 
-    pub(super) fn read_error(read_error: ReadError) -> CheckedDocument {
+    pub(super) fn from_read_error(read_error: ReadError) -> CheckedDocument {
         let problem = FieldProblem { field: String::new(), message: read_error.message };
         let checked = CheckedDocument::new(read_error.location, ObjectName::default());
         CheckedDocument { errors: vec![problem], ..checked }
@@ -71,8 +72,8 @@ impl From<FieldError> for FieldProblem {
 }
 
 impl FieldProblem {
-    /// A doubt about a field's name, which is an error here.
-    pub(super) fn doubt(text: &str) -> FieldProblem {
+    /// Converts a warning about an unknown or duplicate field, which is an error here.
+    pub(super) fn from_field_warning(text: &str) -> FieldProblem {
         let field = text.split_once(" field \"").and_then(|(_, path)| path.strip_suffix('"'));
         FieldProblem {
             field: field.unwrap_or_default().into(),
@@ -80,8 +81,8 @@ impl FieldProblem {
         }
     }
 
-    /// What a refusal says, field by field where it does.
-    pub(super) fn refusal(status: Status) -> Vec<FieldProblem> {
+    /// Converts an error status into one error per cause.
+    pub(super) fn from_status(status: Status) -> Vec<FieldProblem> {
         let causes = status.details.map(|details| details.causes).unwrap_or_default();
         if causes.is_empty() {
             let field = mistyped_field(&status.message).unwrap_or_default().into();
@@ -95,9 +96,9 @@ impl FieldProblem {
     }
 }
 
-/// The path in `... into Go struct field CronJobSpec.spec.suspend of type bool`.
+/// Extracts the field path from `... into Go struct field CronJobSpec.spec.suspend of type bool`.
 fn mistyped_field(message: &str) -> Option<&str> {
-    let (_, behind) = message.split_once(" into Go struct field ")?;
-    let (field, _) = behind.split_once(" of type ")?;
+    let (_, after) = message.split_once(" into Go struct field ")?;
+    let (field, _) = after.split_once(" of type ")?;
     Some(field.split_once('.')?.1)
 }

@@ -1,20 +1,20 @@
-//! Which kinds can be checked, and what is to be said of the others.
+//! The kinds that can be checked.
 
 use punctual_api::{CronJobKind, strategy};
 
 use super::simple_kind::SimpleKind;
 
-/// How a document is checked.
+/// How a kind is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CheckedKind {
-    /// As a server does on create.
+    /// With the server's create strategy.
     Strategic(strategy::ResourceKind),
-    /// By the rules for its metadata and its few fields.
-    SimpleKind(SimpleKind),
+    /// With the rules for its metadata and a few fields.
+    Simple(SimpleKind),
 }
 
-/// Versions of which every kind is known, so that any other kind in them is a mistake.
-const COMPLETE: [&str; 3] = ["batch/v1", "batch/v1beta1", "punctual.dev/v1"];
+/// API versions whose kinds are all in `CHECKED_KINDS`. Any other kind in them does not exist.
+const COMPLETE_VERSIONS: [&str; 3] = ["batch/v1", "batch/v1beta1", "punctual.dev/v1"];
 
 const CHECKED_KINDS: [(&str, &str, CheckedKind); 13] = [
     (
@@ -34,40 +34,40 @@ const CHECKED_KINDS: [(&str, &str, CheckedKind); 13] = [
     ),
     ("batch/v1", "Job", CheckedKind::Strategic(strategy::ResourceKind::Job)),
     ("v1", "Pod", CheckedKind::Strategic(strategy::ResourceKind::Pod)),
-    ("v1", "ConfigMap", CheckedKind::SimpleKind(SimpleKind::ConfigMap)),
-    ("v1", "Secret", CheckedKind::SimpleKind(SimpleKind::Secret)),
-    ("v1", "Namespace", CheckedKind::SimpleKind(SimpleKind::Namespace)),
-    ("v1", "ServiceAccount", CheckedKind::SimpleKind(SimpleKind::Other)),
-    ("v1", "Event", CheckedKind::SimpleKind(SimpleKind::Other)),
-    ("events.k8s.io/v1", "Event", CheckedKind::SimpleKind(SimpleKind::Other)),
-    ("v1", "Node", CheckedKind::SimpleKind(SimpleKind::Node)),
-    ("coordination.k8s.io/v1", "Lease", CheckedKind::SimpleKind(SimpleKind::Lease)),
+    ("v1", "ConfigMap", CheckedKind::Simple(SimpleKind::ConfigMap)),
+    ("v1", "Secret", CheckedKind::Simple(SimpleKind::Secret)),
+    ("v1", "Namespace", CheckedKind::Simple(SimpleKind::Namespace)),
+    ("v1", "ServiceAccount", CheckedKind::Simple(SimpleKind::Other)),
+    ("v1", "Event", CheckedKind::Simple(SimpleKind::Other)),
+    ("events.k8s.io/v1", "Event", CheckedKind::Simple(SimpleKind::Other)),
+    ("v1", "Node", CheckedKind::Simple(SimpleKind::Node)),
+    ("coordination.k8s.io/v1", "Lease", CheckedKind::Simple(SimpleKind::Lease)),
 ];
 
-/// What is known about a kind.
+/// The result of looking up a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KindLookup {
-    /// How to check it.
+    /// The kind can be checked.
     Checked(CheckedKind),
-    /// There is no such kind: a server would not take it.
+    /// The kind does not exist, so the server would reject it.
     Unknown,
-    /// It may exist elsewhere.
+    /// The kind may exist but cannot be checked.
     Unchecked,
 }
 
-/// Looks a kind up.
+/// Looks up a kind.
 pub(super) fn find(api_version: &str, kind: &str) -> KindLookup {
-    let is_it =
+    let matches =
         |(version, name, _): &&(&str, &str, CheckedKind)| *version == api_version && *name == kind;
-    if let Some((_, _, kind)) = CHECKED_KINDS.iter().find(is_it) {
+    if let Some((_, _, kind)) = CHECKED_KINDS.iter().find(matches) {
         return KindLookup::Checked(*kind);
     }
-    // Kubernetes' own groups have no dot. A Job or a CronJob in the wrong one of them is a
-    // mistake; one in somebody's `batch.example.com` is none.
+    // Kubernetes' own groups have no dot. A CronJob in the wrong one of them is an error. A CronJob in
+    // `batch.example.com` may be a custom resource.
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let is_misplaced =
         !group.contains('.') && CHECKED_KINDS.iter().any(|(_, name, _)| *name == kind);
-    if is_misplaced || COMPLETE.contains(&api_version) {
+    if is_misplaced || COMPLETE_VERSIONS.contains(&api_version) {
         KindLookup::Unknown
     } else {
         KindLookup::Unchecked

@@ -1,4 +1,4 @@
-//! What was found out, for people and for programs.
+//! Formats the results as text and as JSON.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::{
     slots::{self, SlotRow},
 };
 
-/// A line for everything there is to say, then a table of what runs when.
+/// Returns one line per message, followed by a table of the next runs.
 pub(super) fn text(all: &[CheckedDocument]) -> String {
     let mut text: String = all.iter().flat_map(lines).map(|line| line + "\n").collect();
     let rows: Vec<_> = all.iter().flat_map(rows).collect();
@@ -23,7 +23,7 @@ pub(super) fn text(all: &[CheckedDocument]) -> String {
     text + &output::table(&[titles, rows].concat())
 }
 
-/// A line for each thing that is wrong.
+/// Returns one line per error.
 pub(super) fn error_lines(checked: &CheckedDocument) -> Vec<String> {
     let subject = subject(checked);
     let line = |problem: &FieldProblem| one_line(&format!("{subject}: {problem}"));
@@ -33,17 +33,19 @@ pub(super) fn error_lines(checked: &CheckedDocument) -> Vec<String> {
 fn lines(checked: &CheckedDocument) -> Vec<String> {
     let subject = subject(checked);
     let mut lines = error_lines(checked);
-    let mut add = |line: String| lines.push(one_line(&line));
-    checked.warnings.iter().for_each(|warning| add(format!("warning: {subject}: {warning}")));
-    checked.note.iter().for_each(|note| add(format!("note: {subject}: {note}")));
-    let is_plain = checked.upcoming.is_none() && checked.note.is_none();
-    if checked.errors.is_empty() && is_plain {
-        add(format!("{subject}: ok"));
+    for warning in &checked.warnings {
+        lines.push(one_line(&format!("warning: {subject}: {warning}")));
+    }
+    if let Some(note) = &checked.note {
+        lines.push(one_line(&format!("note: {subject}: {note}")));
+    }
+    if checked.errors.is_empty() && checked.upcoming.is_none() && checked.note.is_none() {
+        lines.push(one_line(&format!("{subject}: ok")));
     }
     lines
 }
 
-/// `backup.yaml, document 2 (line 9), CronJob nightly`
+/// Returns the location and name, such as `backup.yaml, document 2 (line 9), CronJob nightly`.
 fn subject(checked: &CheckedDocument) -> String {
     let object = &checked.object;
     let names = [checked.location.to_string(), format!("{} {}", object.kind, object.name)];
@@ -60,16 +62,20 @@ impl std::fmt::Display for FieldProblem {
     }
 }
 
-/// A manifest's own words must neither break a line nor reach the terminal as commands.
+/// Escapes control characters. Text from manifests must not break lines or control the terminal.
 fn one_line(text: &str) -> String {
-    let shown = |letter: char| match letter.is_control() {
-        true => letter.escape_default().collect(),
-        false => String::from(letter),
-    };
-    text.chars().map(shown).collect()
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            escaped.extend(letter.escape_default());
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
-/// A row for each slot, the names in the first only.
+/// Returns one row per slot. Only the first row has the names.
 fn rows(checked: &CheckedDocument) -> Vec<Vec<String>> {
     let Some(upcoming) = &checked.upcoming else {
         return Vec::new();
@@ -96,9 +102,9 @@ impl UpcomingRuns {
         format!("{}{default}", self.time_zone)
     }
 
-    /// There is always one, so that the CronJob has a row.
+    /// Returns at least one entry, so that every CronJob has a row.
     fn slot_cells(&self) -> Vec<Vec<String>> {
-        let cells = |slot: &SlotRow| vec![slots::weekday_first(&slot.local), slot.utc.clone()];
+        let cells = |slot: &SlotRow| vec![slots::format_local(&slot.local), slot.utc.clone()];
         let mut all: Vec<_> = self.next.iter().map(cells).collect();
         if self.is_exhausted {
             all.push(vec!["no further slot".into()]);
@@ -110,7 +116,7 @@ impl UpcomingRuns {
     }
 }
 
-/// The report for programs.
+/// The JSON report.
 #[derive(Serialize)]
 pub(super) struct ValidationReport<'a> {
     documents: Vec<DocumentReport<'a>>,
@@ -132,7 +138,7 @@ struct DocumentReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     #[serde(flatten)]
-    when: Option<ScheduleReport<'a>>,
+    schedule: Option<ScheduleReport<'a>>,
     next: &'a [SlotRow],
 }
 
@@ -144,13 +150,13 @@ struct ScheduleReport<'a> {
     suspended: bool,
 }
 
-/// The report for programs.
+/// Builds the JSON report.
 pub(super) fn json(all: &[CheckedDocument]) -> ValidationReport<'_> {
-    ValidationReport { documents: all.iter().map(DocumentReport::of).collect() }
+    ValidationReport { documents: all.iter().map(DocumentReport::new).collect() }
 }
 
 impl<'a> DocumentReport<'a> {
-    fn of(checked: &'a CheckedDocument) -> DocumentReport<'a> {
+    fn new(checked: &'a CheckedDocument) -> DocumentReport<'a> {
         let CheckedDocument { location, object, upcoming, .. } = checked;
         let given = |text: &'a str| Some(text).filter(|text| !text.is_empty());
         DocumentReport {
@@ -164,14 +170,14 @@ impl<'a> DocumentReport<'a> {
             errors: &checked.errors,
             warnings: &checked.warnings,
             note: checked.note.as_deref(),
-            when: upcoming.as_ref().map(ScheduleReport::of),
+            schedule: upcoming.as_ref().map(ScheduleReport::new),
             next: upcoming.as_ref().map_or(&[], |upcoming| &upcoming.next),
         }
     }
 }
 
 impl<'a> ScheduleReport<'a> {
-    fn of(upcoming: &'a UpcomingRuns) -> ScheduleReport<'a> {
+    fn new(upcoming: &'a UpcomingRuns) -> ScheduleReport<'a> {
         let UpcomingRuns { schedule, time_zone, is_suspended, .. } = upcoming;
         ScheduleReport { schedule, time_zone, suspended: *is_suspended }
     }

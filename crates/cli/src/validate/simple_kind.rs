@@ -1,4 +1,4 @@
-//! The kinds around the batch ones: checked as far as `punctual-api` has rules for them.
+//! Checks the kinds that have no create strategy, with the rules that `punctual-api` has for them.
 
 use punctual_api::{
     FieldError, ObjectMeta, Status,
@@ -10,7 +10,7 @@ use punctual_api::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A kind without a strategy of its own.
+/// A kind without a create strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SimpleKind {
     ConfigMap,
@@ -18,7 +18,7 @@ pub(super) enum SimpleKind {
     Namespace,
     Lease,
     Node,
-    /// Any other that lives in a namespace: its metadata counts.
+    /// Any other namespaced kind. Only its metadata is checked.
     Other,
 }
 
@@ -27,17 +27,17 @@ impl SimpleKind {
         !matches!(self, SimpleKind::Namespace | SimpleKind::Node)
     }
 
-    /// What is wrong with a new object that has been decoded.
+    /// Returns the errors of a decoded object.
     pub(super) fn check(
         self,
         mut object: Value,
-        birth: &CreateContext<'_>,
+        context: &CreateContext<'_>,
     ) -> Result<Vec<FieldError>, Status> {
-        self.fill_metadata(&mut object, birth);
+        self.fill_metadata(&mut object, context);
         Ok(match self {
             SimpleKind::ConfigMap => validate::config_map(&typed::<ConfigMap>(object)?, None),
             SimpleKind::Secret => {
-                encode_texts(&mut object);
+                encode_string_data(&mut object);
                 validate::secret(&typed::<Secret>(object)?, None)
             }
             SimpleKind::Namespace => validate::namespace_create(&typed::<Namespace>(object)?),
@@ -50,25 +50,25 @@ impl SimpleKind {
         })
     }
 
-    /// Namespace and name, as a server fills them in.
-    fn fill_metadata(self, object: &mut Value, birth: &CreateContext<'_>) {
+    /// Sets the namespace and the generated name, as the server does.
+    fn fill_metadata(self, object: &mut Value, context: &CreateContext<'_>) {
         let Value::Object(fields) = object else { return };
         let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
         let Value::Object(metadata) = metadata else { return };
         if self.is_namespaced() {
-            metadata.insert("namespace".into(), birth.namespace.into());
+            metadata.insert("namespace".into(), context.namespace.into());
         }
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
         let prefix = text("generateName").to_owned();
         if text("name").is_empty() && !prefix.is_empty() {
-            metadata.insert("name".into(), format!("{prefix}{}", birth.suffix).into());
+            metadata.insert("name".into(), format!("{prefix}{}", context.suffix).into());
         }
     }
 }
 
-/// `stringData` goes into `data`, as base64 of that length: no rule looks at more than the length,
-/// and a secret need not be copied about.
-fn encode_texts(secret: &mut Value) {
+/// Moves `stringData` into `data` as a placeholder of the encoded length. The rules check only the
+/// length, so the secret itself is not copied.
+fn encode_string_data(secret: &mut Value) {
     let Value::Object(fields) = secret else { return };
     let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
     let data = fields.entry("data").or_insert_with(|| Map::new().into());
@@ -80,5 +80,5 @@ fn encode_texts(secret: &mut Value) {
 }
 
 fn typed<T: DeserializeOwned>(object: Value) -> Result<T, Status> {
-    serde_json::from_value(object).map_err(|why| Status::bad_request(why.to_string()))
+    serde_json::from_value(object).map_err(|error| Status::bad_request(error.to_string()))
 }

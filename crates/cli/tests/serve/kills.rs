@@ -1,6 +1,6 @@
-//! Killed with -9 under writes: what was answered is there after the next start.
+//! Kills the server with SIGKILL during writes. Confirmed writes must survive.
 //!
-//! `PUNCTUAL_SERVE_KILLS` says how often; a few by default.
+//! `PUNCTUAL_SERVE_KILLS` sets the number of kills.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,8 +19,8 @@ const KILLS: usize = 5;
 const WRITERS: usize = 8;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The names that were answered, with the identity in the answer.
-type Answered = Arc<Mutex<BTreeMap<String, String>>>;
+/// The names and UIDs of the confirmed writes.
+type Confirmed = Arc<Mutex<BTreeMap<String, String>>>;
 
 async fn client(folder: &Path) -> Client {
     let config = Kubeconfig::read_from(folder.join("kubeconfig")).unwrap();
@@ -38,14 +38,14 @@ async fn create(client: &Client, name: &str) -> Option<String> {
     made["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// Writes until the server is gone.
-async fn write(client: Client, names: Arc<AtomicUsize>, answered: Answered) {
+/// Writes until the server is killed.
+async fn write(client: Client, names: Arc<AtomicUsize>, confirmed: Confirmed) {
     loop {
         let name = format!("m{}", names.fetch_add(1, Ordering::Relaxed));
         let Some(uid) = create(&client, &name).await else {
             return;
         };
-        answered.lock().unwrap().insert(name, uid);
+        confirmed.lock().unwrap().insert(name, uid);
     }
 }
 
@@ -58,24 +58,25 @@ async fn stored(client: &Client) -> BTreeMap<String, String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_is_there_after_a_kill() {
+async fn confirmed_writes_survive_a_kill() {
     let kills = std::env::var("PUNCTUAL_SERVE_KILLS").ok().and_then(|text| text.parse().ok());
     let kills: usize = kills.unwrap_or(KILLS);
     let folder = tempfile::tempdir().unwrap();
-    let (names, answered) = (Arc::new(AtomicUsize::new(0)), Answered::default());
+    let names = Arc::new(AtomicUsize::new(0));
+    let confirmed = Confirmed::default();
     for kill in 0..kills {
         let (serving, _) = ServeProcess::start(folder.path());
         let client = client(folder.path()).await;
         let found = stored(&client).await;
-        for (name, uid) in answered.lock().unwrap().iter() {
-            assert_eq!(found.get(name), Some(uid), "{name} was answered before kill {kill}");
+        for (name, uid) in confirmed.lock().unwrap().iter() {
+            assert_eq!(found.get(name), Some(uid), "{name} was confirmed before kill {kill}");
         }
-        let goal = answered.lock().unwrap().len() + 5 + kill * 7 % 60;
+        let goal = confirmed.lock().unwrap().len() + 5 + kill * 7 % 60;
         let writers: Vec<_> = (0..WRITERS)
-            .map(|_| tokio::spawn(write(client.clone(), names.clone(), answered.clone())))
+            .map(|_| tokio::spawn(write(client.clone(), names.clone(), confirmed.clone())))
             .collect();
-        // Another number of answers each time, so that the kill meets another moment of a commit.
-        while answered.lock().unwrap().len() < goal {
+        // The number of writes varies so that each kill hits a different moment of a commit.
+        while confirmed.lock().unwrap().len() < goal {
             tokio::task::yield_now().await;
         }
         serving.kill();
@@ -86,11 +87,11 @@ async fn what_was_answered_is_there_after_a_kill() {
     let (serving, _) = ServeProcess::start(folder.path());
     let found = stored(&client(folder.path()).await).await;
     serving.kill();
-    let answered = answered.lock().unwrap();
-    let lost = answered.iter().filter(|(name, uid)| found.get(*name) != Some(uid)).count();
+    let confirmed = confirmed.lock().unwrap();
+    let lost = confirmed.iter().filter(|(name, uid)| found.get(*name) != Some(uid)).count();
     println!(
-        "{kills} kills, {} writes answered, {} found, {lost} lost",
-        answered.len(),
+        "{kills} kills, {} writes confirmed, {} found, {lost} lost",
+        confirmed.len(),
         found.len()
     );
     assert_eq!(lost, 0);

@@ -1,4 +1,4 @@
-//! `punctual serve` as a process.
+//! Runs `punctual serve` as a process.
 
 #![allow(
     clippy::disallowed_methods,
@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test fails by panicking, and is told by the environment how long to take"
+    reason = "a test fails by panicking; an environment variable sets its length"
 )]
 
 mod kills;

@@ -1,4 +1,4 @@
-//! The program, and a server that it runs.
+//! Starts and stops `punctual serve`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -16,25 +16,25 @@ pub(crate) struct ServeProcess {
 }
 
 impl ServeProcess {
-    /// Starts a server and waits until it says where it is.
+    /// Starts a server, waits until it is ready and returns its URL.
     pub(crate) fn start(folder: &Path) -> (ServeProcess, String) {
         let mut command = punctual(folder);
         command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.next().expect("a server that starts says so").unwrap();
-        let url = first.strip_prefix("serving ").expect("the first line says where").to_owned();
+        let first = lines.next().expect("the server prints a line when it is ready").unwrap();
+        let url = first.strip_prefix("serving ").expect("the first line has the URL").to_owned();
         (ServeProcess { child, lines }, url)
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Sends SIGTERM and waits. Returns whether the exit status is 0.
     pub(crate) fn stop(mut self) -> bool {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         self.child.wait().unwrap().success()
     }
 
-    /// Kills it, which it cannot notice.
+    /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

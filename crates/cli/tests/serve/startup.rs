@@ -1,4 +1,4 @@
-//! It starts, keeps others out, and stops when it is asked to.
+//! Startup, shutdown and the lock of the data directory.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_server_starts_says_where_and_stops_cleanly() {
+fn a_server_prints_its_url_and_stops_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let (mut serving, url) = ServeProcess::start(folder.path());
     assert!(url.starts_with("https://127.0.0.1:"), "{url}");
@@ -23,25 +23,25 @@ fn a_server_starts_says_where_and_stops_cleanly() {
 }
 
 #[test]
-fn a_second_server_is_told_who_has_the_data() {
+fn a_second_server_reports_the_process_that_holds_the_data() {
     let folder = tempfile::tempdir().unwrap();
     let (serving, _) = ServeProcess::start(folder.path());
     let second =
         punctual(folder.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    let said = stderr(&second);
-    assert!(said.contains(&format!("in use by process {}", serving.child.id())), "{said}");
+    let error = stderr(&second);
+    assert!(error.contains(&format!("in use by process {}", serving.child.id())), "{error}");
     assert!(serving.stop());
 }
 
 #[test]
-fn a_kubeconfig_is_made_where_a_server_was_and_nowhere_else() {
+fn kubeconfig_requires_the_data_directory_of_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let ask =
         |name: &str| punctual(folder.path()).args(["kubeconfig", "--user", name]).output().unwrap();
     let early = ask("alice");
     assert_eq!(early.status.code(), Some(1));
-    assert!(stderr(&early).contains("no server was ever started"), "{}", stderr(&early));
+    assert!(stderr(&early).contains("no server has been started"), "{}", stderr(&early));
     let (serving, _) = ServeProcess::start(folder.path());
     let made = ask("alice");
     assert!(made.status.success(), "{}", stderr(&made));

@@ -1,4 +1,4 @@
-//! `punctual up` as a process.
+//! Runs `punctual up` as a process.
 
 #![allow(
     clippy::expect_used,

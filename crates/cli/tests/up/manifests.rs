@@ -1,4 +1,4 @@
-//! Manifests are applied all or none, and what is wrong with them is output.
+//! Manifests are applied all or none, and errors have a location.
 
 use kube::api::ListParams;
 
@@ -20,23 +20,28 @@ async fn count(home: &TestHome, version: &str, kind: &str) -> usize {
 }
 
 #[tokio::test]
-async fn what_is_wrong_by_itself_is_told_with_its_place_and_nothing_is_stored() {
+async fn invalid_manifests_are_reported_with_their_location_and_nothing_is_stored() {
     let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let cron_job = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: bad}\nspec:\n  \
                     schedule: 61 * * * *\n";
     let bad = home.write("bad.yaml", &format!("{GOOD}---\n{cron_job}---\na: [\n"));
-    let output = home.refusal(&[&good, &bad]);
-    assert!(output.starts_with("error: nothing was applied and nothing is run:\n"), "{output}");
+    let output = home.start_error(&[&good, &bad]);
+    assert!(
+        output.starts_with(
+            "error: nothing was applied or started, because the manifests have errors:\n"
+        ),
+        "{output}"
+    );
     let place =
         format!("  {bad}, document 2 (line 5), CronJob bad: spec.schedule: Invalid value: ");
     assert!(output.contains(&place), "{output}");
     assert!(output.contains(&format!("  {bad}, document 3 (line 11): YAML: ")), "{output}");
-    assert!(!home.path().join("data").exists(), "not even a folder was made");
+    assert!(!home.path().join("data").exists(), "the data directory was not created");
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_keeps_everything_else_from_being_stored() {
+async fn one_rejected_object_prevents_all_writes() {
     let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let fixed = home.write("fixed.yaml", &job("a"));
@@ -44,7 +49,7 @@ async fn what_the_server_refuses_keeps_everything_else_from_being_stored() {
     assert_eq!(up.output[2], "Job default/fixed created");
     up.stop();
     home.write("fixed.yaml", &job("b"));
-    let output = home.refusal(&[&good, &fixed]);
+    let output = home.start_error(&[&good, &fixed]);
     let place =
         format!("  {fixed}, document 1 (line 1), Job fixed: Job.batch \"fixed\" is invalid");
     assert!(output.contains(&place) && output.contains("field is immutable"), "{output}");
@@ -57,17 +62,17 @@ async fn what_the_server_refuses_keeps_everything_else_from_being_stored() {
 }
 
 #[test]
-fn kinds_that_the_server_has_not_and_objects_given_twice_are_refused() {
+fn unknown_kinds_and_duplicate_objects_and_generated_names_are_rejected() {
     let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let other = home.write("other.yaml", &format!("{other}---\n{GOOD}"));
-    let output = home.refusal(&[&good, &other]);
+    let output = home.start_error(&[&good, &other]);
     let kind = "Deployment web: no matches for kind \"Deployment\" in version \"apps/v1\"";
     assert!(output.contains(kind), "{output}");
-    let twice = format!("ConfigMap good: is in {good}, document 1 (line 1) already");
-    assert!(output.contains(&twice), "{output}");
+    let duplicate = format!("ConfigMap good: is already in {good}, document 1 (line 1)");
+    assert!(output.contains(&duplicate), "{output}");
     let nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n";
-    let output = home.refusal(&[&home.write("nameless.yaml", nameless)]);
-    assert!(output.contains("ConfigMap: metadata.name: Required value"), "{output}");
+    let output = home.start_error(&[&home.write("nameless.yaml", nameless)]);
+    assert!(output.contains("ConfigMap: metadata.name: Required value: "), "{output}");
 }

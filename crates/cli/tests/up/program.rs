@@ -1,4 +1,4 @@
-//! The program, what it runs, and how both are ended.
+//! Starts and stops `punctual up` and its Pods.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than anything takes, even on a busy machine.
+/// Longer than any step takes, even on a busy machine.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The folder of the examples.
+/// Returns the directory of the examples.
 pub(crate) fn examples() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").display().to_string()
 }
 
-/// A data folder, and what is left running in it when the test is over.
+/// A temporary directory with a data directory. Dropping it ends the Pods that still run.
 pub(crate) struct TestHome(TempDir);
 
 impl TestHome {
@@ -36,7 +36,7 @@ impl TestHome {
         self.0.path()
     }
 
-    /// `punctual up` with these arguments, at any address.
+    /// Returns `punctual up` with these arguments, on a free port.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_at("127.0.0.1:0", args)
     }
@@ -48,15 +48,15 @@ impl TestHome {
         command
     }
 
-    /// Runs to its end, which is an error; what it says.
-    pub(crate) fn refusal(&self, args: &[&str]) -> String {
+    /// Runs the program, which must fail, and returns standard error.
+    pub(crate) fn start_error(&self, args: &[&str]) -> String {
         let Output { status, stderr, stdout } = self.command(args).output().unwrap();
         assert_eq!(status.code(), Some(1), "{}", String::from_utf8_lossy(&stdout));
         assert!(stdout.is_empty(), "nothing was started: {}", String::from_utf8_lossy(&stdout));
         String::from_utf8(stderr).unwrap()
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts the program and waits until it is ready.
     pub(crate) fn start(&self, args: &[&str]) -> UpProcess {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -64,7 +64,7 @@ impl TestHome {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut output = Vec::new();
         while !output.last().is_some_and(|line: &String| line.starts_with("try: ")) {
-            output.push(lines.next().expect("it says that it is ready").unwrap());
+            output.push(lines.next().expect("the program prints a line when it is ready").unwrap());
         }
         UpProcess { child, lines, output }
     }
@@ -76,7 +76,7 @@ impl TestHome {
         Client::try_from(config).unwrap()
     }
 
-    /// Writes a manifest and gives its path.
+    /// Writes a file and returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -98,7 +98,7 @@ impl TestHome {
 }
 
 impl Drop for TestHome {
-    /// No supervisor is left behind, whatever became of the test.
+    /// Stops all supervisors, even if the test failed.
     fn drop(&mut self) {
         for (folder, pid) in self.supervisors() {
             let _ = std::fs::write(folder.join("stop"), json!({"graceSeconds": 0}).to_string());
@@ -110,16 +110,16 @@ impl Drop for TestHome {
     }
 }
 
-/// A running `punctual up`. It is ended with the test.
+/// A running `punctual up`. Dropping it kills the process.
 pub(crate) struct UpProcess {
     pub(crate) child: Child,
     pub(crate) lines: std::io::Lines<BufReader<ChildStdout>>,
-    /// What it has output until it was ready.
+    /// The lines printed until it was ready.
     pub(crate) output: Vec<String>,
 }
 
 impl UpProcess {
-    /// Asks it to stop; everything that it says from then on.
+    /// Sends SIGTERM, waits, and returns the output from then on.
     pub(crate) fn stop(mut self) -> String {
         self.signal(Signal::TERM);
         let rest: Vec<String> = self.lines.by_ref().map(Result::unwrap).collect();
@@ -128,7 +128,7 @@ impl UpProcess {
         rest.join("\n")
     }
 
-    /// Kills it, which it cannot notice.
+    /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -153,7 +153,7 @@ pub(crate) fn api(client: &Client, version: &str, kind: &str) -> Api<DynamicObje
     Api::default_namespaced_with(client.clone(), &ApiResource::from_gvk(&gvk))
 }
 
-/// A Pod that runs a script of the shell.
+/// Creates a Pod that runs a shell script.
 pub(crate) async fn run_pod(client: &Client, name: &str, script: &str) {
     let pod = json!({
         "apiVersion": "v1",
@@ -168,13 +168,13 @@ pub(crate) async fn run_pod(client: &Client, name: &str, script: &str) {
     api(client, "v1", "Pod").create(&PostParams::default(), &pod).await.unwrap();
 }
 
-/// Waits until a Pod has come that far.
-pub(crate) async fn phase(client: &Client, name: &str, wanted: &str) -> DynamicObject {
-    until(api(client, "v1", "Pod"), name, |status| status["phase"] == wanted).await
+/// Waits until a Pod is in the given phase.
+pub(crate) async fn wait_for_phase(client: &Client, name: &str, wanted: &str) -> DynamicObject {
+    wait_for_status(api(client, "v1", "Pod"), name, |status| status["phase"] == wanted).await
 }
 
-/// Waits until the status of an object is as wanted.
-pub(crate) async fn until(
+/// Waits until the status of an object satisfies `wanted`.
+pub(crate) async fn wait_for_status(
     objects: Api<DynamicObject>,
     name: &str,
     wanted: impl Fn(&Value) -> bool,
@@ -188,7 +188,9 @@ pub(crate) async fn until(
             }
         }
     };
-    tokio::time::timeout(WAIT_TIMEOUT, wait).await.unwrap_or_else(|_| panic!("{name} never was so"))
+    tokio::time::timeout(WAIT_TIMEOUT, wait)
+        .await
+        .unwrap_or_else(|_| panic!("{name} did not reach the wanted status"))
 }
 
 pub(crate) async fn log(client: &Client, query: &str) -> kube::Result<String> {

@@ -1,10 +1,10 @@
-//! CronJobs in real time, from the slot to the process and back.
+//! CronJobs run in real time, from the slot to the process and the status.
 
 use serde_json::{Value, json};
 
-use crate::program::{TestHome, api, log, until};
+use crate::program::{TestHome, api, log, wait_for_status};
 
-/// A manifest of a CronJob that runs each second.
+/// Returns a CronJob manifest that runs every second.
 fn manifest(name: &str, command: Value, more: Value) -> String {
     let container = json!({"name": "main", "image": "any", "command": command,
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
@@ -22,7 +22,7 @@ fn manifest(name: &str, command: Value, more: Value) -> String {
 }
 
 #[tokio::test]
-async fn runs_succeed_and_a_program_knows_its_slot() {
+async fn runs_succeed_and_receive_their_slot() {
     let home = TestHome::new();
     let script = json!(["/bin/sh", "-c", "echo $SLOT"]);
     let more = json!({"successfulJobsHistoryLimit": 100});
@@ -31,7 +31,8 @@ async fn runs_succeed_and_a_program_knows_its_slot() {
     let client = home.client().await;
     let cron_jobs = api(&client, "batch/v1", "CronJob");
     let found =
-        until(cron_jobs, "hello", |status| status["successfulRuns"].as_i64() >= Some(3)).await;
+        wait_for_status(cron_jobs, "hello", |status| status["successfulRuns"].as_i64() >= Some(3))
+            .await;
     assert_eq!(found.data["status"]["failedRuns"], Value::Null);
     let pods = api(&client, "v1", "Pod").list(&Default::default()).await.unwrap();
     let ended = pods.items.iter().filter(|pod| pod.data["status"]["phase"] == "Succeeded");
@@ -49,14 +50,15 @@ async fn runs_succeed_and_a_program_knows_its_slot() {
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_exist_fails_its_job_with_a_reason() {
+async fn a_missing_command_fails_the_job_with_a_reason() {
     let home = TestHome::new();
     let command = json!(["/no/such/program"]);
     let file = home.write("bad.json", &manifest("bad", command, json!({})));
     let up = home.start(&[&file]);
     let client = home.client().await;
     let cron_jobs = api(&client, "batch/v1", "CronJob");
-    let found = until(cron_jobs, "bad", |status| status["failedRuns"].as_i64() >= Some(2)).await;
+    let found =
+        wait_for_status(cron_jobs, "bad", |status| status["failedRuns"].as_i64() >= Some(2)).await;
     assert_eq!(found.data["status"]["successfulRuns"], Value::Null);
     let pods = api(&client, "v1", "Pod").list(&Default::default()).await.unwrap();
     let failed = pods.items.iter().find(|pod| pod.data["status"]["phase"] == "Failed").unwrap();
@@ -66,10 +68,10 @@ async fn a_command_that_does_not_exist_fails_its_job_with_a_reason() {
 }
 
 #[tokio::test]
-async fn slots_are_run_once_though_the_program_is_killed() {
+async fn each_slot_runs_once_although_the_program_is_killed() {
     let home = TestHome::new();
-    let diary = home.path().join("diary");
-    let script = json!(["/bin/sh", "-c", format!("echo $SLOT >> {}", diary.display())]);
+    let record = home.path().join("record");
+    let script = json!(["/bin/sh", "-c", format!("echo $SLOT >> {}", record.display())]);
     let more = json!({"successfulJobsHistoryLimit": 1000});
     let file = home.write("often.json", &manifest("often", script, more));
     let mut done = 0;
@@ -77,7 +79,7 @@ async fn slots_are_run_once_though_the_program_is_killed() {
         let up = home.start(&[&file]);
         let client = home.client().await;
         let more_than = |status: &Value| status["successfulRuns"].as_i64() > Some(done);
-        let found = until(api(&client, "batch/v1", "CronJob"), "often", more_than).await;
+        let found = wait_for_status(api(&client, "batch/v1", "CronJob"), "often", more_than).await;
         done = found.data["status"]["successfulRuns"].as_i64().unwrap();
         up.kill();
     }
@@ -86,15 +88,15 @@ async fn slots_are_run_once_though_the_program_is_killed() {
     let patch = kube::api::Patch::Merge(json!({"spec": {"suspend": true}}));
     let cron_jobs = api(&client, "batch/v1", "CronJob");
     cron_jobs.patch("often", &Default::default(), &patch).await.unwrap();
-    let found = until(cron_jobs, "often", |status| status["active"] == Value::Null).await;
+    let found = wait_for_status(cron_jobs, "often", |status| status["active"] == Value::Null).await;
     let jobs = api(&client, "batch/v1", "Job").list(&Default::default()).await.unwrap();
-    let text = std::fs::read_to_string(&diary).unwrap();
+    let text = std::fs::read_to_string(&record).unwrap();
     let mut slots: Vec<&str> = text.lines().collect();
     let runs = slots.len();
     slots.sort_unstable();
     slots.dedup();
     assert_eq!(slots.len(), runs, "a slot was run twice: {text}");
-    assert_eq!(jobs.items.len(), runs, "every run has its Job");
+    assert_eq!(jobs.items.len(), runs, "every run has a Job");
     assert_eq!(found.data["status"]["successfulRuns"], runs);
     up.stop();
 }

@@ -1,4 +1,4 @@
-//! It starts, keeps others out, and stops when it is asked to.
+//! Startup, shutdown and the lock of the data directory.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::program::{TestHome, api, examples};
 
 #[tokio::test]
-async fn the_examples_are_applied_and_applying_them_again_changes_nothing() {
+async fn applying_the_examples_again_changes_nothing() {
     let home = TestHome::new();
     let up = home.start(&[&examples()]);
     assert!(up.output[0].starts_with("serving https://127.0.0.1:"), "{:?}", up.output);
@@ -38,7 +38,7 @@ async fn the_examples_are_applied_and_applying_them_again_changes_nothing() {
 }
 
 #[test]
-fn nothing_need_be_applied_and_ctrl_c_stops_it() {
+fn it_runs_without_manifests_and_stops_on_ctrl_c() {
     let home = TestHome::new();
     let mut up = home.start(&[]);
     assert_eq!(up.output.len(), 3, "{:?}", up.output);
@@ -47,7 +47,7 @@ fn nothing_need_be_applied_and_ctrl_c_stops_it() {
 }
 
 #[test]
-fn signals_that_come_together_are_one_request() {
+fn signals_close_together_count_as_one() {
     let home = TestHome::new();
     let mut up = home.start(&[]);
     for signal in [Signal::INT, Signal::INT, Signal::TERM, Signal::INT] {
@@ -57,16 +57,16 @@ fn signals_that_come_together_are_one_request() {
 }
 
 #[test]
-fn a_second_one_is_told_who_has_the_data() {
+fn a_second_process_reports_the_process_that_holds_the_data() {
     let home = TestHome::new();
     let up = home.start(&[]);
-    let output = home.refusal(&[]);
+    let output = home.start_error(&[]);
     assert!(output.contains(&format!("in use by process {}", up.child.id())), "{output}");
     up.stop();
 }
 
 #[test]
-fn an_address_that_is_taken_is_named() {
+fn an_address_in_use_is_reported() {
     let home = TestHome::new();
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();
@@ -77,10 +77,10 @@ fn an_address_that_is_taken_is_named() {
 }
 
 #[test]
-fn a_node_keeps_its_name() {
+fn a_node_name_cannot_be_changed() {
     let home = TestHome::new();
     home.start(&["--node-name", "one"]).stop();
     home.start(&[]).stop();
-    let output = home.refusal(&["--node-name", "two"]);
-    assert!(output.contains("is called \"one\""), "{output}");
+    let output = home.start_error(&["--node-name", "two"]);
+    assert!(output.contains("is named \"one\""), "{output}");
 }

@@ -12,7 +12,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::program::{TestHome, examples};
 
-/// A terminal: our end of it, and the one for a program.
+/// Opens a pseudo-terminal: the test's end and the program's end.
 fn terminal(rows: u16, columns: u16) -> (File, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -24,7 +24,7 @@ fn terminal(rows: u16, columns: u16) -> (File, OwnedFd) {
     (ours.into(), theirs)
 }
 
-/// Reads until the text is on the screen, or until nobody writes any more.
+/// Reads until the screen shows `wanted`, or until the terminal is closed.
 fn read_until(screen: &mut File, seen: &mut String, wanted: Option<&str>) {
     let mut bytes = [0; 4096];
     while !wanted.is_some_and(|wanted| seen.contains(wanted)) {
@@ -42,26 +42,26 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
-fn a_terminal_shows_what_is_due_and_is_left_clean() {
+fn the_view_shows_cron_jobs_and_leaves_the_terminal_clean() {
     let home = TestHome::new();
     let (mut screen, theirs) = terminal(12, 60);
     let mut command = home.command(&[&examples()]);
     command.env("NO_COLOR", "1").stdout(Stdio::from(theirs)).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    // The end that is the program's is not ours any more.
+    // Closes the test's copy of the program's end.
     drop(command);
     let mut seen = String::new();
-    // A frame, and the one after it.
+    // The erase sequence shows that a second frame was drawn.
     read_until(&mut screen, &mut seen, Some("\x1b[J"));
     interrupt(&child);
     read_until(&mut screen, &mut seen, None);
     assert!(child.wait().unwrap().success());
     assert!(seen.contains("CRONJOB") && seen.contains("default/hello"), "{seen}");
-    assert!(seen.contains("more\r\n"), "twelve rows have no room for all: {seen}");
+    assert!(seen.contains("more\r\n"), "twelve rows cannot show everything: {seen}");
     let last = seen.lines().last().unwrap();
     assert!(last.trim_start_matches(['\r']).trim_start_matches("\x1b[K").starts_with("stopped"));
     let frame = seen.rsplit("\x1b[J").next().unwrap();
     let is_wide = |line: &str| line.trim_end().chars().count() > 60;
     assert!(frame.lines().count() <= 13 && !frame.lines().any(is_wide), "{frame}");
-    assert!(!seen.contains("\x1b[1m"), "no colors were wanted");
+    assert!(!seen.contains("\x1b[1m"), "colors are disabled");
 }

@@ -46,7 +46,7 @@ fn model() -> ViewModel {
         ..cron_job("default/report", None)
     };
     let failed = Some("BackoffLimitExceeded: Job has reached the specified backoff limit".into());
-    let changes = [
+    let updates = [
         WatchUpdate::CronJob("1".into(), cron_job("default/hello", Some("2026-01-01T12:01:00Z"))),
         WatchUpdate::CronJob("2".into(), paused),
         WatchUpdate::CronJob("3".into(), cron_job("ops/backup", Some("2026-01-01T12:00:07Z"))),
@@ -54,15 +54,17 @@ fn model() -> ViewModel {
         job(
             "default/hello-29454959",
             "2026-01-01T11:59:00Z",
-            Some(JobEnd { at: at("2026-01-01T11:59:03Z"), fault: None }),
+            Some(JobEnd { at: at("2026-01-01T11:59:03Z"), error: None }),
         ),
         job(
             "ops/backup-29454900",
             "2026-01-01T11:00:00Z",
-            Some(JobEnd { at: at("2026-01-01T11:02:05Z"), fault: failed }),
+            Some(JobEnd { at: at("2026-01-01T11:02:05Z"), error: failed }),
         ),
     ];
-    changes.into_iter().for_each(|change| drop(model.apply(change)));
+    for update in updates {
+        model.apply(update);
+    }
     model
 }
 
@@ -71,7 +73,7 @@ fn shown(size: TerminalSize) -> String {
 }
 
 #[test]
-fn everything_fits_a_large_window() {
+fn a_large_window_shows_everything() {
     let want = "\
 punctual 13:00:07  https://127.0.0.1:6443  3 CronJobs  1 running  120 ok  9 failed (3 missed)
 
@@ -91,7 +93,7 @@ ops/backup-29454900     58m 2s ago  2m 5s  failed: BackoffLimitExceeded: Job has
 }
 
 #[test]
-fn a_narrow_window_loses_what_matters_least() {
+fn a_narrow_window_truncates_lines() {
     let want = "\
 punctual 13:00:07  https://127.…
 
@@ -111,7 +113,7 @@ ops/backup-29454900     58m 2s …
 }
 
 #[test]
-fn a_low_window_shows_some_of_each_and_says_so() {
+fn a_low_window_shows_some_entries_of_each_section() {
     let want = "\
 punctual 13:00:07  https://127.0.0.1:6443  3 CronJobs  1 running  120 ok  9 failed (3 missed)
 
@@ -132,7 +134,7 @@ default/hello-29454959  1m 4s ago  3s    ok
 }
 
 #[test]
-fn of_very_many_the_next_twenty_are_shown() {
+fn at_most_twenty_cron_jobs_are_shown() {
     let mut model = ViewModel::default();
     for number in 0..1_000 {
         let name = format!("default/job-{number}");
@@ -145,7 +147,7 @@ fn of_very_many_the_next_twenty_are_shown() {
 }
 
 #[test]
-fn colors_are_used_if_wanted_and_end_with_their_line() {
+fn colors_are_optional_and_end_with_the_line() {
     let plain = shown(TerminalSize { rows: 50, columns: 60 });
     let colored = render(&model(), &options(true), at(NOW), TerminalSize { rows: 50, columns: 60 });
     assert!(!plain.contains('\x1b'));
@@ -157,11 +159,11 @@ fn colors_are_used_if_wanted_and_end_with_their_line() {
 }
 
 #[test]
-fn names_and_words_of_others_cannot_break_the_view() {
+fn control_characters_and_long_names_cannot_break_the_view() {
     assert_eq!(truncate_name(&"x".repeat(300)).chars().count(), NAME_CHARS_MAX);
     let mut model = ViewModel::default();
-    let fault = Some("a\nb\x1b[2J\u{7}".into());
-    let end = JobEnd { at: at(NOW), fault };
+    let error = Some("a\nb\x1b[2J\u{7}".into());
+    let end = JobEnd { at: at(NOW), error };
     model.apply(job("a/b", NOW, Some(end)));
     let text = render(&model, &options(false), at(NOW), TerminalSize { rows: 24, columns: 80 });
     assert!(text.ends_with("failed: a b [2J\n"), "{text:?}");

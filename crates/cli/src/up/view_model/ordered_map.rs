@@ -1,5 +1,4 @@
-//! Things by their identity, and in the order of an instant: the first few cost no more when there
-//! are many.
+//! A map by UID that iterates in sort order, so that the first few entries are cheap to read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,11 +7,10 @@ use jiff::Timestamp;
 
 use super::ObjectUid;
 
-/// Where a value stands among the others: by its instant, then by its name. Those without an
-/// instant come last.
+/// Sorts by instant, then by name.
 pub(super) type SortKey = (Timestamp, Arc<str>);
 
-/// Things in the order of their ranks.
+/// Values by UID, iterated in the order of their sort keys.
 #[derive(Debug)]
 pub(in crate::up) struct OrderedMap<T> {
     values: HashMap<ObjectUid, (SortKey, T)>,
@@ -26,12 +24,12 @@ impl<T> Default for OrderedMap<T> {
 }
 
 impl<T> OrderedMap<T> {
-    /// Puts a value in; what was there before it.
+    /// Inserts a value and returns the previous one.
     pub(super) fn insert(&mut self, uid: ObjectUid, sort_key: SortKey, value: T) -> Option<T> {
-        let before = self.remove(&uid);
+        let previous = self.remove(&uid);
         self.order.insert((sort_key.clone(), uid.clone()));
         self.values.insert(uid, (sort_key, value));
-        before
+        previous
     }
 
     pub(super) fn remove(&mut self, uid: &ObjectUid) -> Option<T> {
@@ -40,11 +38,11 @@ impl<T> OrderedMap<T> {
         Some(value)
     }
 
-    /// Takes out all but those that are to stay.
-    pub(super) fn take_unless(&mut self, stays: impl Fn(&ObjectUid, &T) -> bool) -> Vec<T> {
-        let gone = self.values.iter().filter(|(uid, (_, value))| !stays(uid, value));
-        let gone: Vec<ObjectUid> = gone.map(|(uid, _)| uid.clone()).collect();
-        gone.iter().filter_map(|uid| self.remove(uid)).collect()
+    /// Keeps the values for which `is_kept` returns true, and returns the removed ones.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&ObjectUid, &T) -> bool) -> Vec<T> {
+        let removed = self.values.iter().filter(|(uid, (_, value))| !is_kept(uid, value));
+        let removed: Vec<ObjectUid> = removed.map(|(uid, _)| uid.clone()).collect();
+        removed.iter().filter_map(|uid| self.remove(uid)).collect()
     }
 
     pub(in crate::up) fn len(&self) -> usize {

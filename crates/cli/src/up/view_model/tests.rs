@@ -22,7 +22,7 @@ fn cron_job(name: &str, next: &str) -> CronJobSummary {
 }
 
 fn job(name: &str, end: Option<&str>) -> JobSummary {
-    let end = end.map(|end| JobEnd { at: at(end), fault: None });
+    let end = end.map(|end| JobEnd { at: at(end), error: None });
     JobSummary { name: name.into(), since: at("2026-01-01T00:00:00Z"), end }
 }
 
@@ -34,13 +34,13 @@ fn put_job(job: JobSummary) -> WatchUpdate {
     WatchUpdate::Job(job.name.as_ref().into(), job)
 }
 
-/// A model that has listed what is given.
+/// Returns a model that has listed the given objects.
 fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
     let mut model = ViewModel::default();
     let kinds = [WatchedKind::CronJob, WatchedKind::ScheduledJob, WatchedKind::Job];
     let begin = kinds.map(WatchUpdate::Listing);
     for change in begin.into_iter().chain(changes).chain(kinds.map(WatchUpdate::Listed)) {
-        assert_eq!(model.apply(change), [], "what is there at the start is no event");
+        assert_eq!(model.apply(change), [], "objects of the first list cause no events");
     }
     assert!(model.is_complete());
     model
@@ -59,16 +59,16 @@ fn a_run_starts_and_finishes_once() {
     assert_eq!(model.running.len(), 1);
     let over = || put_job(job("a/b-1", Some("2026-01-01T00:00:05Z")));
     let took = SignedDuration::from_secs(5);
-    let finished = [RunEvent::Finished { job: "a/b-1".into(), took, fault: None }];
+    let finished = [RunEvent::Finished { job: "a/b-1".into(), took, error: None }];
     assert_eq!(model.apply(over()), finished);
-    assert_eq!(model.apply(over()), [], "a finished Job that is touched is no event");
+    assert_eq!(model.apply(over()), [], "a change of a finished Job causes no event");
     assert_eq!((model.running.len(), model.finished.len()), (0, 1));
     assert_eq!(model.apply(WatchUpdate::Deleted(WatchedKind::Job, "a/b-1".into())), []);
-    assert_eq!(model.finished.len(), 1, "history that is cleared away was still a result");
+    assert_eq!(model.finished.len(), 1, "deleting a Job keeps its result");
 }
 
 #[test]
-fn the_latest_results_come_first_and_few_are_kept() {
+fn the_latest_ten_results_are_kept_in_order() {
     let ends = [3, 1, 2].map(|second| {
         let end = format!("2026-01-01T00:00:0{second}Z");
         put_job(job(&second.to_string(), Some(&end)))
@@ -77,17 +77,17 @@ fn the_latest_results_come_first_and_few_are_kept() {
     let shown =
         |model: &ViewModel| model.finished.iter().map(|it| it.job.to_string()).collect::<Vec<_>>();
     assert_eq!(shown(&model), ["3", "2", "1"]);
-    for number in 0..RESULTS_MAX {
+    for number in 0..FINISHED_MAX {
         let name = format!("later-{number}");
         model.apply(put_job(job(&name, None)));
         model.apply(put_job(job(&name, Some("2026-01-01T00:01:00Z"))));
     }
-    assert_eq!(model.finished.len(), RESULTS_MAX);
+    assert_eq!(model.finished.len(), FINISHED_MAX);
     assert!(!shown(&model).contains(&"3".to_owned()));
 }
 
 #[test]
-fn cron_jobs_are_in_the_order_in_which_they_are_due() {
+fn cron_jobs_are_sorted_by_their_next_run() {
     let (early, late) = ("2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z");
     let paused = CronJobSummary { is_suspended: true, ..cron_job("paused", early) };
     let first = vec![insert(paused), insert(cron_job("b", late)), insert(cron_job("a", early))];
@@ -101,7 +101,7 @@ fn cron_jobs_are_in_the_order_in_which_they_are_due() {
 }
 
 #[test]
-fn misses_are_told_and_totals_follow_the_objects() {
+fn misses_are_reported_and_totals_follow_the_objects() {
     let next = "2026-01-01T00:01:00Z";
     let mut model = listed(vec![insert(CronJobSummary { succeeded: 2, ..cron_job("a", next) })]);
     let slot = Some(at("2026-01-01T00:00:00Z"));
@@ -114,20 +114,20 @@ fn misses_are_told_and_totals_follow_the_objects() {
     };
     let event = [RunEvent::Missed { cron_job: "a".into(), slot, count: 3 }];
     assert_eq!(model.apply(insert(missed)), event);
-    assert_eq!(model.totals, Totals { succeeded: 2, failed: 3, missed: 3 });
+    assert_eq!(model.totals, RunTotals { succeeded: 2, failed: 3, missed: 3 });
     model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "a".into()));
-    assert_eq!(model.totals, Totals::default());
+    assert_eq!(model.totals, RunTotals::default());
 }
 
 #[test]
-fn what_a_new_list_does_not_have_is_gone() {
+fn objects_missing_from_a_new_list_are_removed() {
     let next = "2026-01-01T00:01:00Z";
     let ours = CronJobSummary { kind: WatchedKind::ScheduledJob, ..cron_job("ours", next) };
     let first = vec![insert(cron_job("a", next)), insert(cron_job("b", next)), insert(ours)];
     let mut model = listed(first);
     model.apply(put_job(job("a-1", None)));
     model.apply(WatchUpdate::Listing(WatchedKind::CronJob));
-    assert_eq!(model.cron_jobs.len(), 3, "nothing is gone before the list is complete");
+    assert_eq!(model.cron_jobs.len(), 3, "objects are removed only when the list is complete");
     assert_eq!(model.apply(insert(cron_job("b", next))), []);
     model.apply(WatchUpdate::Listed(WatchedKind::CronJob));
     assert_eq!((names(&model), model.running.len()), (vec!["b", "ours"], 1));
