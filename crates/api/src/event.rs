@@ -1,9 +1,13 @@
 //! Events: what happened to an object, for people (core `v1`, also served as `events.k8s.io/v1`).
 
+mod pending_event;
+
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Extra, ObjectMeta, ObjectReference, is_zero};
 use crate::time::{MicroTime, Time};
+
+pub use self::pending_event::{EventType, PendingEvent};
 
 /// An event.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use anyhow::{Context as _, bail};
 use punctual_api::CronJobKind;
 use punctual_controller::{
     BurstGate, ClusterOptions, CompetingController, Context, ControllerProbe, CronJobOptions,
-    Election, ElectionConfig, Fence, Metrics, RealClock, export_standby, run_cron_jobs,
+    Election, ElectionConfig, Fence, Metrics, SystemClock, export_standby, run_cron_jobs,
     run_elected,
 };
 use punctual_schedule::Zone;
@@ -91,14 +91,14 @@ impl<'a> ControllerProcess<'a> {
         connection: Connection,
     ) -> anyhow::Result<ControllerProcess<'a>> {
         let Connection { client, namespace } = connection;
-        let clock = Arc::new(RealClock);
+        let clock = Arc::new(SystemClock);
         let metrics = Metrics::default();
         let burst_gate = BurstGate::default();
         let fence = if args.election.leader_elect {
             export_standby(&metrics);
-            Fence::shut(clock.clone())
+            Fence::closed(clock.clone())
         } else {
-            Fence::open()
+            Fence::always_open()
         };
         let context = Context { client, clock, metrics, burst_gate, fence };
         let cluster = ClusterOptions {

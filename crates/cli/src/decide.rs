@@ -158,7 +158,7 @@ impl SimulatedDecision {
 
     fn to_output(&self) -> DecideOutput {
         let status = self.status();
-        let event = |note: &Note| format!("{} {}", note.kind.as_str(), note.reason);
+        let event = |note: &Note| format!("{} {}", note.event_type.as_str(), note.reason);
         let seconds = |wake: Timestamp| wake.duration_since(self.now).as_secs_f64();
         DecideOutput {
             created: self.created.iter().map(|create| create.name.clone()).collect(),

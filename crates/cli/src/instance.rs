@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use punctual_controller::{BurstGate, Context, Fence, Metrics, RealClock};
+use punctual_controller::{BurstGate, Context, Fence, Metrics, SystemClock};
 use punctual_schedule::Zones;
 use punctual_server::{
     ADMIN_GROUP, AuditLog, Config, Limits, Server, ServerIdentity, SystemEnv, User,
@@ -101,11 +101,11 @@ pub(crate) fn controller_context(
     let SharedState { metrics, burst_gate } = shared.clone();
     Context {
         client: client(server, component),
-        clock: Arc::new(RealClock),
+        clock: Arc::new(SystemClock),
         metrics,
         burst_gate,
         // The lock on the data directory excludes other processes, so no election is needed.
-        fence: Fence::open(),
+        fence: Fence::always_open(),
     }
 }
 

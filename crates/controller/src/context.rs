@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use kube::Client;
+use punctual_api::event::EventSource;
+use punctual_client::{ApiClient, Clock, EventRecorder, Fence};
+use tokio_util::sync::CancellationToken;
 
 use crate::burst_gate::BurstGate;
-use crate::calls::Calls;
-use crate::clock::Clock;
-use crate::fence::Fence;
 use crate::metrics::Metrics;
 
 /// Dependencies of a controller.
@@ -21,12 +21,23 @@ pub struct Context {
     pub metrics: Metrics,
     /// Slows other controllers down while slots are due. All controllers of a process share one.
     pub burst_gate: BurstGate,
-    /// Whether writes are allowed. Use [`Fence::open`] where no other process does the same work.
+    /// Whether writes are allowed. Use [`Fence::always_open`] where no other process does the same work.
     pub fence: Fence,
 }
 
 impl Context {
-    pub(crate) fn calls(&self) -> Calls {
-        Calls::new(self.client.clone(), self.metrics.clone()).behind(self.fence.clone())
+    /// A recorder of Events for a component, and the future that writes them.
+    pub(crate) fn recorder(
+        &self,
+        component: &str,
+        stop: CancellationToken,
+    ) -> (EventRecorder, impl Future<Output = ()> + Send + use<>) {
+        let source = EventSource { component: component.to_owned(), host: String::new() };
+        EventRecorder::new(self.calls(), self.clock.clone(), source, stop)
+    }
+
+    pub(crate) fn calls(&self) -> ApiClient {
+        ApiClient::new(self.client.clone(), Arc::new(self.metrics.clone()))
+            .with_fence(self.fence.clone())
     }
 }

@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use punctual_client::resources::{JOBS, cron_jobs_of};
+use punctual_client::{Clock, EventRecorder, WatchScope, watch_resource};
 use punctual_queue::{Backoff, Failure};
 use tokio_util::sync::CancellationToken;
 
@@ -29,11 +31,8 @@ pub use self::options::{ClusterOptions, CronJobOptions};
 use self::places::{Place, Unlisted, places};
 use self::seen::Key;
 pub use self::signals::Signals;
-use crate::clock::Clock;
 use crate::context::Context;
 use crate::metrics::Metrics;
-use crate::recorder::Recorder;
-use crate::watching::{At, follow, resource};
 use crate::work_queue::{Priority, WorkQueue};
 
 const COMPONENT: &str = "cronjob-controller";
@@ -43,7 +42,7 @@ pub async fn run_cron_jobs(context: Context, config: CronJobOptions, stop: Cance
     let _reset = ResetOnDrop(context.clone());
     // Events are written until the last note was taken.
     let silence = CancellationToken::new();
-    let (recorder, recording) = Recorder::new(&context, COMPONENT, silence.clone());
+    let (recorder, recording) = context.recorder(COMPONENT, silence.clone());
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(60));
     let queue = WorkQueue::new(Priority::High, "cronjob", backoff, &context);
     // The counters outlive this run where there are several, one after the other.
@@ -82,7 +81,7 @@ struct Controller {
     cache: Cache,
     queue: Arc<WorkQueue<Key>>,
     effects: Effects,
-    recorder: Recorder,
+    recorder: EventRecorder,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
     places: Vec<Place>,
@@ -93,21 +92,20 @@ impl Controller {
     /// Watches into the cache.
     async fn watch(&self, context: &Context, config: &CronJobOptions, stop: &CancellationToken) {
         let jobs = self.places.iter().map(|Place { namespace, jobs, .. }| {
-            let at = At::new(resource("batch/v1", "Job", "jobs"), namespace.clone());
+            let at = WatchScope::new(&JOBS, namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
             let (client, stop) = (context.client.clone(), stop.clone());
-            async move { follow(client, at, &scope.jobs(), jobs.clone(), stop).await }
+            async move { watch_resource(client, at, &scope.jobs(), jobs.clone(), stop).await }
         });
         let kinds = self.places.iter().flat_map(|Place { namespace, kinds, .. }| {
             kinds.iter().map(move |(flavor, listed)| (namespace, *flavor, listed))
         });
         let cron_jobs = kinds.map(|(namespace, flavor, listed)| {
-            let kind = resource(flavor.api_version(), flavor.kind(), flavor.plural());
-            let at = At::new(kind, namespace.clone());
+            let at = WatchScope::new(cron_jobs_of(flavor), namespace.clone());
             let scope = Scope::new(&self.cache, config, namespace.clone());
             let cron_jobs = scope.cron_jobs(self.effects.storage(flavor), self.clock.now());
             let (client, stop) = (context.client.clone(), stop.clone());
-            async move { follow(client, at, &cron_jobs, listed.clone(), stop).await }
+            async move { watch_resource(client, at, &cron_jobs, listed.clone(), stop).await }
         });
         tokio::join!(join_all(cron_jobs), join_all(jobs));
     }

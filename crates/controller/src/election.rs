@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use punctual_api::lease::Lease;
 use punctual_api::meta::ObjectReference;
+use punctual_client::Fence;
 use punctual_engine::Note;
 use punctual_lease::{Config, ConfigError, Elector};
 use tokio_util::sync::CancellationToken;
@@ -43,9 +44,7 @@ use tokio_util::sync::CancellationToken;
 use self::elect_loop::ElectLoop;
 use self::lease_client::{API_VERSION, KIND, LeaseClient, lease_path};
 use crate::context::Context;
-use crate::fence::Fence;
 use crate::metrics::Metrics;
-use crate::recorder::Recorder;
 
 /// How long the work may take to finish after a stop.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(4);
@@ -80,8 +79,8 @@ pub struct Election {
 /// Runs `work` in every term in which this process leads, until `stop` is cancelled.
 ///
 /// `work` gets a context whose fence is open for one term, and the stop token. It is dropped when the term is
-/// lost. The election opens and closes the fence of `context`, so clones of a [shut](Fence::shut) fence show
-/// whether this process leads. A fence that is [always open](Fence::open) is replaced by a shut one.
+/// lost. The election opens and closes the fence of `context`, so clones of a [closed](Fence::closed) fence show
+/// whether this process leads. A fence that is [always open](Fence::always_open) is replaced by a closed one.
 pub async fn run_elected<W, F>(
     context: Context,
     election: Election,
@@ -94,7 +93,7 @@ where
 {
     let elector = Elector::new(election.config, election.identity.clone())?;
     let fence = if context.fence.is_always_open() {
-        Fence::shut(context.clock.clone())
+        Fence::closed(context.clock.clone())
     } else {
         context.fence.clone()
     };
@@ -120,7 +119,7 @@ where
         // If the release fails, the Lease expires.
         let _ = tokio::time::timeout(RELEASE_TIMEOUT, electing).await;
     }
-    fence.set(None, Duration::ZERO);
+    fence.set_term_end(None, Duration::ZERO);
     Ok(())
 }
 
@@ -155,7 +154,7 @@ where
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return is_finished,
-                () = self.context.fence.opened() => {}
+                () = self.context.fence.wait_open() => {}
             }
             match self.run_term(stop).await {
                 TermEnd::Lost => is_finished = false,
@@ -172,7 +171,7 @@ where
         tracing::info!(namespace, lease, identity, "became leader");
         metrics.set_leader(METRIC_NAME, true);
         let over = CancellationToken::new();
-        let fence = self.context.fence.for_work(over.clone());
+        let fence = self.context.fence.for_current_term(over.clone());
         let end = {
             let context = Context { fence: fence.clone(), ..self.context.clone() };
             let mut work = Box::pin(self.announce_and_work(context, stop));
@@ -180,7 +179,7 @@ where
             let _over = over.drop_guard();
             tokio::select! {
                 biased;
-                () = fence.closed() => TermEnd::Lost,
+                () = fence.wait_closed() => TermEnd::Lost,
                 () = &mut work => TermEnd::Finished,
                 () = finish_timeout(stop) => TermEnd::Aborted,
             }
@@ -229,9 +228,9 @@ where
             field_path: String::new(),
         };
         let stop_recording = CancellationToken::new();
-        let (recorder, recording) =
-            Recorder::new(context, "punctual-controller", stop_recording.clone());
-        recorder.note(&about, &Note::normal("LeaderElection", format!("{identity} became leader")));
+        let (recorder, recording) = context.recorder("punctual-controller", stop_recording.clone());
+        recorder
+            .record(&about, &Note::normal("LeaderElection", format!("{identity} became leader")));
         stop_recording.cancel();
         recording.await;
     }

@@ -14,6 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::Method;
+use punctual_client::resources::NAMESPACES;
+use punctual_client::{
+    ApiClient, EventHandler, ResourceType, SyncTracker, remove_finalizer_patch, watch_resource,
+};
 use punctual_queue::{Backoff, Failure};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -21,12 +25,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::graph::{Deed, Graph, Node, Owner, Uid};
-use self::kinds::{EVENT, Kind, NAMESPACE, WATCHED};
+use self::kinds::{WATCHED, find_kind, namespaced_kinds};
 use self::noticed::Noticed;
-use crate::calls::{Calls, without_finalizer};
 use crate::context::Context;
 use crate::tasks::first_panic;
-use crate::watching::{Listed, Watcher, follow, resource};
 use crate::work_queue::{Priority, WorkQueue};
 
 /// How long a deletion that does not happen at once rests before it is carried on, so that whoever
@@ -42,12 +44,11 @@ pub async fn run_garbage_collector(context: Context, stop: CancellationToken) {
         graph: Mutex::default(),
         queue: WorkQueue::new(Priority::Low, "garbage_collector", backoff, &context),
     });
-    let (listed, mut watches) = (Listed::new(), JoinSet::new());
+    let (listed, mut watches) = (SyncTracker::new(), JoinSet::new());
     for kind in WATCHED {
-        let resource = resource(&kind.api_version(), kind.kind, kind.plural);
         let who = Box::new(OfKind { collector: collector.clone(), kind });
         let client = context.client.clone();
-        watches.spawn(follow(client, resource, who, listed.clone(), stop.clone()));
+        watches.spawn(watch_resource(client, kind, who, listed.clone(), stop.clone()));
     }
     // Nothing is decided on half a world.
     tokio::select! {
@@ -67,7 +68,7 @@ pub async fn run_garbage_collector(context: Context, stop: CancellationToken) {
 }
 
 struct Collector {
-    calls: Calls,
+    calls: ApiClient,
     graph: Mutex<Graph>,
     queue: Arc<WorkQueue<Uid>>,
 }
@@ -93,7 +94,7 @@ impl Collector {
         let Some(node) = node else {
             return Ok(());
         };
-        if node.kind == &NAMESPACE && node.is_deleting {
+        if node.kind == &NAMESPACES && node.is_deleting {
             return self.empty(uid, &node).await;
         }
         for deed in deeds {
@@ -145,12 +146,12 @@ impl Collector {
     /// Whether an owner that is not seen is really not there. Of kinds that nobody serves we know
     /// nothing, so they are taken to be there.
     async fn is_absent(&self, node: &Node, owner: &Owner) -> Result<bool, Failure> {
-        let Some(kind) = Kind::of(&owner.api_version, &owner.kind) else {
+        let Some(kind) = find_kind(&owner.api_version, &owner.kind) else {
             return Ok(false);
         };
         let namespace = if kind.is_namespaced { node.namespace.as_str() } else { "" };
-        let path = kind.path(namespace, &owner.name);
-        Ok(!self.calls.is_there(&path, &owner.uid).await?)
+        let path = kind.object_path(namespace, &owner.name);
+        Ok(!self.calls.exists(&path, &owner.uid).await?)
     }
 
     async fn disown(&self, uid: &Uid, node: &Node, owner: &Uid) -> Result<(), Failure> {
@@ -162,21 +163,21 @@ impl Collector {
     }
 
     async fn let_go(&self, uid: &Uid, node: &Node, finalizer: &str) -> Result<(), Failure> {
-        let patch = without_finalizer(uid, finalizer);
+        let patch = remove_finalizer_patch(uid, finalizer);
         self.patch(uid, node, &patch).await
     }
 
     async fn patch(&self, uid: &Uid, node: &Node, patch: &Value) -> Result<(), Failure> {
-        let path = node.kind.path(&node.namespace, &node.name);
+        let path = node.kind.object_path(&node.namespace, &node.name);
         let patched = self.calls.patch::<IgnoredAny>(&path, patch).await;
-        Ok(self.calls.unless_gone(patched, &path, uid).await.map(drop)?)
+        Ok(self.calls.none_if_deleted(patched, &path, uid).await.map(drop)?)
     }
 
     async fn delete(&self, uid: &Uid, node: &Node, foreground: bool) -> Result<(), Failure> {
         let policy = if foreground { "Foreground" } else { "Background" };
-        let path = node.kind.path(&node.namespace, &node.name);
+        let path = node.kind.object_path(&node.namespace, &node.name);
         let deleted = self.calls.delete::<IgnoredAny>(&path, policy, &json!({"uid": &**uid})).await;
-        Ok(self.calls.unless_gone(deleted, &path, uid).await.map(drop)?)
+        Ok(self.calls.none_if_deleted(deleted, &path, uid).await.map(drop)?)
     }
 
     /// Empties a namespace, and ends it when it is empty. It is looked at again when something in it
@@ -186,9 +187,8 @@ impl Collector {
         // end it, and only here.
         let Some(mut namespace) = self.going(uid, &node.name).await? else { return Ok(()) };
         let name = &node.name;
-        let kinds = WATCHED.into_iter().chain([&EVENT]).filter(|kind| kind.is_namespaced);
-        for kind in kinds {
-            let path = format!("{}?propagationPolicy=Background", kind.collection(name));
+        for kind in namespaced_kinds() {
+            let path = format!("{}?propagationPolicy=Background", kind.collection_path(name));
             let emptied = self.calls.send::<IgnoredAny>(Method::DELETE, &path, None).await;
             emptied.map_err(Failure::from)?;
         }
@@ -198,7 +198,7 @@ impl Collector {
         if let Some(Value::Object(spec)) = namespace.get_mut("spec") {
             spec.insert("finalizers".to_owned(), json!([]));
         }
-        let path = format!("{}/finalize", NAMESPACE.path("", name));
+        let path = format!("{}/finalize", NAMESPACES.object_path("", name));
         match self.calls.replace::<IgnoredAny>(&path, namespace.to_string()).await {
             Err(refused) if !refused.is_not_found() => Err(refused.into()),
             _ => Ok(()),
@@ -207,7 +207,7 @@ impl Collector {
 
     /// The namespace, if it is this one and is to go.
     async fn going(&self, uid: &Uid, name: &str) -> Result<Option<Value>, Failure> {
-        let found = self.calls.find::<Value>(&NAMESPACE.path("", name)).await?;
+        let found = self.calls.find::<Value>(&NAMESPACES.object_path("", name)).await?;
         Ok(found.filter(|found| {
             uid_of(found) == Some(uid) && found.pointer("/metadata/deletionTimestamp").is_some()
         }))
@@ -221,13 +221,13 @@ fn uid_of(object: &Value) -> Option<&str> {
 /// One kind of objects in the graph.
 struct OfKind {
     collector: Arc<Collector>,
-    kind: &'static Kind,
+    kind: &'static ResourceType,
 }
 
-impl Watcher<Noticed> for OfKind {
-    fn put(&self, object: Noticed) {
+impl EventHandler<Noticed> for OfKind {
+    fn apply(&self, object: Noticed) {
         let (uid, node) = object.node(self.kind);
-        let rests = node.is_going_slowly() || self.kind == &NAMESPACE && node.is_deleting;
+        let rests = node.is_going_slowly() || self.kind == &NAMESPACES && node.is_deleting;
         let mut graph = self.collector.graph();
         let is_known = graph.get(&uid).is_some_and(|known| known.is_deleting);
         let mut affected = graph.put(uid.clone(), node);
@@ -240,7 +240,7 @@ impl Watcher<Noticed> for OfKind {
     }
 
     /// What is gone leaves room in its namespace, which may wait for that.
-    fn remove(&self, object: Noticed) {
+    fn delete(&self, object: Noticed) {
         let (uid, node) = object.node(self.kind);
         let mut graph = self.collector.graph();
         let mut affected = graph.remove(&uid);
@@ -249,7 +249,7 @@ impl Watcher<Noticed> for OfKind {
         self.collector.look_at_all(&affected);
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         let affected = self.collector.graph().keep_only(self.kind, uids);
         self.collector.look_at_all(&affected);
     }

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use punctual_api::Job;
 use punctual_api::meta::ObjectReference;
+use punctual_client::resources::{JOBS, PODS};
+use punctual_client::{ApiClient, Clock, EventRecorder};
 use punctual_engine::Note;
 use punctual_engine::job::{Backoff, Observed, Plan, PodView, decide};
 use punctual_queue::{Backoff as Delays, Failure};
@@ -26,11 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::cache::{Cache, Key};
 use self::known::{Answer, KnownJob, KnownPod, Uid};
-use crate::calls::Calls;
-use crate::clock::Clock;
 use crate::context::Context;
-use crate::paths::{job_path, pod_path};
-use crate::recorder::Recorder;
 use crate::tasks::first_panic;
 use crate::work_queue::{Priority, WorkQueue};
 
@@ -47,7 +45,7 @@ const CALLS_MAX: usize = 32;
 pub async fn run_jobs(context: Context, workers: usize, stop: CancellationToken) {
     // Events are written until the last note was taken.
     let silence = CancellationToken::new();
-    let (recorder, recording) = Recorder::new(&context, COMPONENT, silence.clone());
+    let (recorder, recording) = context.recorder(COMPONENT, silence.clone());
     let controller = Arc::new(Controller {
         calls: context.calls(),
         recorder,
@@ -81,8 +79,8 @@ pub async fn run_jobs(context: Context, workers: usize, stop: CancellationToken)
 }
 
 struct Controller {
-    calls: Calls,
-    recorder: Recorder,
+    calls: ApiClient,
+    recorder: EventRecorder,
     cache: Mutex<Cache>,
     queue: Arc<WorkQueue<Key>>,
     clock: Arc<dyn Clock>,
@@ -105,11 +103,11 @@ impl Case {
     }
 
     fn path(&self) -> String {
-        job_path(&self.job.metadata.namespace, &self.job.metadata.name)
+        JOBS.object_path(&self.job.metadata.namespace, &self.job.metadata.name)
     }
 
     fn pod_path(&self, name: &str) -> String {
-        pod_path(&self.job.metadata.namespace, name)
+        PODS.object_path(&self.job.metadata.namespace, name)
     }
 }
 
@@ -173,7 +171,7 @@ impl Controller {
     /// Asks for Pods that we made and never heard of again.
     async fn ask_for(&self, pods: &[KnownPod]) -> Result<(), Failure> {
         for pod in pods {
-            let path = pod_path(&pod.namespace, &pod.view.name);
+            let path = PODS.object_path(&pod.namespace, &pod.view.name);
             match self.calls.find::<Answer<KnownPod>>(&path).await? {
                 Some(Answer(Some(found))) if found.uid == pod.uid => {
                     self.change(|cache| cache.hear_of(found));
@@ -199,6 +197,6 @@ impl Controller {
             resource_version: job.metadata.resource_version.clone(),
             ..ObjectReference::default()
         };
-        self.recorder.note(&about, note);
+        self.recorder.record(&about, note);
     }
 }

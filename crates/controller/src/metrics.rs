@@ -20,6 +20,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use punctual_client::ClientMetrics;
 use punctual_queue::Stats;
 
 pub(crate) use self::queues::QueueTimes;
@@ -152,12 +153,6 @@ impl Metrics {
         self.shared.pod_start.observe(after.as_secs_f64());
     }
 
-    /// A call failed, by its method; code 0 is one without an answer.
-    pub(crate) fn call_failed(&self, method: &str, code: u16) {
-        let code = if code == 0 { "none".to_owned() } else { code.to_string() };
-        self.shared.errors.get_or_create(&Failed { verb: verb(method), code }).inc();
-    }
-
     /// A run was started so long after its slot.
     pub(crate) fn started(&self, skew: Duration) {
         self.shared.creation_skew.observe(skew.as_secs_f64());
@@ -190,11 +185,6 @@ impl Metrics {
         self.shared.unlisted.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// So many events were not written.
-    pub(crate) fn events_dropped(&self, count: u64) {
-        self.shared.events_dropped.inc_by(count);
-    }
-
     /// Whom to ask, at each scrape, when the next slot is due.
     pub(crate) fn next_due(&self, source: impl Fn() -> Option<Timestamp> + Send + Sync + 'static) {
         *self.shared.next_due.source() = Some(Box::new(source));
@@ -208,6 +198,17 @@ impl Metrics {
         stats: impl Fn() -> Option<Stats> + Send + Sync + 'static,
     ) -> QueueTimes {
         self.shared.queues.add(name, Box::new(stats))
+    }
+}
+
+impl ClientMetrics for Metrics {
+    fn call_failed(&self, method: &str, code: Option<u16>) {
+        let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
+        self.shared.errors.get_or_create(&Failed { verb: verb(method), code }).inc();
+    }
+
+    fn events_dropped(&self, count: u64) {
+        self.shared.events_dropped.inc_by(count);
     }
 }
 

@@ -9,6 +9,8 @@ mod seen;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use punctual_client::resources::{CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS};
+use punctual_client::{ApiClient, ApiError, EventHandler, SyncTracker, watch_resource};
 use punctual_queue::{Backoff, Failure};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -16,10 +18,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::seen::{Account, ConfigMap, Meta, Namespace};
-use crate::calls::{Calls, Refused};
 use crate::context::Context;
 use crate::tasks::first_panic;
-use crate::watching::{Listed, Watcher, follow, resource};
 use crate::work_queue::{Priority, WorkQueue};
 
 const ACCOUNT: &str = "default";
@@ -38,16 +38,29 @@ pub async fn run_namespace_defaults(context: Context, root_ca: String, stop: Can
         rooms: Mutex::default(),
         queue: WorkQueue::new(Priority::Low, "namespace_defaults", Backoff::default(), &context),
     });
-    let (listed, mut watches) = (Listed::new(), JoinSet::new());
+    let (listed, mut watches) = (SyncTracker::new(), JoinSet::new());
     let (us, client) = (|| furnisher.clone(), || context.client.clone());
-    let (namespaces, accounts, maps) = (
-        resource("v1", "Namespace", "namespaces"),
-        resource("v1", "ServiceAccount", "serviceaccounts"),
-        resource("v1", "ConfigMap", "configmaps"),
-    );
-    watches.spawn(follow::<Namespace, _>(client(), namespaces, us(), listed.clone(), stop.clone()));
-    watches.spawn(follow::<Account, _>(client(), accounts, us(), listed.clone(), stop.clone()));
-    watches.spawn(follow::<ConfigMap, _>(client(), maps, us(), listed.clone(), stop.clone()));
+    watches.spawn(watch_resource::<Namespace, _>(
+        client(),
+        &NAMESPACES,
+        us(),
+        listed.clone(),
+        stop.clone(),
+    ));
+    watches.spawn(watch_resource::<Account, _>(
+        client(),
+        &SERVICE_ACCOUNTS,
+        us(),
+        listed.clone(),
+        stop.clone(),
+    ));
+    watches.spawn(watch_resource::<ConfigMap, _>(
+        client(),
+        &CONFIG_MAPS,
+        us(),
+        listed.clone(),
+        stop.clone(),
+    ));
     tokio::select! {
         biased;
         () = stop.cancelled() => return,
@@ -65,7 +78,7 @@ pub async fn run_namespace_defaults(context: Context, root_ca: String, stop: Can
 }
 
 struct Furnisher {
-    calls: Calls,
+    calls: ApiClient,
     root_ca: String,
     rooms: Mutex<HashMap<Arc<str>, Room>>,
     queue: Arc<WorkQueue<Arc<str>>>,
@@ -171,37 +184,37 @@ fn path(namespace: &str, plural: &str) -> String {
 }
 
 /// It is there already, or is another by now and will be shown, or its namespace goes.
-fn nothing_to_do(refused: Refused) -> Result<(), Failure> {
-    let is_fine = refused.is_outdated() || refused.is_namespace_terminating();
+fn nothing_to_do(refused: ApiError) -> Result<(), Failure> {
+    let is_fine = refused.is_stale() || refused.is_namespace_terminating();
     if is_fine { Ok(()) } else { Err(refused.into()) }
 }
 
-impl Watcher<Namespace> for Furnisher {
-    fn put(&self, Namespace { metadata }: Namespace) {
+impl EventHandler<Namespace> for Furnisher {
+    fn apply(&self, Namespace { metadata }: Namespace) {
         let stays = metadata.deletion_timestamp.is_none();
         self.change(&metadata.name, |room| room.namespace = stays.then_some(metadata.uid));
     }
 
-    fn remove(&self, Namespace { metadata }: Namespace) {
+    fn delete(&self, Namespace { metadata }: Namespace) {
         self.change(&metadata.name, |room| {
             room.namespace.take_if(|uid| *uid == metadata.uid);
         });
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         let is_gone = |room: &Room| room.namespace.as_ref().is_some_and(|uid| !uids.contains(uid));
         self.change_all(is_gone, |room| room.namespace = None);
     }
 }
 
-impl Watcher<Account> for Furnisher {
-    fn put(&self, Account { metadata }: Account) {
+impl EventHandler<Account> for Furnisher {
+    fn apply(&self, Account { metadata }: Account) {
         if metadata.name == ACCOUNT {
             self.change(&metadata.namespace, |room| room.account = Some(metadata.uid));
         }
     }
 
-    fn remove(&self, Account { metadata }: Account) {
+    fn delete(&self, Account { metadata }: Account) {
         if metadata.name == ACCOUNT {
             self.change(&metadata.namespace, |room| {
                 room.account.take_if(|uid| *uid == metadata.uid);
@@ -209,14 +222,14 @@ impl Watcher<Account> for Furnisher {
         }
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         let is_gone = |room: &Room| room.account.as_ref().is_some_and(|uid| !uids.contains(uid));
         self.change_all(is_gone, |room| room.account = None);
     }
 }
 
-impl Watcher<ConfigMap> for Furnisher {
-    fn put(&self, map: ConfigMap) {
+impl EventHandler<ConfigMap> for Furnisher {
+    fn apply(&self, map: ConfigMap) {
         if map.metadata.name == ROOT_CA {
             let is_right = self.is_right(&map);
             let Meta { namespace, uid, .. } = map.metadata;
@@ -224,7 +237,7 @@ impl Watcher<ConfigMap> for Furnisher {
         }
     }
 
-    fn remove(&self, ConfigMap { metadata, .. }: ConfigMap) {
+    fn delete(&self, ConfigMap { metadata, .. }: ConfigMap) {
         if metadata.name == ROOT_CA {
             self.change(&metadata.namespace, |room| {
                 room.root_ca.take_if(|(uid, _)| *uid == metadata.uid);
@@ -232,7 +245,7 @@ impl Watcher<ConfigMap> for Furnisher {
         }
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         let is_gone =
             |room: &Room| room.root_ca.as_ref().is_some_and(|(uid, _)| !uids.contains(uid));
         self.change_all(is_gone, |room| room.root_ca = None);

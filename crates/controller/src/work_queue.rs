@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
+use punctual_client::Clock;
 use punctual_queue::{Backoff, Failure, Popped, Queue, Stats};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::burst_gate::BurstGate;
-use crate::clock::Clock;
 use crate::context::Context;
 use crate::metrics::QueueTimes;
 
@@ -170,6 +170,6 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
     fn idle_time(&self) -> Duration {
         let now = self.clock.now();
         let due = self.queue().next_due(now);
-        self.clock.rest_until(due)
+        self.clock.delay_until(due)
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use punctual_controller::{BurstGate, Context, Fence, Metrics, RealClock, run_garbage_collector};
+use punctual_controller::{BurstGate, Context, Fence, Metrics, SystemClock, run_garbage_collector};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
@@ -40,10 +40,10 @@ impl World {
         let stop = CancellationToken::new();
         let context = Context {
             client: client.clone(),
-            clock: Arc::new(RealClock),
+            clock: Arc::new(SystemClock),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
-            fence: Fence::open(),
+            fence: Fence::always_open(),
         };
         tokio::spawn(run_garbage_collector(context, stop.clone()));
         World { client, store, _stop: stop.drop_guard(), _folder: folder }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use kube::Client;
 use punctual_controller::{
-    BurstGate, Context, Fence, Metrics, RealClock, run_garbage_collector, run_namespace_defaults,
+    BurstGate, Context, Fence, Metrics, SystemClock, run_garbage_collector, run_namespace_defaults,
 };
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
@@ -44,10 +44,10 @@ impl World {
         let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
         let context = Context {
             client: client.clone(),
-            clock: Arc::new(RealClock),
+            clock: Arc::new(SystemClock),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
-            fence: Fence::open(),
+            fence: Fence::always_open(),
         };
         let stop = CancellationToken::new();
         tokio::spawn(run_namespace_defaults(context.clone(), CA.to_owned(), stop.clone()));

@@ -9,6 +9,5 @@
 
 pub mod cronjob;
 pub mod job;
-mod note;
 
-pub use note::{Note, NoteKind};
+pub use punctual_api::event::{EventType as NoteKind, PendingEvent as Note};

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use crate::edit::Edit;
 
 /// One file for each crate of the product.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
+    include_str!("../catalogue/client.toml"),
     include_str!("../catalogue/controller.toml"),
     include_str!("../catalogue/engine.toml"),
     include_str!("../catalogue/lease.toml"),

@@ -104,7 +104,7 @@ impl Clock for ProcessClock {
         Duration::from_millis((seen + self.gained(seen)).unsigned_abs())
     }
 
-    fn rest_until_monotonic(&self, at: Duration) -> Duration {
+    fn delay_until_monotonic(&self, at: Duration) -> Duration {
         let ahead = self.until_edge();
         match self.is_stopped() {
             true => ahead,
@@ -112,7 +112,7 @@ impl Clock for ProcessClock {
         }
     }
 
-    fn rest_until(&self, at: Option<Timestamp>) -> Duration {
+    fn delay_until(&self, at: Option<Timestamp>) -> Duration {
         let ahead = self.until_edge();
         let Some(at) = at.filter(|_| !self.is_stopped()) else { return ahead };
         let rest = at.duration_since(Clock::now(self));

@@ -76,7 +76,7 @@ async fn live(stage: &Arc<Stage>, process: Process, wire: Arc<Wire>, stop: Cance
         clock: clock.clone(),
         metrics: Metrics::default(),
         burst_gate: BurstGate::default(),
-        fence: Fence::open(),
+        fence: Fence::always_open(),
     };
     match process {
         Process::Jobs => {
@@ -88,7 +88,7 @@ async fn live(stage: &Arc<Stage>, process: Process, wire: Arc<Wire>, stop: Cance
             run_cron_jobs(context, options(), stop).await;
         }
         Process::Controller(_) => {
-            let context = Context { fence: Fence::shut(clock), ..context };
+            let context = Context { fence: Fence::closed(clock), ..context };
             let reign = Reign { stage, process, fence: context.fence.clone() };
             let work = run_elected(context, election(stage, process), lead, stop);
             tokio::select! {
@@ -131,10 +131,10 @@ struct Reign<'a> {
 impl Reign<'_> {
     async fn record(self) {
         loop {
-            self.fence.opened().await;
+            self.fence.wait_open().await;
             let _end = Leading { stage: self.stage, process: self.process };
             self.stage.record(Happened::Leads(self.process, true));
-            self.fence.closed().await;
+            self.fence.wait_closed().await;
         }
     }
 }

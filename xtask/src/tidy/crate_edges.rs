@@ -14,7 +14,7 @@ pub(super) const CHECK: &str = "crate-edges";
 pub(super) const PURE: [&str; 5] = ["schedule", "api", "engine", "queue", "lease"];
 
 /// The allowed edges between our own crates.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("mutations", &[]),
     ("schedule", &[]),
     ("api", &["schedule"]),
@@ -23,7 +23,8 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("lease", &[]),
     ("store", &[]),
     ("server", &["api", "schedule", "store"]),
-    ("controller", &["api", "engine", "lease", "queue", "schedule"]),
+    ("client", &["api", "lease", "queue"]),
+    ("controller", &["api", "client", "engine", "lease", "queue", "schedule"]),
     ("runner", &["api"]),
     ("cli", &["api", "controller", "engine", "runner", "schedule", "server", "store"]),
     ("sim", &["api", "controller", "lease", "mutations", "schedule", "server", "store"]),

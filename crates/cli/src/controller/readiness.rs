@@ -33,7 +33,7 @@ impl ReadinessCheck {
                     "the cluster serves none of the requested kinds yet; see the log",
                 ));
             }
-            if fence.allows() {
+            if fence.is_open() {
                 if !signals.is_synced() {
                     return Err(NotReady::new("the objects have not been listed yet"));
                 }

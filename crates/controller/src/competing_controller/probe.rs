@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use punctual_api::CronJob;
 use punctual_api::well_known::annotations::PROBE;
+use punctual_client::{ApiClient, ApiError, Fence};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::CompetingController;
-use crate::calls::{Calls, Refused};
 use crate::context::Context;
-use crate::fence::Fence;
 
 const NAME: &str = "punctual-probe";
 
@@ -42,7 +41,7 @@ pub struct ProbeError {
 
 /// A CronJob that another controller of `batch/v1` CronJobs cannot leave unchanged.
 pub struct ControllerProbe {
-    calls: Calls,
+    calls: ApiClient,
     collection: String,
     path: String,
 }
@@ -51,7 +50,7 @@ impl ControllerProbe {
     /// A probe in a namespace. It works without leadership.
     pub fn new(context: &Context, namespace: &str) -> ControllerProbe {
         let collection = format!("/apis/batch/v1/namespaces/{namespace}/cronjobs");
-        let calls = context.calls().behind(Fence::open());
+        let calls = context.calls().with_fence(Fence::always_open());
         ControllerProbe { calls, path: format!("{collection}/{NAME}"), collection }
     }
 
@@ -60,7 +59,7 @@ impl ControllerProbe {
         let mut created = self.create().await;
         for _ in 1..CREATE_ATTEMPTS {
             match &created {
-                Err(error) if error.is_outdated() => created = self.create().await,
+                Err(error) if error.is_stale() => created = self.create().await,
                 _ => break,
             }
         }
@@ -125,7 +124,7 @@ impl ControllerProbe {
         None
     }
 
-    async fn create(&self) -> Result<(), Refused> {
+    async fn create(&self) -> Result<(), ApiError> {
         let created = self.calls.create::<Value>(&self.collection, cron_job().to_string()).await;
         let mut probe = match created {
             // Another replica created it, or an earlier process left it behind.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, CronJobKind};
+use punctual_client::resource_version::{is_newer, is_older};
 use punctual_engine::cronjob::{
     self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
 };
@@ -19,7 +20,6 @@ pub(super) use self::scope::Scope;
 use super::places::Opened;
 use super::seen::{CronJobName, JobSeen, Key};
 use crate::metrics::Metrics;
-use crate::version::{is_newer, is_older};
 use crate::work_queue::WorkQueue;
 
 /// Names of Jobs, and what a live read found.

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Clock;
+use punctual_client::Clock;
 
 /// Until when a create may arrive that nobody waits for.
 pub(super) struct Echo {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::finalizers;
 use punctual_api::{CronJob, CronJobKind};
+use punctual_client::resources::JOBS;
+use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
 use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal};
 use punctual_queue::Failure;
 use serde::Deserialize;
@@ -14,12 +16,10 @@ use serde_json::json;
 
 use super::seen::{CronJobName, SlimJob};
 use super::storage::Storage;
-use crate::calls::{Calls, Refused, without_finalizer};
-use crate::paths::{job_path, jobs_path};
 
 /// The calls.
 pub(super) struct Effects {
-    calls: Calls,
+    calls: ApiClient,
     /// Kinds of which the server keeps no field that Kubernetes does not know.
     pruned: Vec<CronJobKind>,
 }
@@ -38,7 +38,7 @@ struct MadeMeta {
 }
 
 impl Effects {
-    pub(super) fn new(calls: Calls, pruned: Vec<CronJobKind>) -> Effects {
+    pub(super) fn new(calls: ApiClient, pruned: Vec<CronJobKind>) -> Effects {
         Effects { calls, pruned }
     }
 
@@ -48,7 +48,7 @@ impl Effects {
     }
 
     /// The CronJob as it is; none if there is none.
-    pub(super) async fn read(&self, name: &CronJobName) -> Result<Option<Arc<CronJob>>, Refused> {
+    pub(super) async fn read(&self, name: &CronJobName) -> Result<Option<Arc<CronJob>>, ApiError> {
         let found = self.calls.find(&name.path()).await?;
         Ok(found.map(|cron_job| self.storage(name.flavor).read(cron_job)))
     }
@@ -58,14 +58,14 @@ impl Effects {
         &self,
         namespace: &str,
         name: &str,
-    ) -> Result<Option<JobView>, Refused> {
-        let job = self.calls.find::<SlimJob>(&job_path(namespace, name)).await?;
+    ) -> Result<Option<JobView>, ApiError> {
+        let job = self.calls.find::<SlimJob>(&JOBS.object_path(namespace, name)).await?;
         Ok(job.map(|job| job.seen().view))
     }
 
     /// Creates a Job.
     pub(super) async fn create_job(&self, namespace: &str, name: &str, text: String) -> Creation {
-        match self.calls.create::<Made>(&jobs_path(namespace), text).await {
+        match self.calls.create::<Made>(&JOBS.collection_path(namespace), text).await {
             Ok(Made { metadata: MadeMeta { uid, resource_version } }) => {
                 Creation::known(Attempt::Done { uid, resource_version })
             }
@@ -80,14 +80,14 @@ impl Effects {
     }
 
     /// Deletes a Job in the background. One that is gone, or is another by now, needs no deleting.
-    pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), Refused> {
-        let path = job_path(namespace, &job.name);
+    pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), ApiError> {
+        let path = JOBS.object_path(namespace, &job.name);
         let mut only = json!({"uid": job.uid});
         if let (Some(version), Some(only)) = (&job.version, only.as_object_mut()) {
             only.insert("resourceVersion".to_owned(), json!(version));
         }
         let deleted = self.calls.delete::<IgnoredAny>(&path, "Background", &only).await;
-        self.calls.unless_gone(deleted, &path, &job.uid).await.map(drop)
+        self.calls.none_if_deleted(deleted, &path, &job.uid).await.map(drop)
     }
 
     /// Takes our finalizer from a Job.
@@ -96,11 +96,11 @@ impl Effects {
         namespace: &str,
         name: &str,
         uid: &str,
-    ) -> Result<(), Refused> {
-        let patch = without_finalizer(uid, finalizers::SLOT_RECORDED);
-        let path = job_path(namespace, name);
+    ) -> Result<(), ApiError> {
+        let patch = remove_finalizer_patch(uid, finalizers::SLOT_RECORDED);
+        let path = JOBS.object_path(namespace, name);
         let released = self.calls.patch::<IgnoredAny>(&path, &patch).await;
-        self.calls.unless_gone(released, &path, uid).await.map(drop)
+        self.calls.none_if_deleted(released, &path, uid).await.map(drop)
     }
 
     /// Writes annotations of ours into the CronJob, if it is still the one that was seen.
@@ -109,13 +109,13 @@ impl Effects {
         name: &CronJobName,
         cron_job: &CronJob,
         annotations: &BTreeMap<&'static str, String>,
-    ) -> Result<Arc<CronJob>, Refused> {
+    ) -> Result<Arc<CronJob>, ApiError> {
         let patch = json!({"metadata": {
             "uid": cron_job.metadata.uid,
             "resourceVersion": cron_job.metadata.resource_version,
             "annotations": annotations,
         }});
-        let written = self.calls.merge(&name.path(), &patch).await?;
+        let written = self.calls.merge_patch(&name.path(), &patch).await?;
         Ok(self.storage(name.flavor).read(written))
     }
 
@@ -125,10 +125,10 @@ impl Effects {
         name: &CronJobName,
         cron_job: &CronJob,
         status: CronJobStatus,
-    ) -> Result<Arc<CronJob>, Refused> {
+    ) -> Result<Arc<CronJob>, ApiError> {
         let changed = CronJob { status, ..cron_job.clone() };
         let text = serde_json::to_string(&changed);
-        let text = text.map_err(|why| Refused::Unknown(why.to_string()))?;
+        let text = text.map_err(|why| ApiError::UnknownOutcome(why.to_string()))?;
         let written = self.calls.replace(&format!("{}/status", name.path()), text).await?;
         Ok(self.storage(name.flavor).read(written))
     }
@@ -148,15 +148,15 @@ impl Creation {
         Creation { attempt, is_doubtful: false, failure: Failure::default() }
     }
 
-    fn refused(refused: &Refused) -> Creation {
+    fn refused(refused: &ApiError) -> Creation {
         let refusal = Refusal {
             message: refused.message().to_owned(),
             namespace_terminating: refused.is_namespace_terminating(),
         };
         Creation {
             attempt: Attempt::Failed(refusal),
-            is_doubtful: refused.is_doubtful(),
-            failure: refused.failure(),
+            is_doubtful: refused.is_unconfirmed(),
+            failure: refused.to_failure(),
         }
     }
 

@@ -5,16 +5,16 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use punctual_api::CronJobKind;
+use punctual_client::SyncTracker;
 
 use super::CronJobOptions;
 use crate::metrics::Metrics;
-use crate::watching::Listed;
 
 /// Everywhere, or one namespace, and what of it was listed.
 pub(super) struct Place {
     pub(super) namespace: Option<String>,
-    pub(super) jobs: Listed,
-    pub(super) kinds: Vec<(CronJobKind, Listed)>,
+    pub(super) jobs: SyncTracker,
+    pub(super) kinds: Vec<(CronJobKind, SyncTracker)>,
 }
 
 /// A kind in a place, of which everything was listed that has to be known.
@@ -25,8 +25,8 @@ pub(super) struct Opened {
 
 /// All places.
 pub(super) fn places(config: &CronJobOptions) -> Vec<Place> {
-    let kinds = || config.kinds.iter().map(|flavor| (*flavor, Listed::new())).collect();
-    let place = |namespace| Place { namespace, jobs: Listed::new(), kinds: kinds() };
+    let kinds = || config.kinds.iter().map(|flavor| (*flavor, SyncTracker::new())).collect();
+    let place = |namespace| Place { namespace, jobs: SyncTracker::new(), kinds: kinds() };
     config.cluster.watched_namespaces().into_iter().map(place).collect()
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use punctual_api::job::JobStatus;
-use punctual_api::{CronJob, CronJobKind, Job, ObjectMeta};
+use punctual_api::{CronJobKind, Job, ObjectMeta};
+use punctual_client::CachedFields;
 use punctual_engine::cronjob::JobView;
 use serde::Deserialize;
-
-use crate::watching::Summary;
 
 /// The name of a CronJob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,14 +96,8 @@ impl SlimJob {
     }
 }
 
-impl Summary for JobSeen {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for JobSeen {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).map(SlimJob::seen)
-    }
-}
-
-impl Summary for CronJob {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
+use punctual_client::ApiError;
 use punctual_engine::cronjob::{
     Attempt, CreateJob, Decision, Outcome, Plan, Settled, job_for_slot, settle,
 };
@@ -17,7 +18,6 @@ use super::Controller;
 use super::cache::{Acted, Entry, Live};
 use super::effects::Creation;
 use super::seen::{CronJobName, Key};
-use crate::calls::Refused;
 use crate::metrics::Outcome as Ending;
 
 impl Controller {
@@ -105,9 +105,9 @@ impl Controller {
         let (mut outcomes, mut failure) = (Vec::new(), Failure::default());
         for job in &plan.deletes {
             let deleted = self.effects.delete_job(&name.namespace, job).await;
-            failure = deleted.as_ref().err().map_or(failure, Refused::failure);
+            failure = deleted.as_ref().err().map_or(failure, ApiError::to_failure);
             // It is not what it was; perhaps it has ended. It is read before the next decision.
-            if deleted.as_ref().is_err_and(Refused::is_conflict) {
+            if deleted.as_ref().is_err_and(ApiError::is_conflict) {
                 self.cache.doubt(name, &job.name, true);
                 continue;
             }
@@ -159,20 +159,20 @@ impl Controller {
             Err(refused) => {
                 // What was done was done, and would not be told again.
                 let deeds = settled.notes.iter().filter(|note| is_deed(note));
-                deeds.for_each(|note| self.recorder.note(&about, note));
+                deeds.for_each(|note| self.recorder.record(&about, note));
                 return self.take_refusal(key, name, &entry.cron_job, &refused).await;
             }
         };
         // What they were looked up for is written down.
         doubtful.iter().for_each(|job| self.cache.doubt(name, job, false));
-        settled.notes.iter().for_each(|note| self.recorder.note(&about, note));
+        settled.notes.iter().for_each(|note| self.recorder.record(&about, note));
         let (is_clean, wake_at) = match self.echo.left() {
             Duration::ZERO => (self.clean_up(name, &about, &settled).await, settled.wake_at),
             left => (true, self.clean_up_after(left, &settled)),
         };
         self.queue.set_wake(key, wake_at);
         if let Some(refused) = unwritten {
-            return Err(refused.failure());
+            return Err(refused.to_failure());
         }
         // What waits after a miss may count from it, and only this turn knows that it was booked.
         let missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
@@ -192,7 +192,7 @@ impl Controller {
         name: &Arc<CronJobName>,
         seen: &Arc<CronJob>,
         settled: &Settled,
-    ) -> Result<Option<Refused>, Refused> {
+    ) -> Result<Option<ApiError>, ApiError> {
         let (mut current, storage) = (seen.clone(), self.effects.storage(name.flavor));
         let annotations = storage.annotations(seen, settled);
         let mut unwritten = None;
@@ -204,7 +204,7 @@ impl Controller {
                     self.cache.refresh(name, annotated.clone());
                     current = annotated;
                 }
-                Err(refused) if refused.is_final() => unwritten = Some(refused),
+                Err(refused) if refused.is_permanent() => unwritten = Some(refused),
                 Err(refused) => return Err(refused),
             }
         }
@@ -229,15 +229,15 @@ impl Controller {
         key: &Key,
         name: &Arc<CronJobName>,
         seen: &CronJob,
-        refused: &Refused,
+        refused: &ApiError,
     ) -> Result<(), Failure> {
-        if !refused.is_outdated() {
+        if !refused.is_stale() {
             let (namespace, cron_job) = (&name.namespace, &name.name);
             let why = refused.message();
             tracing::warn!(namespace, cron_job, why, "the status could not be written");
         }
         let (uid, version) = (&seen.metadata.uid, &seen.metadata.resource_version);
-        let current = self.effects.read(name).await.map_err(|unread| unread.failure())?;
+        let current = self.effects.read(name).await.map_err(|unread| unread.to_failure())?;
         let Some(current) = current else {
             self.cache.bury(name, uid);
             return Ok(());
@@ -248,7 +248,7 @@ impl Controller {
             self.queue.add(key);
             return Ok(());
         }
-        Err(refused.failure())
+        Err(refused.to_failure())
     }
 
     /// When to look again, if nothing may go for a while.
@@ -279,7 +279,7 @@ impl Controller {
                     job.failed_note(refused.message())
                 }
             };
-            self.recorder.note(about, &note);
+            self.recorder.record(about, &note);
         }
         is_clean
     }
@@ -302,7 +302,7 @@ impl Controller {
 
 /// Notes about what was done rather than about what was seen.
 fn is_deed(note: &Note) -> bool {
-    note.reason.starts_with("Successful") || note.kind == NoteKind::Warning
+    note.reason.starts_with("Successful") || note.event_type == NoteKind::Warning
 }
 
 fn reference(name: &CronJobName, cron_job: &CronJob) -> ObjectReference {

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use punctual_client::{Clock, Fence, sleep_until};
 use punctual_lease::{Action, Elector, Mono};
 use tokio_util::sync::CancellationToken;
 
 use super::Election;
 use super::lease_client::LeaseClient;
-use crate::clock::{Clock, sleep_until};
-use crate::fence::Fence;
 
 /// Campaigns for leadership and keeps the fence up to date.
 pub(super) struct ElectLoop {
@@ -60,6 +59,6 @@ impl ElectLoop {
     fn update_fence(&self) {
         let config = &self.election.config;
         let slack = config.lease_duration.saturating_sub(config.renew_deadline);
-        self.fence.set(self.elector.leads_until(), slack);
+        self.fence.set_term_end(self.elector.leads_until(), slack);
     }
 }

@@ -1,11 +1,13 @@
 //! Reads, creates and updates the Lease of an election.
 
+use std::sync::Arc;
+
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
+use punctual_client::{ApiClient, ApiError};
 use punctual_lease::{Read, Record, Version, Written};
 
 use super::Election;
-use crate::calls::{Calls, Refused};
 use crate::context::Context;
 
 pub(super) const API_VERSION: &str = "coordination.k8s.io/v1";
@@ -23,7 +25,7 @@ pub(super) fn lease_path(namespace: &str, name: &str) -> String {
 
 /// Calls for one Lease. No fence guards them, because they decide whether the fence is open.
 pub(super) struct LeaseClient {
-    calls: Calls,
+    calls: ApiClient,
     namespace: String,
     name: String,
     /// The Lease as last read or written, including fields that other programs set.
@@ -32,9 +34,9 @@ pub(super) struct LeaseClient {
 
 impl LeaseClient {
     pub(super) fn new(context: &Context, election: &Election) -> LeaseClient {
-        let calls = Calls::new(context.client.clone(), context.metrics.clone());
+        let calls = ApiClient::new(context.client.clone(), Arc::new(context.metrics.clone()));
         LeaseClient {
-            calls: calls.within(election.config.request_timeout()),
+            calls: calls.with_call_timeout(election.config.request_timeout()),
             namespace: election.namespace.clone(),
             name: election.name.clone(),
             current: Lease::default(),
@@ -85,11 +87,11 @@ impl LeaseClient {
         self.handle_response(response)
     }
 
-    fn handle_response(&mut self, response: Result<Lease, Refused>) -> Written {
+    fn handle_response(&mut self, response: Result<Lease, ApiError>) -> Written {
         match response {
             Ok(lease) => self.store(lease).map_or(Written::Unknown, Written::Done),
             // Another process wrote or deleted the Lease first.
-            Err(error) if error.is_outdated() => Written::Conflict,
+            Err(error) if error.is_stale() => Written::Conflict,
             Err(error) => {
                 self.warn("write", &error);
                 Written::Unknown
@@ -107,7 +109,7 @@ impl LeaseClient {
         Some(version)
     }
 
-    fn warn(&self, verb: &str, error: &Refused) {
+    fn warn(&self, verb: &str, error: &ApiError) {
         let LeaseClient { namespace, name: lease, .. } = self;
         tracing::warn!(
             namespace,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::kinds::{Kind, NAMESPACE};
+use punctual_client::ResourceType;
+use punctual_client::resources::NAMESPACES;
 
 /// The identity of an object.
 pub(crate) type Uid = Arc<str>;
@@ -22,7 +23,7 @@ pub(crate) struct Owner {
 /// What matters of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    pub(crate) kind: &'static Kind,
+    pub(crate) kind: &'static ResourceType,
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) owners: Vec<Owner>,
@@ -76,7 +77,7 @@ impl Graph {
 
     /// The namespace of that name, if it is on its way out.
     pub(crate) fn going_namespace(&self, name: &str) -> Option<Uid> {
-        let is_it = |node: &Node| node.kind == &NAMESPACE && node.name == name && node.is_deleting;
+        let is_it = |node: &Node| node.kind == &NAMESPACES && node.name == name && node.is_deleting;
         self.namespaces.get(name).filter(|uid| self.nodes.get(*uid).is_some_and(is_it)).cloned()
     }
 
@@ -88,7 +89,7 @@ impl Graph {
             affected.push(owner.uid.clone());
         }
         *self.in_namespace.entry(node.namespace.clone()).or_default() += 1;
-        if node.kind == &NAMESPACE {
+        if node.kind == &NAMESPACES {
             self.namespaces.insert(node.name.clone(), uid.clone());
         }
         self.nodes.insert(uid.clone(), node);
@@ -106,7 +107,7 @@ impl Graph {
     /// Everything of a kind is forgotten but these, as after a list.
     pub(crate) fn keep_only(
         &mut self,
-        kind: &'static Kind,
+        kind: &'static ResourceType,
         there: &HashSet<String>,
     ) -> BTreeSet<Uid> {
         let is_gone = |uid: &&Uid| !there.contains(&***uid);
@@ -130,7 +131,7 @@ impl Graph {
         if self.count_in(&node.namespace) == 0 {
             self.in_namespace.remove(&node.namespace);
         }
-        if node.kind == &NAMESPACE {
+        if node.kind == &NAMESPACES {
             self.namespaces.remove(&node.name);
         }
         for owner in &node.owners {
@@ -192,6 +193,8 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
+    use punctual_client::resources::JOBS;
+
     use super::*;
 
     fn node(owners: &[&str]) -> Node {
@@ -203,7 +206,7 @@ mod tests {
             blocks: true,
         };
         Node {
-            kind: Kind::of("batch/v1", "Job").unwrap(),
+            kind: &JOBS,
             namespace: "n".to_owned(),
             name: String::new(),
             owners: owners.iter().map(owner).collect(),
@@ -260,7 +263,7 @@ mod tests {
     fn a_list_forgets_what_is_not_in_it() {
         let mut graph = graph(&[("a", node(&[])), ("b", node(&["a"]))]);
         assert_eq!(graph.count_in("n"), 2);
-        let kind = Kind::of("batch/v1", "Job").unwrap();
+        let kind = &JOBS;
         let affected = graph.keep_only(kind, &HashSet::from(["b".into()]));
         assert_eq!(affected, BTreeSet::from(["b".into()]));
         assert_eq!(graph.count_in("n"), 1);

@@ -1,77 +1,34 @@
-//! The kinds that can own and be owned, and where they are found.
+//! The kinds that can own and be owned.
 
-/// A kind.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    pub(crate) group: &'static str,
-    pub(crate) version: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) plural: &'static str,
-    pub(crate) is_namespaced: bool,
-}
-
-const fn namespaced(group: &'static str, kind: &'static str, plural: &'static str) -> Kind {
-    Kind { group, version: "v1", kind, plural, is_namespaced: true }
-}
-
-/// Namespaces.
-pub(crate) static NAMESPACE: Kind = Kind {
-    group: "",
-    version: "v1",
-    kind: "Namespace",
-    plural: "namespaces",
-    is_namespaced: false,
+use punctual_client::ResourceType;
+use punctual_client::resources::{
+    CONFIG_MAPS, CRON_JOBS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, SCHEDULED_JOBS, SECRETS,
+    SERVICE_ACCOUNTS,
 };
 
-/// Everything that is watched. Events own nothing and are owned by nothing.
-pub(crate) static WATCHED: [&Kind; 10] = [
-    &namespaced("", "ConfigMap", "configmaps"),
-    &namespaced("", "Pod", "pods"),
-    &namespaced("", "Secret", "secrets"),
-    &namespaced("", "ServiceAccount", "serviceaccounts"),
-    &namespaced("batch", "CronJob", "cronjobs"),
-    &namespaced("batch", "Job", "jobs"),
-    &namespaced("coordination.k8s.io", "Lease", "leases"),
-    &namespaced("punctual.dev", "ScheduledJob", "scheduledjobs"),
-    &NAMESPACE,
-    &Kind { group: "", version: "v1", kind: "Node", plural: "nodes", is_namespaced: false },
+/// The watched kinds. Events own nothing and are owned by nothing.
+pub(crate) static WATCHED: [&ResourceType; 10] = [
+    &CONFIG_MAPS,
+    &PODS,
+    &SECRETS,
+    &SERVICE_ACCOUNTS,
+    &CRON_JOBS,
+    &JOBS,
+    &LEASES,
+    &SCHEDULED_JOBS,
+    &NAMESPACES,
+    &NODES,
 ];
 
-/// Events, which only have to go with their namespace.
-pub(crate) static EVENT: Kind = namespaced("", "Event", "events");
+/// The namespaced kinds, including Events, which are only deleted with their namespace.
+pub(crate) fn namespaced_kinds() -> impl Iterator<Item = &'static ResourceType> {
+    WATCHED.into_iter().chain([&EVENTS]).filter(|kind| kind.is_namespaced)
+}
 
-impl Kind {
-    /// The kind that an owner reference names, if it is one of ours. Versions do not matter.
-    pub(crate) fn of(api_version: &str, kind: &str) -> Option<&'static Kind> {
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        WATCHED.into_iter().find(|known| known.group == group && known.kind == kind)
-    }
-
-    /// Group and version.
-    pub(crate) fn api_version(&self) -> String {
-        match self.group {
-            "" => self.version.to_owned(),
-            group => format!("{group}/{}", self.version),
-        }
-    }
-
-    /// The path of all objects, or of those in a namespace.
-    pub(crate) fn collection(&self, namespace: &str) -> String {
-        let (api_version, plural) = (self.api_version(), self.plural);
-        let root = match self.group {
-            "" => format!("/api/{api_version}"),
-            _ => format!("/apis/{api_version}"),
-        };
-        match namespace {
-            "" => format!("{root}/{plural}"),
-            namespace => format!("{root}/namespaces/{namespace}/{plural}"),
-        }
-    }
-
-    /// The path of an object.
-    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
-        format!("{}/{name}", self.collection(namespace))
-    }
+/// The watched kind that an owner reference names. The version does not matter.
+pub(crate) fn find_kind(api_version: &str, kind: &str) -> Option<&'static ResourceType> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    WATCHED.into_iter().find(|known| known.group == group && known.kind == kind)
 }
 
 #[cfg(test)]
@@ -112,7 +69,7 @@ mod tests {
                 }
             }
         }
-        let watched = WATCHED.into_iter().chain([&EVENT]);
+        let watched = WATCHED.into_iter().chain([&EVENTS]);
         let watched = watched.map(|kind| (kind.kind.to_owned(), kind.is_namespaced));
         assert_eq!(served, watched.collect());
     }

@@ -2,11 +2,10 @@
 
 use punctual_api::Time;
 use punctual_api::meta::OwnerReference;
+use punctual_client::{CachedFields, ResourceType};
 use serde::Deserialize;
 
 use super::graph::{FOREGROUND, Node, ORPHAN, Owner, Uid};
-use super::kinds::Kind;
-use crate::watching::Summary;
 
 /// An object in a watch.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,15 +25,15 @@ struct Meta {
     owner_references: Vec<OwnerReference>,
 }
 
-impl Summary for Noticed {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for Noticed {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
 impl Noticed {
     /// The object as a node of the graph.
-    pub(super) fn node(self, kind: &'static Kind) -> (Uid, Node) {
+    pub(super) fn node(self, kind: &'static ResourceType) -> (Uid, Node) {
         let Meta { name, namespace, uid, deletion_timestamp, finalizers, owner_references } =
             self.metadata;
         let has = |finalizer: &str| finalizers.iter().any(|name| name == finalizer);

@@ -21,10 +21,10 @@ use std::hash::Hash;
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Job;
 use punctual_api::meta::LabelSelector;
+use punctual_client::resource_version::is_newer;
 use punctual_engine::job::{Backoff, PodView};
 
 use super::known::{Controller, KnownJob, KnownPod, Uid};
-use crate::version::is_newer;
 
 /// A watch that has not shown a new Pod by then is slow indeed, or the Pod is gone.
 const HEAR_WITHIN: SignedDuration = SignedDuration::from_secs(30);

@@ -4,13 +4,13 @@
 
 use punctual_api::Job;
 use punctual_api::well_known::finalizers;
+use punctual_client::resources::{JOBS, PODS};
 use punctual_queue::Failure;
 use serde_json::{Value, json};
 
 use super::cache::Gathered;
 use super::known::KnownPod;
 use super::{Controller, MANAGER};
-use crate::paths::{job_path, pod_path};
 
 impl Controller {
     /// Adopts and releases; whether there was anything to do.
@@ -32,7 +32,7 @@ impl Controller {
 
     /// Whether a Job, asked for now, may adopt: a Pod that is given to one that goes would go too.
     async fn is_still_there(&self, job: &Job) -> Result<bool, Failure> {
-        let path = job_path(&job.metadata.namespace, &job.metadata.name);
+        let path = JOBS.object_path(&job.metadata.namespace, &job.metadata.name);
         let found = self.calls.find::<Value>(&path).await?;
         Ok(found.is_some_and(|found| {
             found.pointer("/metadata/uid") == Some(&json!(job.metadata.uid))
@@ -42,7 +42,7 @@ impl Controller {
 
     /// Changes the metadata of a Pod, if it is still as we know it.
     pub(super) async fn change_pod(&self, pod: &KnownPod, patch: &Value) -> Result<(), Failure> {
-        let path = pod_path(&pod.namespace, &pod.view.name);
+        let path = PODS.object_path(&pod.namespace, &pod.view.name);
         match self.calls.patch(&path, patch).await {
             Ok(answer) => {
                 self.keep_pod(answer);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use punctual_api::Pod;
+use punctual_client::ApiError;
+use punctual_client::resources::PODS;
 use punctual_engine::job::CreatePod;
 use punctual_queue::Failure;
 
 use super::known::KnownPod;
 use super::{CALLS_MAX, Case, Controller};
-use crate::calls::Refused;
-use crate::paths::pods_path;
 
 /// Not all Pods could be created.
 #[derive(Debug, Default)]
@@ -27,11 +27,11 @@ impl Unmade {
         if has_hope { Err(Failure { retry_after, ..Failure::default() }) } else { Ok(()) }
     }
 
-    fn add(&mut self, refused: &Refused) {
+    fn add(&mut self, refused: &ApiError) {
         // In a namespace that goes nothing will ever be created; the Job goes with it.
         if !refused.is_namespace_terminating() && !refused.is_not_found() {
             self.has_hope = true;
-            self.retry_after = self.retry_after.max(refused.failure().retry_after);
+            self.retry_after = self.retry_after.max(refused.to_failure().retry_after);
         }
     }
 }
@@ -44,7 +44,7 @@ impl Controller {
         while !rest.is_empty() {
             let (now, later) = rest.split_at(size.min(rest.len()));
             let created = join_all(now.iter().map(|pod| self.create_and_tell(case, pod))).await;
-            let refused: Vec<Refused> = created.into_iter().filter_map(Result::err).collect();
+            let refused: Vec<ApiError> = created.into_iter().filter_map(Result::err).collect();
             if !refused.is_empty() {
                 let mut unmade = Unmade::default();
                 refused.iter().for_each(|refused| unmade.add(refused));
@@ -55,7 +55,7 @@ impl Controller {
         Ok(())
     }
 
-    async fn create_and_tell(&self, case: &Case, create: &CreatePod) -> Result<(), Refused> {
+    async fn create_and_tell(&self, case: &Case, create: &CreatePod) -> Result<(), ApiError> {
         let created = self.create_once(case, create).await;
         match &created {
             Ok(name) => {
@@ -71,7 +71,7 @@ impl Controller {
 
     /// Creates a Pod and gives its name. Where the name is taken by a Pod of the Job, that is the
     /// Pod: it was created before, and nobody heard the answer.
-    async fn create_once(&self, case: &Case, create: &CreatePod) -> Result<String, Refused> {
+    async fn create_once(&self, case: &Case, create: &CreatePod) -> Result<String, ApiError> {
         let refused = match self.create(case, &create.pod).await {
             Err(refused) if refused.is_conflict() => refused,
             created => return created,
@@ -89,10 +89,13 @@ impl Controller {
         }
     }
 
-    async fn create(&self, case: &Case, pod: &Pod) -> Result<String, Refused> {
-        let text = serde_json::to_string(pod).map_err(|why| Refused::Unknown(why.to_string()))?;
-        let created =
-            self.calls.create::<Pod>(&pods_path(&case.job.metadata.namespace), text).await?;
+    async fn create(&self, case: &Case, pod: &Pod) -> Result<String, ApiError> {
+        let text =
+            serde_json::to_string(pod).map_err(|why| ApiError::UnknownOutcome(why.to_string()))?;
+        let created = self
+            .calls
+            .create::<Pod>(&PODS.collection_path(&case.job.metadata.namespace), text)
+            .await?;
         Ok(self.keep(created))
     }
 
@@ -107,8 +110,8 @@ impl Controller {
 mod tests {
     use super::*;
 
-    fn refused(code: u16, message: &str, retry_after: Option<Duration>) -> Refused {
-        Refused::Said { code, message: message.to_owned(), retry_after }
+    fn refused(code: u16, message: &str, retry_after: Option<Duration>) -> ApiError {
+        ApiError::Status { code, message: message.to_owned(), retry_after }
     }
 
     #[test]
@@ -127,7 +130,7 @@ mod tests {
         for seconds in [1, 3, 2] {
             unmade.add(&refused(429, "slow down", Some(Duration::from_secs(seconds))));
         }
-        unmade.add(&Refused::Unknown("no answer in time".to_owned()));
+        unmade.add(&ApiError::UnknownOutcome("no answer in time".to_owned()));
         let failure = Failure { retry_after: Some(Duration::from_secs(3)), ..Failure::default() };
         assert_eq!(unmade.into_result(), Err(failure));
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, stream};
 use punctual_api::job::JobStatus;
 use punctual_api::well_known::finalizers;
+use punctual_client::{ApiError, remove_finalizer_patch};
 use punctual_engine::job::{DeleteJob, DeletePod, Plan, PodKey};
 use punctual_queue::Failure;
 use serde_json::json;
@@ -13,7 +14,6 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::known::{Answer, KnownJob, KnownPod};
 use super::{CALLS_MAX, Case, Controller};
-use crate::calls::{Refused, without_finalizer};
 
 impl Controller {
     /// Everything but the Pods to create, which are there by now.
@@ -49,13 +49,13 @@ impl Controller {
                 Ok(())
             }
             // What follows in the plan may only follow a status that is written.
-            Err(refused) if refused.is_outdated() => self.read_again(&path).await,
+            Err(refused) if refused.is_stale() => self.read_again(&path).await,
             Err(refused) => Err(refused.into()),
         }
     }
 
     async fn release(&self, case: &Case, pod: &PodKey) -> Result<(), Failure> {
-        let patch = without_finalizer(&pod.uid, finalizers::JOB_TRACKING);
+        let patch = remove_finalizer_patch(&pod.uid, finalizers::JOB_TRACKING);
         let path = case.pod_path(&pod.name);
         let answer = self.calls.patch(&path, &patch).await;
         self.keep_if_there(answer, &path, &pod.uid).await.map(drop).map_err(Failure::from)
@@ -84,7 +84,7 @@ impl Controller {
                 self.keep_job(answer);
                 Ok(())
             }
-            Err(refused) if refused.is_outdated() => self.read_again(&path).await,
+            Err(refused) if refused.is_stale() => self.read_again(&path).await,
             Err(refused) => Err(refused.into()),
         }
     }
@@ -106,11 +106,11 @@ impl Controller {
     /// Keeps the Pod of an answer; whether there still was such a Pod.
     async fn keep_if_there(
         &self,
-        answer: Result<Answer<KnownPod>, Refused>,
+        answer: Result<Answer<KnownPod>, ApiError>,
         path: &str,
         uid: &str,
-    ) -> Result<bool, Refused> {
-        let answer = self.calls.unless_gone(answer, path, uid).await?;
+    ) -> Result<bool, ApiError> {
+        let answer = self.calls.none_if_deleted(answer, path, uid).await?;
         Ok(answer.map(|answer| self.keep_pod(answer)).is_some())
     }
 }

@@ -7,11 +7,10 @@ use punctual_api::job::JobStatus;
 use punctual_api::meta::{LabelSelector, StringMap};
 use punctual_api::well_known::labels;
 use punctual_api::{Job, Pod, Time};
+use punctual_client::CachedFields;
 use punctual_engine::job::PodView;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-
-use crate::watching::Summary;
 
 /// The identity of an object.
 pub(super) type Uid = Arc<str>;
@@ -109,8 +108,8 @@ impl Head {
     }
 }
 
-impl Summary for KnownJob {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for KnownJob {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         let head: Head = serde_json::from_str(text)?;
         let text = match head.status.is_finished() {
             true => serde_json::to_string(&head)?.into(),
@@ -126,8 +125,8 @@ impl Summary for KnownJob {
     }
 }
 
-impl Summary for KnownPod {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for KnownPod {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         Ok(KnownPod::from(serde_json::from_str::<Pod>(text)?))
     }
 }
@@ -156,9 +155,9 @@ impl From<Pod> for KnownPod {
 /// What a server answers: the object, or something else that says nothing about it.
 pub(super) struct Answer<T>(pub(super) Option<T>);
 
-impl<'de, T: Summary> Deserialize<'de> for Answer<T> {
+impl<'de, T: CachedFields> Deserialize<'de> for Answer<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw: &RawValue = Deserialize::deserialize(deserializer)?;
-        Ok(Answer(T::read(raw.get()).ok()))
+        Ok(Answer(T::from_json(raw.get()).ok()))
     }
 }

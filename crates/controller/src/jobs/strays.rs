@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use punctual_api::well_known::finalizers;
+use punctual_client::resources::JOBS;
 use punctual_queue::Failure;
 use serde_json::json;
 
 use super::Controller;
 use super::known::{Controller as Owner, KnownPod, Uid};
-use crate::paths::job_path;
 
 impl Controller {
     /// Takes the finalizer from the Pods of a Job that is not held, if it is really not there: the
@@ -22,10 +22,10 @@ impl Controller {
         let mut asked: HashMap<String, bool> = HashMap::new();
         for pod in strays {
             let Owner::Job { uid, name } = &pod.controller else { continue };
-            let path = job_path(&pod.namespace, name);
+            let path = JOBS.object_path(&pod.namespace, name);
             let is_gone = match asked.get(&path) {
                 Some(is_gone) => *is_gone,
-                None => !self.calls.is_there(&path, uid).await?,
+                None => !self.calls.exists(&path, uid).await?,
             };
             asked.insert(path, is_gone);
             if is_gone {

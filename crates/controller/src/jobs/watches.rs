@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use punctual_client::resources::{JOBS, PODS};
+use punctual_client::{EventHandler, SyncTracker, watch_resource};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Controller;
 use super::known::{KnownJob, KnownPod};
 use crate::context::Context;
-use crate::watching::{Listed, Watcher, follow, resource};
 
 impl Controller {
     /// Begins to watch, and returns once everything was listed.
@@ -22,41 +23,51 @@ impl Controller {
         tasks: &mut JoinSet<()>,
         stop: &CancellationToken,
     ) {
-        let listed = Listed::new();
-        let jobs = resource("batch/v1", "Job", "jobs");
-        let pods = resource("v1", "Pod", "pods");
+        let listed = SyncTracker::new();
         let (us, client) = (|| self.clone(), || context.client.clone());
-        tasks.spawn(follow::<KnownJob, _>(client(), jobs, us(), listed.clone(), stop.clone()));
+        tasks.spawn(watch_resource::<KnownJob, _>(
+            client(),
+            &JOBS,
+            us(),
+            listed.clone(),
+            stop.clone(),
+        ));
         listed.wait_for(1).await;
-        tasks.spawn(follow::<KnownPod, _>(client(), pods, us(), listed.clone(), stop.clone()));
+        tasks.spawn(watch_resource::<KnownPod, _>(
+            client(),
+            &PODS,
+            us(),
+            listed.clone(),
+            stop.clone(),
+        ));
         listed.wait_for(2).await;
     }
 }
 
-impl Watcher<KnownJob> for Controller {
-    fn put(&self, job: KnownJob) {
+impl EventHandler<KnownJob> for Controller {
+    fn apply(&self, job: KnownJob) {
         self.change(|cache| cache.put_job(job));
     }
 
-    fn remove(&self, job: KnownJob) {
+    fn delete(&self, job: KnownJob) {
         self.change(|cache| cache.remove_job(&job.uid));
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         self.change(|cache| cache.keep_jobs(uids));
     }
 }
 
-impl Watcher<KnownPod> for Controller {
-    fn put(&self, pod: KnownPod) {
+impl EventHandler<KnownPod> for Controller {
+    fn apply(&self, pod: KnownPod) {
         self.change(|cache| cache.put_pod(pod));
     }
 
-    fn remove(&self, pod: KnownPod) {
+    fn delete(&self, pod: KnownPod) {
         self.change(|cache| cache.remove_pod(&pod.uid));
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         self.change(|cache| cache.keep_pods(uids));
     }
 }

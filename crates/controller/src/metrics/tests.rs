@@ -17,8 +17,8 @@ fn check(page: &str, lines: &[&str]) {
 #[test]
 fn everything_has_the_name_that_others_look_for() {
     let metrics = Metrics::default();
-    metrics.call_failed("POST", 409);
-    metrics.call_failed("GET", 0);
+    metrics.call_failed("POST", Some(409));
+    metrics.call_failed("GET", None);
     metrics.started(Duration::from_millis(1500));
     metrics.pod_started(Duration::from_millis(30));
     metrics.runs("default", "a", Outcome::Succeeded, 1);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use punctual_api::Time;
 use punctual_api::meta::StringMap;
+use punctual_client::CachedFields;
 use serde::Deserialize;
 
 use super::ROOT_CA;
-use crate::watching::Summary;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -44,20 +44,20 @@ struct Data {
     data: BTreeMap<String, String>,
 }
 
-impl Summary for Namespace {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for Namespace {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
-impl Summary for Account {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for Account {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
-impl Summary for ConfigMap {
-    fn read(text: &str) -> Result<Self, serde_json::Error> {
+impl CachedFields for ConfigMap {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         let Account { metadata } = serde_json::from_str(text)?;
         let data = match metadata.name == ROOT_CA {
             true => serde_json::from_str::<Data>(text)?.data,

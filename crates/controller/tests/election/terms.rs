@@ -57,7 +57,7 @@ async fn a_leader_that_is_killed_is_followed_after_its_lease_and_not_before() {
     assert!(a.leads());
     a.kill().await;
     let lease = world.lease().await;
-    b.fence.opened().await;
+    b.fence.wait_open().await;
     let took = world.now() - secs(30);
     // The last renewal is up to a retry period old, and was seen as much later at most.
     assert!(took > secs(15) - Duration::from_millis(2_400), "{took:?}");
@@ -77,7 +77,7 @@ async fn a_leader_that_stops_is_followed_at_the_next_look() {
     let lease = world.lease().await;
     assert_eq!(lease["spec"].get("holderIdentity"), None);
     assert_eq!(lease["spec"]["leaseDurationSeconds"], 1);
-    b.fence.opened().await;
+    b.fence.wait_open().await;
     assert!(world.now() - secs(30) <= Duration::from_millis(2_450), "{:?}", world.now());
     let told = ["candidate-0 became leader", "candidate-1 became leader"];
     tokio::time::sleep(MOMENT).await;
@@ -117,9 +117,9 @@ async fn a_lease_that_somebody_takes_away_is_lost() {
     let mut lease = world.lease().await;
     lease["spec"]["holderIdentity"] = json!("a stranger");
     world.put_lease(&lease).await;
-    a.fence.closed().await;
+    a.fence.wait_closed().await;
     assert!(world.now() <= secs(33), "at the next renewal");
-    a.fence.opened().await;
+    a.fence.wait_open().await;
     let took = world.now() - secs(30);
     assert!(took >= secs(15) && took < secs(18), "who does not renew loses it: {took:?}");
 }

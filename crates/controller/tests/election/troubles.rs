@@ -20,9 +20,9 @@ async fn a_leader_that_is_cut_off_has_stopped_before_another_leads() {
             world.at(begun).await;
             assert!(a.leads());
             a.suffer(fault);
-            a.fence.closed().await;
+            a.fence.wait_closed().await;
             let lost_after = world.now() - begun;
-            b.fence.opened().await;
+            b.fence.wait_open().await;
             let followed_after = world.now() - begun;
             assert!(!a.leads());
             // A renewal that got through without an answer is one for the others alone.
@@ -61,9 +61,9 @@ async fn a_leader_that_stood_still_is_refused_at_its_first_question() {
     assert!(a.leads(), "as far as it can know");
     a.clock.thaw();
     assert!(!a.leads());
-    assert_eq!(a.fence.patience(secs(30)), None);
+    assert_eq!(a.fence.call_budget(secs(30)), None);
     a.suffer(Fault::None);
-    a.fence.opened().await;
+    a.fence.wait_open().await;
     assert!(world.now() <= secs(68), "it stands for election again");
 }
 
@@ -78,7 +78,7 @@ async fn work_under_way_is_dropped_when_the_term_ends() {
     // From now on, what it sends arrives, and it hears nothing.
     world.at(SLOT - Duration::from_millis(100)).await;
     a.suffer(Fault::Mute);
-    a.fence.closed().await;
+    a.fence.wait_closed().await;
     let lost_at = world.now();
     tokio::time::sleep(Duration::from_millis(20)).await;
     let effects = world.book.effects();
@@ -88,7 +88,7 @@ async fn work_under_way_is_dropped_when_the_term_ends() {
     let ended = creates[0].ended.expect("it was dropped");
     assert!(ended >= lost_at && ended < lost_at + Duration::from_millis(20), "{ended:?}");
     // The other finds what was done, and does not do it again.
-    b.fence.opened().await;
+    b.fence.wait_open().await;
     world.at(secs(40)).await;
     assert_eq!(world.created().len(), 1);
     assert_eq!(world.status("c").await["successfulRuns"], 1);
@@ -106,7 +106,7 @@ async fn work_that_does_not_end_keeps_the_lease_from_being_given_back() {
     assert!(took >= secs(4) && took < secs(5), "{took:?}");
     assert_eq!(world.lease().await["spec"]["holderIdentity"], "candidate-0");
     let stopped_at = world.now();
-    b.fence.opened().await;
+    b.fence.wait_open().await;
     assert!(world.now() > stopped_at + secs(10), "the server may still be at it");
 }
 

@@ -94,7 +94,7 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     pub(crate) fn leads(&self) -> bool {
-        self.fence.allows()
+        self.fence.is_open()
     }
 
     /// Something goes wrong with everything.
@@ -117,7 +117,7 @@ impl Candidate {
         let begun = Instant::now();
         self.stop.cancel();
         self.task.join_next().await.unwrap().unwrap();
-        assert!(!self.fence.allows());
+        assert!(!self.fence.is_open());
         begun.elapsed()
     }
 }
@@ -158,7 +158,7 @@ impl World {
         let link = Link { inner, sender, book, fault: fault.clone() };
         self.count += 1;
         let clock = Clocks::new(self.start);
-        let fence = Fence::shut(clock.clone());
+        let fence = Fence::closed(clock.clone());
         self.fences.lock().unwrap().push(fence.clone());
         self.tasks.spawn(watch_out(sender, self.fences.clone()));
         let context = Context {
@@ -183,7 +183,7 @@ impl World {
             clock: clock.clone(),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
-            fence: Fence::open(),
+            fence: Fence::always_open(),
         };
         let config = Config { renew_deadline: secs(15), ..Config::default() };
         let election = Election { config, ..election(0) };
@@ -294,10 +294,10 @@ impl Drop for World {
 async fn watch_out(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
     let fence = fences.lock().unwrap()[number].clone();
     loop {
-        fence.opened().await;
-        let leaders = fences.lock().unwrap().iter().filter(|fence| fence.allows()).count();
+        fence.wait_open().await;
+        let leaders = fences.lock().unwrap().iter().filter(|fence| fence.is_open()).count();
         assert!(leaders < 2, "there are {leaders} leaders");
-        fence.closed().await;
+        fence.wait_closed().await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics, RealClock, run_jobs};
+use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics, SystemClock, run_jobs};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{ChangeKind, Options, Store};
 use serde_json::{Value, json};
@@ -30,11 +30,11 @@ struct Ahead(AtomicI64);
 
 impl Clock for Ahead {
     fn now(&self) -> Timestamp {
-        RealClock.now() + SignedDuration::from_secs(self.0.load(Ordering::Relaxed))
+        SystemClock.now() + SignedDuration::from_secs(self.0.load(Ordering::Relaxed))
     }
 
     fn monotonic(&self) -> Duration {
-        RealClock.monotonic()
+        SystemClock.monotonic()
     }
 }
 
@@ -82,7 +82,7 @@ impl World {
             clock: self.clock.clone(),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
-            fence: Fence::open(),
+            fence: Fence::always_open(),
         };
         let task = tokio::spawn(run_jobs(context, 4, stop.clone()));
         self.running = Some((stop, task));

@@ -43,7 +43,7 @@ impl Clock for SetClock {
         since.try_into().unwrap()
     }
 
-    fn rest_until(&self, at: Option<Timestamp>) -> Duration {
+    fn delay_until(&self, at: Option<Timestamp>) -> Duration {
         match at.is_some_and(|at| at <= self.now()) {
             true => Duration::ZERO,
             false => {
@@ -132,7 +132,7 @@ impl World {
             clock: Arc::new(self.clock.clone()),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
-            fence: Fence::open(),
+            fence: Fence::always_open(),
         };
         let cluster = match self.cast {
             Cast::Abroad => ClusterOptions {

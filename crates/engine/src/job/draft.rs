@@ -7,7 +7,7 @@ use punctual_api::job::{JobCondition, JobStatus, condition};
 use super::step::Step;
 use super::verdict::Verdict;
 use super::{reasons, terms::Terms};
-use crate::note::Note;
+use crate::Note;
 
 /// A status, and what to tell once it is written.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use punctual_api::job::JobStatus;
 use super::backoff::Backoff;
 use super::reasons;
 use super::view::PodView;
-use crate::note::Note;
+use crate::Note;
 
 /// The next step for a Job.
 ///

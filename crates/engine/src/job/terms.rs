@@ -6,7 +6,7 @@ use punctual_api::job::{INDEXED, JobSpec, NON_INDEXED};
 use super::failure_policy;
 use super::reasons::UNKNOWN_COMPLETION_MODE;
 use super::view::{Phase, PodView};
-use crate::note::Note;
+use crate::Note;
 
 /// The controller that a Job names when it names this one.
 const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";

@@ -76,7 +76,7 @@ fn a_job_of_an_unknown_mode_is_left_alone_with_a_warning() {
         let plan = look(&job(spec, json!({})), &[], at(0));
         assert!(plan.is_idle());
         let note = &plan.notes[0];
-        assert_eq!((note.kind, note.reason), (NoteKind::Warning, "UnknownCompletionMode"));
+        assert_eq!((note.event_type, note.reason), (NoteKind::Warning, "UnknownCompletionMode"));
     }
 }
 

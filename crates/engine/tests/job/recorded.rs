@@ -182,7 +182,7 @@ fn recorded_pods(case: &Value) -> Vec<String> {
 /// so in any order, which their equal lines do not show.
 fn events_of(world: &World) -> Vec<String> {
     let lines = world.notes.iter();
-    let lines = lines.map(|note| line(note.kind.as_str(), note.reason, &note.message));
+    let lines = lines.map(|note| line(note.event_type.as_str(), note.reason, &note.message));
     in_groups(lines.collect())
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use punctual_api::well_known::annotations::PROBE;
 use punctual_api::{CronJob, CronJobKind};
+use punctual_client::EventHandler;
 
 use super::super::CronJobOptions;
 use super::super::seen::{CronJobName, JobSeen, Key};
@@ -13,7 +14,6 @@ use super::super::signals::Signals;
 use super::super::storage::Storage;
 use super::{Cache, Kept, Memory, State};
 use crate::competing_controller::StatusWriterTracker;
-use crate::watching::Watcher;
 
 /// Where a watch looks, and what it fills.
 #[derive(Clone)]
@@ -78,8 +78,8 @@ impl CronJobsIn<'_> {
     }
 }
 
-impl Watcher<CronJob> for CronJobsIn<'_> {
-    fn put(&self, cron_job: CronJob) {
+impl EventHandler<CronJob> for CronJobsIn<'_> {
+    fn apply(&self, cron_job: CronJob) {
         if let Some(rival) = self.past().and_then(|mut past| past.observe(&cron_job)) {
             self.signals.report_competing_controller(rival);
         }
@@ -108,13 +108,13 @@ impl Watcher<CronJob> for CronJobsIn<'_> {
         cache.queue.add(&key);
     }
 
-    fn remove(&self, cron_job: CronJob) {
+    fn delete(&self, cron_job: CronJob) {
         let (cache, uid) = (self.scope.cache, &cron_job.metadata.uid);
         cache.state().buried.remove(uid);
         cache.forget(&self.name(&cron_job), uid);
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         if let Some(mut past) = self.past() {
             past.set_synced();
         }
@@ -141,11 +141,11 @@ pub(crate) struct JobsIn<'a> {
     scope: Scope<'a>,
 }
 
-impl Watcher<JobSeen> for JobsIn<'_> {
-    fn put(&self, seen: JobSeen) {
+impl EventHandler<JobSeen> for JobsIn<'_> {
+    fn apply(&self, seen: JobSeen) {
         // Those of kinds that another looks after are that one's.
         if seen.owner.as_ref().is_some_and(|owner| !self.scope.looks_after(owner.flavor)) {
-            return self.remove(seen);
+            return self.delete(seen);
         }
         let cache = self.scope.cache;
         let mut state = cache.state();
@@ -154,13 +154,13 @@ impl Watcher<JobSeen> for JobsIn<'_> {
         concerned.iter().for_each(|key| cache.queue.add(key));
     }
 
-    fn remove(&self, seen: JobSeen) {
+    fn delete(&self, seen: JobSeen) {
         let cache = self.scope.cache;
         let concerned = cache.state().remove_job(&seen.view.uid);
         concerned.iter().for_each(|key| cache.queue.add(key));
     }
 
-    fn keep_only(&self, uids: &HashSet<String>) {
+    fn retain(&self, uids: &HashSet<String>) {
         let is_gone =
             |uid: &String, namespace: &str| self.scope.has(namespace) && !uids.contains(uid);
         let cache = self.scope.cache;

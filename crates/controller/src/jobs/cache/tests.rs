@@ -1,8 +1,8 @@
 use punctual_api::Pod;
+use punctual_client::CachedFields as _;
 use serde_json::json;
 
 use super::*;
-use crate::watching::Summary as _;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -12,7 +12,7 @@ fn job_with(uid: &str, version: u64, selector: serde_json::Value) -> KnownJob {
     let metadata = json!({"name": uid, "namespace": "n", "uid": uid,
         "resourceVersion": version.to_string()});
     let job = json!({"metadata": metadata, "spec": {"selector": {"matchLabels": selector}}});
-    KnownJob::read(&job.to_string()).unwrap()
+    KnownJob::from_json(&job.to_string()).unwrap()
 }
 
 fn job(uid: &str, version: u64) -> KnownJob {
@@ -150,7 +150,7 @@ fn of_a_job_that_has_ended_only_what_decides_its_time_is_kept() {
         "status": {"succeeded": 1, "conditions": [{"type": "Complete", "status": "True",
             "lastTransitionTime": "2024-01-08T05:16:14Z", "lastProbeTime": null}]},
     });
-    let known = KnownJob::read(&text.to_string()).unwrap();
+    let known = KnownJob::from_json(&text.to_string()).unwrap();
     assert!(!known.text.contains("template"));
     let job = known.read_text().unwrap();
     assert!(job.status.is_finished());
