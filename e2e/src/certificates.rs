@@ -1,5 +1,5 @@
-//! The keys that kube-apiserver is started with, of the same kind as those of our own server, so that
-//! a handshake costs the same on both.
+//! Keys and certificates for kube-apiserver. They are of the same kind as those of our own server, so
+//! that a TLS handshake costs the same on both.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,8 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     let authority = authority()?;
     let key = KeyPair::generate().context("a key for the server")?;
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let leaf = named(CertificateParams::new(names)?, "e2e server").signed_by(&key, &authority)?;
+    let leaf =
+        with_name(CertificateParams::new(names)?, "e2e server").signed_by(&key, &authority)?;
     let accounts = KeyPair::generate().context("a key for service accounts")?;
     let files = [
         ("ca.crt", authority.pem()),
@@ -29,16 +30,16 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn authority() -> anyhow::Result<CertifiedIssuer<'static, KeyPair>> {
-    let mut params = named(CertificateParams::new(Vec::new())?, "e2e authority");
+    let mut params = with_name(CertificateParams::new(Vec::new())?, "e2e authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = KeyPair::generate().context("a key for the authority")?;
     Ok(CertifiedIssuer::self_signed(params, key)?)
 }
 
-/// Both need names of their own: OpenSSL takes a certificate whose issuer has its own name for
-/// self-signed.
-fn named(mut params: CertificateParams, name: &str) -> CertificateParams {
+/// Sets the common name. Authority and server need different names: OpenSSL takes a certificate whose
+/// issuer has the same name for self-signed.
+fn with_name(mut params: CertificateParams, name: &str) -> CertificateParams {
     params.distinguished_name.push(DnType::CommonName, name);
     params
 }

@@ -1,10 +1,10 @@
-//! A client as plain as it can be: JSON over HTTP/1.1 and TLS, one request at a time.
+//! A blocking client for tests: JSON over HTTP/1.1 and TLS, one request at a time.
 //!
-//! It blocks, needs no runtime, and survives a server that is killed and started again. What people
-//! use is tested with what people use; this is for tests that look at a cluster from beside.
+//! It needs no runtime, so tests can call it anywhere, and it survives a server that is killed and
+//! restarted. It is independent of the clients under test.
 
+mod connection;
 mod watch;
-mod wire;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,150 +12,173 @@ use anyhow::{Context, bail};
 use rustls::ClientConfig;
 use serde_json::{Map, Value};
 
-use self::wire::Wire;
-use crate::{Cluster, probe};
+use self::connection::HttpConnection;
+use crate::{Cluster, json, probe};
 
-pub use self::watch::{Seen, Watch};
+pub(crate) use self::connection::get_page;
+pub use self::watch::{WatchPoll, WatchStream};
 
-/// A server that takes longer for one answer has hung.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// A server that takes longer for one response hangs.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A client with a token. It keeps a connection open for what may be sent twice.
+/// A client with a bearer token. It reuses one connection for requests that it may send twice.
 #[derive(Debug)]
 pub struct Client {
-    target: Target,
-    kept: Option<Wire>,
+    target: RequestTarget,
+    idle: Option<HttpConnection>,
 }
 
-/// Who is asked, and by whom.
+/// The server and the token of requests.
 #[derive(Clone, Debug)]
-struct Target {
+pub(crate) struct RequestTarget {
     address: String,
     tls: Arc<ClientConfig>,
+    /// Empty for anonymous requests.
     token: String,
 }
 
-/// What a server answered.
+/// The response of a server.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ApiResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The object, or a `Status` that says what is wrong.
+    /// The object, or a `Status` with the error.
     pub body: Value,
 }
 
-impl Answer {
-    /// Whether the request was granted.
+impl ApiResponse {
+    /// Whether the HTTP status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What a `Status` says.
+    /// The message of a `Status`.
     pub fn message(&self) -> &str {
-        self.body.get("message").and_then(Value::as_str).unwrap_or_default()
+        json::text(&self.body, "/message")
     }
 }
 
 impl Client {
-    /// A client of a cluster, with the token of its administrator.
+    /// A client with the administrator's token of a cluster.
     pub fn new(cluster: &Cluster) -> anyhow::Result<Client> {
-        let tls = Arc::new(probe::tls(&cluster.authority)?);
-        let (address, token) = (cluster.address().to_owned(), cluster.token.clone());
-        Ok(Client { target: Target { address, tls, token }, kept: None })
+        let target = RequestTarget::new(cluster.address(), &cluster.authority, &cluster.token)?;
+        Ok(Client { target, idle: None })
     }
 
-    /// The same for whoever has another token.
+    /// A client of the same server with another token.
     pub fn with_token(&self, token: &str) -> Client {
-        Client { target: Target { token: token.to_owned(), ..self.target.clone() }, kept: None }
+        Client {
+            target: RequestTarget { token: token.to_owned(), ..self.target.clone() },
+            idle: None,
+        }
     }
 
     /// Reads an object or a list.
     pub fn get(&mut self, path: &str) -> anyhow::Result<Value> {
-        self.granted("GET", path, None)
+        self.send_ok("GET", path, None)
     }
 
     /// Creates an object; the path is that of the list.
     pub fn create(&mut self, path: &str, object: &Value) -> anyhow::Result<Value> {
-        self.granted("POST", path, Some(object))
+        self.send_ok("POST", path, Some(object))
     }
 
     /// Changes an object by a merge patch.
     pub fn patch(&mut self, path: &str, patch: &Value) -> anyhow::Result<Value> {
-        self.granted("PATCH", path, Some(patch))
+        self.send_ok("PATCH", path, Some(patch))
     }
 
-    /// Deletes an object and, in the background, what it owns.
+    /// Deletes an object and, in the background, its dependents.
     pub fn delete(&mut self, path: &str) -> anyhow::Result<Value> {
-        self.granted("DELETE", &format!("{path}?propagationPolicy=Background"), None)
+        self.send_ok("DELETE", &format!("{path}?propagationPolicy=Background"), None)
     }
 
-    /// A token of a service account, as a Pod would have it.
-    pub fn token(&mut self, namespace: &str, account: &str) -> anyhow::Result<String> {
+    /// Requests a token of a service account.
+    pub fn service_account_token(
+        &mut self,
+        namespace: &str,
+        account: &str,
+    ) -> anyhow::Result<String> {
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-        let made = self.create(&path, &Value::Object(Map::new()))?;
-        let token = made.pointer("/status/token").and_then(Value::as_str);
-        Ok(token.context("an answer without a token")?.to_owned())
+        let created = self.create(&path, &Value::Object(Map::new()))?;
+        let token = created.pointer("/status/token").and_then(Value::as_str);
+        Ok(token.context("a response without a token")?.to_owned())
     }
 
     /// Whether there is an object at a path.
     pub fn exists(&mut self, path: &str) -> anyhow::Result<bool> {
-        let answer = self.send("GET", path, None)?;
-        match answer.status {
+        let response = self.send("GET", path, None)?;
+        match response.status {
             404 => Ok(false),
-            _ if answer.is_success() => Ok(true),
-            status => bail!("GET {path}: {status} {}", answer.message()),
+            _ if response.is_success() => Ok(true),
+            status => bail!("GET {path}: {status} {}", response.message()),
         }
     }
 
-    /// Watches a list; the path has the parameters of the watch but for `watch` itself.
-    pub fn watch(&self, path: &str) -> anyhow::Result<Watch> {
-        Watch::open(Wire::open(&self.target)?, &self.target, path)
+    /// Watches a list. The path has all parameters of the watch except `watch` itself.
+    pub fn watch(&self, path: &str) -> anyhow::Result<WatchStream> {
+        WatchStream::open(HttpConnection::open(&self.target, RESPONSE_TIMEOUT)?, &self.target, path)
     }
 
-    /// Sends a request and gives the answer, whatever it is.
+    /// Sends a request and returns the response, whatever its status.
     ///
-    /// A server may have closed a connection that was kept, so what fails on one is sent again. What
-    /// must not be sent twice has a connection of its own.
+    /// A server may have closed the idle connection, so a request that fails on it is sent again. A
+    /// POST must not be sent twice, so it always has a new connection.
     pub fn send(
         &mut self,
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<ApiResponse> {
         let request = self.target.request(method, path, body);
-        if let Some(mut wire) = self.kept.take().filter(|_| method != "POST")
-            && let Ok(answer) = wire.exchange(&request)
+        let idle = self.idle.take();
+        if method != "POST"
+            && let Some(mut connection) = idle
+            && let Ok(response) = connection.exchange(&request)
         {
-            self.kept = Some(wire);
-            return Ok(answer);
+            self.idle = Some(connection);
+            return Ok(response);
         }
-        let mut wire = Wire::open(&self.target)?;
-        let answer = wire.exchange(&request).with_context(|| format!("{method} {path}"))?;
-        self.kept = Some(wire);
-        Ok(answer)
+        let mut connection = HttpConnection::open(&self.target, RESPONSE_TIMEOUT)?;
+        let response = connection.exchange(&request).with_context(|| format!("{method} {path}"))?;
+        self.idle = Some(connection);
+        Ok(response)
     }
 
-    fn granted(&mut self, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
-        let answer = self.send(method, path, body)?;
-        if !answer.is_success() {
-            bail!("{method} {path}: {} {}", answer.status, answer.message());
+    fn send_ok(&mut self, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let response = self.send(method, path, body)?;
+        if !response.is_success() {
+            bail!("{method} {path}: {} {}", response.status, response.message());
         }
-        Ok(answer.body)
+        Ok(response.body)
     }
 }
 
-impl Target {
-    /// A whole request.
+impl RequestTarget {
+    pub(crate) fn new(address: &str, authority: &str, token: &str) -> anyhow::Result<Self> {
+        let tls = Arc::new(probe::tls_config(authority)?);
+        Ok(RequestTarget { address: address.to_owned(), tls, token: token.to_owned() })
+    }
+
+    /// Sends one GET request on a new connection.
+    pub(crate) fn get_once(&self, path: &str, timeout: Duration) -> anyhow::Result<ApiResponse> {
+        HttpConnection::open(self, timeout)?.exchange(&self.request("GET", path, None))
+    }
+
+    /// The bytes of a whole request.
     fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
-        let media = match method {
+        let media_type = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",
         };
+        let authorization = match self.token.as_str() {
+            "" => String::new(),
+            token => format!("Authorization: Bearer {token}\r\n"),
+        };
         let body = body.map(Value::to_string).unwrap_or_default();
         format!(
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\
-             Accept: application/json\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\r\n{body}",
-            self.token,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{authorization}\
+             Accept: application/json\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )
         .into_bytes()

@@ -1,4 +1,4 @@
-//! A running server, whichever it is.
+//! A running API server: kube-apiserver or ours.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,93 +8,99 @@ use std::{
 use anyhow::Context;
 
 use crate::{
-    kubeconfig::{self, Access},
+    ChildProcess,
+    kubeconfig::{self, ClusterCredentials},
     probe,
-    process::Process,
 };
 
-/// A running server and what a client needs to reach it. Dropping it ends its processes.
+/// A running server and the data that clients need to reach it. Dropping it ends its processes.
 #[derive(Debug)]
 pub struct Cluster {
     /// `kube-apiserver` or `punctual`.
     pub name: &'static str,
     /// `https://127.0.0.1:PORT`.
     pub url: String,
-    /// A file that kubectl understands, with the token of an administrator.
+    /// A kubeconfig file with the token of an administrator.
     pub kubeconfig: PathBuf,
     /// The token of an administrator.
     pub token: String,
     /// The authority that signed the server's certificate, as PEM.
     pub authority: String,
-    processes: Vec<Process>,
+    processes: Vec<ChildProcess>,
 }
 
 impl Cluster {
     pub(crate) fn new(
         name: &'static str,
         kubeconfig: &Path,
-        processes: Vec<Process>,
+        processes: Vec<ChildProcess>,
     ) -> anyhow::Result<Self> {
-        let access = kubeconfig::read(kubeconfig)?;
+        let credentials = kubeconfig::read(kubeconfig)?;
         Ok(Cluster {
             name,
-            url: access.url,
+            url: credentials.url,
             kubeconfig: kubeconfig.to_path_buf(),
-            token: access.token,
-            authority: access.authority,
+            token: credentials.token,
+            authority: credentials.authority,
             processes,
         })
     }
 
-    pub(crate) fn add(&mut self, process: Process) {
+    pub(crate) fn add(&mut self, process: ChildProcess) {
         self.processes.push(process);
     }
 
-    /// The processes of the server and its store; what they use together is what the server uses.
+    /// The process IDs of the server, its store and its controllers.
     pub fn pids(&self) -> Vec<u32> {
-        self.processes.iter().map(Process::pid).collect()
+        self.processes.iter().map(ChildProcess::pid).collect()
     }
 
-    /// Asks the processes to end, one after the other, and waits until they have: an error if one does
-    /// not within a time, or not well. Those that did not are killed.
-    pub fn stop(mut self, within: Duration) -> anyhow::Result<()> {
+    /// Stops the processes one after the other, the last started first.
+    ///
+    /// Returns an error if one fails or does not end in time; the remaining ones are killed.
+    pub fn stop(mut self, timeout: Duration) -> anyhow::Result<()> {
         while let Some(process) = self.processes.pop() {
-            process.stop(within)?;
+            process.stop(timeout)?;
         }
         Ok(())
     }
 
-    /// Kills a program of the cluster, `kube-apiserver`, `etcd` or `kube-controller-manager`, and waits
-    /// until it has ended.
+    /// Kills a program of the cluster and waits until it has ended: `kube-apiserver`, `etcd` or
+    /// `kube-controller-manager`.
     pub fn kill(&mut self, program: &str) -> anyhow::Result<()> {
         self.process(program)?.kill().with_context(|| format!("killing {program}"))
     }
 
-    /// Starts a program again that was killed, at its old address, and waits until the server is ready.
-    pub fn start_again(&mut self, program: &str) -> anyhow::Result<()> {
-        let (address, authority) = (self.address().to_owned(), self.authority.clone());
+    /// Starts a killed program again at its old address and waits until the server is ready.
+    pub fn restart(&mut self, program: &str) -> anyhow::Result<()> {
+        let address = self.address().to_owned();
+        let authority = self.authority.clone();
         let process = self.process(program)?;
-        process.start_again().with_context(|| format!("starting {program} again"))?;
-        let alive = || process.must_run();
-        probe::wait_until_ready(&address, &authority, alive).with_context(|| program.to_owned())
+        process.restart().with_context(|| format!("restarting {program}"))?;
+        probe::wait_until_ready(&address, &authority, || process.ensure_running())
+            .with_context(|| program.to_owned())
     }
 
-    /// Writes a kubeconfig for whoever has another token, beside the administrator's.
+    /// Writes a kubeconfig with another token next to the administrator's.
     pub fn kubeconfig_for(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
         self.kubeconfig_via(name, token, &self.url)
     }
 
-    /// The same for whoever reaches the server by a detour, at another address of the loopback.
+    /// Like `kubeconfig_for`, with the URL of a proxy on the loopback interface.
     pub fn kubeconfig_via(&self, name: &str, token: &str, url: &str) -> anyhow::Result<PathBuf> {
         let path = self.kubeconfig.with_file_name(format!("{name}.kubeconfig"));
-        let (url, token) = (url.to_owned(), token.to_owned());
-        kubeconfig::write(&path, &Access { url, token, authority: self.authority.clone() })?;
+        let credentials = ClusterCredentials {
+            url: url.to_owned(),
+            token: token.to_owned(),
+            authority: self.authority.clone(),
+        };
+        kubeconfig::write(&path, &credentials)?;
         Ok(path)
     }
 
-    fn process(&mut self, program: &str) -> anyhow::Result<&mut Process> {
-        let process = self.processes.iter_mut().find(|process| process.is(program));
-        process.with_context(|| format!("{program} is no part of this cluster"))
+    fn process(&mut self, program: &str) -> anyhow::Result<&mut ChildProcess> {
+        let process = self.processes.iter_mut().find(|process| process.is_program(program));
+        process.with_context(|| format!("this cluster has no {program}"))
     }
 
     /// `127.0.0.1:PORT`.
@@ -105,7 +111,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The last one started first: a server without its store would fill its log with complaints.
+        // The store was started first and ends last: a server without it fills its log with errors.
         while let Some(process) = self.processes.pop() {
             drop(process);
         }

@@ -1,182 +1,162 @@
-//! `punctual controller` on a cluster of Kubernetes' own programs, with no more rights than it needs.
+//! `punctual controller` on a cluster of Kubernetes' own programs, with the permissions of the chart.
 //!
-//! Kubernetes' Job controller makes Pods of the Jobs, and a [`FakeNode`] says that they ran.
+//! Kubernetes' Job controller creates the Pods of the Jobs, and a [`FakeNode`] completes them.
 
-mod life;
-mod lives;
-pub(crate) mod program;
-mod troubles;
+mod behavior_checks;
+mod fault_checks;
+pub(crate) mod launcher;
+mod test_namespace;
 
-use std::{path::Path, process::Command, process::ExitCode, thread};
+use std::{path::Path, process::ExitCode, thread};
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use serde_json::{Value, json};
 
-use self::life::{Kind, Life};
+use self::test_namespace::{ScheduledKind, TestNamespace};
 use crate::{
-    Client, Cluster, Controllers, FakeNode, KubeApiServer, Programs, Punctual, deploy, probe,
-    suite::{self, Request, Tally},
+    Client, Cluster, Controllers, FakeNode, KubeApiServer, Programs, Punctual, deploy,
+    harness::{self, TestArgs, TestReport},
+    install_crd, json,
 };
 
-pub use self::program::{Program, Starter};
+pub use self::launcher::{ControllerLauncher, ControllerProcess};
 
-/// The namespace of the release of the chart.
+/// The namespace of the chart's release.
 pub const OWN_NAMESPACE: &str = "punctual";
-/// The name of the controller that is there from the beginning.
+/// The name of the first controller.
 const FIRST: &str = "first";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A cluster with a controller of ours.
-struct World<'a> {
+/// A cluster with our controller.
+struct ControllerEnv<'a> {
     server: KubeApiServer<'a>,
     cluster: Cluster,
     client: Client,
-    starter: Starter,
-    controller: Program,
-    /// One of each kind that is run every few seconds, whatever happens.
-    beats: Vec<Life>,
+    launcher: ControllerLauncher,
+    controller: ControllerProcess,
+    /// One namespace for each kind, with an object that runs every three seconds during all checks.
+    heartbeats: Vec<TestNamespace>,
 }
 
-/// Checks it; the exit code of a test program.
+/// Runs all checks and returns the exit code of the test program.
 ///
 /// Arguments: a text that the names of checks must contain.
 pub fn main() -> ExitCode {
-    suite::main("controller", run)
+    harness::main("controller", run)
 }
 
-fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {
-    let (programs, home) = (Programs::find(), tempfile::tempdir()?);
+fn run(args: &TestArgs, report: &mut TestReport) -> anyhow::Result<()> {
+    let programs = Programs::find();
+    let home = tempfile::tempdir()?;
     let folder = home.path();
     let server = KubeApiServer { programs: &programs, folder, controllers: Controllers::Jobs };
-    let steps = 1 + lives::CHECKS.len() * Kind::BOTH.len() + troubles::CHECKS.len();
+    let steps =
+        1 + behavior_checks::CHECKS.len() * ScheduledKind::BOTH.len() + fault_checks::CHECKS.len();
     let punctual = match server.check().and_then(|()| Punctual::find()) {
         Ok(punctual) => punctual,
         Err(error) => {
-            tally.skip("kube-apiserver", steps, &error);
+            report.skip("kube-apiserver", steps, &error);
             return Ok(());
         }
     };
     let cluster = server.start()?;
     let _node = FakeNode::start(&cluster)?;
-    let mut world = begin(server, cluster, &punctual, folder)?;
-    tally.pass();
-    live(&world.cluster, request, tally);
-    for (name, check) in troubles::CHECKS.iter().filter(|(name, _)| name.contains(&request.filter))
-    {
-        match check(&mut world) {
-            Ok(()) => tally.pass(),
-            Err(error) => {
-                let said = world.controller.said().unwrap_or_default();
-                tally.fail(name, &format!("{error:#}\n{said}"));
-            }
-        }
+    let mut env = start(server, cluster, &punctual, folder)?;
+    report.pass();
+    run_behavior_checks(&env.cluster, args, report);
+    let fault_checks = fault_checks::CHECKS.into_iter();
+    for (name, check) in fault_checks.filter(|(name, _)| name.contains(&args.filter)) {
+        let result = check(&mut env).map_err(|error| {
+            let log = env.controller.log().unwrap_or_default();
+            error.context(format!("the controller's log:\n{log}"))
+        });
+        report.record(name, result);
     }
-    tally.note(&format!("{steps} checks of the controller on a cluster"));
+    report.note(&format!("{steps} checks of the controller on a cluster"));
     Ok(())
 }
 
-/// A controller that is started before there is a definition of ScheduledJobs works on CronJobs, says
-/// what is missing, and takes the rest on when it is there.
-fn begin<'a>(
+/// Starts the controller before the definition of ScheduledJobs exists: it must run CronJobs, report
+/// the missing definition, and run ScheduledJobs once they are defined.
+fn start<'a>(
     server: KubeApiServer<'a>,
     cluster: Cluster,
     punctual: &Punctual,
     folder: &Path,
-) -> anyhow::Result<World<'a>> {
+) -> anyhow::Result<ControllerEnv<'a>> {
     let mut client = Client::new(&cluster)?;
-    let token = account(&mut client)?;
-    let starter = Starter {
+    let token = create_account(&mut client)?;
+    let launcher = ControllerLauncher {
         binary: punctual.binary().to_path_buf(),
         kubeconfig: cluster.kubeconfig_for("controller", &token)?,
         folder: folder.to_path_buf(),
     };
-    let mut controller = starter.start(FIRST, &["--kinds", "cronjobs,scheduledjobs"])?;
-    controller.until_said("punctual crd | kubectl apply")?;
-    let mut beats = vec![beat(&cluster, Kind::CronJob)?];
-    for life in &mut beats {
-        life.until("a CronJob is run", |life| Ok(!life.jobs("beat")?.is_empty()))?;
+    let mut controller = launcher.start(FIRST, &["--kinds", "cronjobs,scheduledjobs"])?;
+    controller.wait_for_log("punctual crd | kubectl apply")?;
+    let mut heartbeats = vec![create_heartbeat(&cluster, ScheduledKind::CronJob)?];
+    for namespace in &mut heartbeats {
+        namespace.wait_for("a CronJob has a Job", |it| Ok(!it.jobs("heartbeat")?.is_empty()))?;
     }
-    define(&mut client, punctual.binary())?;
-    beats.push(beat(&cluster, Kind::ScheduledJob)?);
-    for life in &mut beats {
-        life.until("all kinds are run", |life| Ok(!life.jobs("beat")?.is_empty()))?;
+    install_crd(&mut client, punctual.binary())?;
+    heartbeats.push(create_heartbeat(&cluster, ScheduledKind::ScheduledJob)?);
+    for namespace in &mut heartbeats {
+        namespace.wait_for("all kinds have Jobs", |it| Ok(!it.jobs("heartbeat")?.is_empty()))?;
     }
-    controller.until_ready()?;
-    ensure!(controller.leads()?, "nobody leads");
-    let (_, page) = controller.page("/metrics")?;
+    controller.wait_until_ready()?;
+    ensure!(controller.is_leader()?, "the controller is not the leader");
+    let (_, page) = controller.get("/metrics")?;
     ensure!(page.contains("punctual_cron_jobs 2") && page.ends_with("# EOF\n"), "{page}");
-    Ok(World { server, cluster, client, starter, controller, beats })
+    Ok(ControllerEnv { server, cluster, client, launcher, controller, heartbeats })
 }
 
-fn beat(cluster: &Cluster, kind: Kind) -> anyhow::Result<Life> {
-    let mut life = Life::new(cluster, kind, "beat")?;
-    life.create("beat", &["true"], &json!({ "schedule": "@every 3s" }))?;
-    Ok(life)
+fn create_heartbeat(cluster: &Cluster, kind: ScheduledKind) -> anyhow::Result<TestNamespace> {
+    let mut namespace = TestNamespace::new(cluster, kind, "heartbeat")?;
+    namespace.create("heartbeat", &["true"], &json!({ "schedule": "@every 3s" }))?;
+    Ok(namespace)
 }
 
-/// All lives at the same time, since they mostly wait.
-fn live(cluster: &Cluster, request: &Request, tally: &mut Tally) {
-    let both = Kind::BOTH.into_iter().flat_map(|kind| lives::CHECKS.map(|check| (kind, check)));
-    let wanted = both.filter(|(_, (name, _))| name.contains(&request.filter));
+/// Runs all behavior checks at the same time, since they mostly wait.
+fn run_behavior_checks(cluster: &Cluster, args: &TestArgs, report: &mut TestReport) {
+    let checks = ScheduledKind::BOTH
+        .into_iter()
+        .flat_map(|kind| behavior_checks::CHECKS.map(|check| (kind, check)));
+    let wanted = checks.filter(|(_, (name, _))| name.contains(&args.filter));
     let results: Vec<_> = thread::scope(|scope| {
         let running: Vec<_> = wanted
             .map(|(kind, (name, check))| {
-                let check = move || check(&mut Life::new(cluster, kind, name)?);
+                let check = move || check(&mut TestNamespace::new(cluster, kind, name)?);
                 (kind, name, scope.spawn(check))
             })
             .collect();
         let ended = running.into_iter().map(|(kind, name, thread)| {
-            let result = thread.join().unwrap_or_else(|_| Err(anyhow!("it panicked")));
+            let result = thread.join().unwrap_or_else(|_| Err(anyhow!("the check panicked")));
             (format!("{name} of {}", kind.name()), result)
         });
         ended.collect()
     });
     for (name, result) in results {
-        match result {
-            Ok(()) => tally.pass(),
-            Err(error) => tally.fail(&name, &format!("{error:#}")),
-        }
+        report.record(&name, result);
     }
 }
 
-/// The account of the controller, with the rights of the chart and no others; its token.
-pub fn account(client: &mut Client) -> anyhow::Result<String> {
+/// Creates the controller's service account with the permissions of the chart, and returns its token.
+pub fn create_account(client: &mut Client) -> anyhow::Result<String> {
     let namespace = json!({ "metadata": { "name": OWN_NAMESPACE } });
     client.create("/api/v1/namespaces", &namespace)?;
-    for document in deploy::account_of_the_chart()? {
+    for document in deploy::recorded_account()? {
         client.create(&collection(&document)?, &document)?;
     }
-    client.token(OWN_NAMESPACE, "punctual")
+    client.service_account_token(OWN_NAMESPACE, "punctual")
 }
 
-/// Where objects of the kinds of an account are created.
+/// The path of the collection of an object.
 fn collection(document: &Value) -> anyhow::Result<String> {
-    let text = |pointer| document.pointer(pointer).and_then(Value::as_str);
-    Ok(match text("/kind").context("no kind")? {
+    Ok(match json::text(document, "/kind") {
         "ServiceAccount" => format!("/api/v1/namespaces/{OWN_NAMESPACE}/serviceaccounts"),
         "ClusterRole" => format!("{RBAC}/clusterroles"),
         "ClusterRoleBinding" => format!("{RBAC}/clusterrolebindings"),
         "Role" => format!("{RBAC}/namespaces/{OWN_NAMESPACE}/roles"),
         "RoleBinding" => format!("{RBAC}/namespaces/{OWN_NAMESPACE}/rolebindings"),
-        other => bail!("a {other} in the account"),
+        other => bail!("unexpected kind {other:?} in the account"),
     })
-}
-
-/// Defines ScheduledJobs, and waits until they are served.
-pub fn define(client: &mut Client, binary: &Path) -> anyhow::Result<()> {
-    let printed = Command::new(binary).arg("crd").output().context("punctual crd")?;
-    ensure!(printed.status.success(), "punctual crd: {}", printed.status);
-    let definition: Value = serde_saphyr::from_slice(&printed.stdout)?;
-    client.create(DEFINITIONS, &definition)?;
-    probe::until("the definition is served", || {
-        let answer = client.send("GET", "/apis/punctual.dev/v1/scheduledjobs", None)?;
-        Ok(answer.is_success().then_some(()))
-    })
-}
-
-/// Lets so many seconds pass: that nothing happens takes time to see.
-fn rest(seconds: u32) {
-    let pauses = seconds * 1_000 / u32::try_from(probe::PAUSE.as_millis()).unwrap_or(1);
-    (0..pauses).for_each(|_| probe::pause());
 }

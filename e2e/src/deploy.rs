@@ -1,58 +1,56 @@
-//! What is in `deploy/`: the chart and the plain manifests, given to a cluster of Kubernetes' own
-//! programs; the rights that they give; and the names of metrics that alerts and dashboard use.
+//! Checks of `deploy/`: the chart and the plain manifests install on a cluster of Kubernetes' own
+//! programs, they grant only the permissions that the controller needs, and alerts and dashboard use
+//! metrics that exist.
 
 mod chart;
-mod documents;
-mod installed;
+mod installed_chart;
 mod kubectl;
+mod manifests;
 mod metrics;
-mod rights;
+mod permissions;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::{
-    chart::{Chart, Release},
+    chart::{Chart, ChartRelease},
     kubectl::Kubectl,
-    rights::Scheme,
+    permissions::ReleasePlan,
 };
 use crate::{
     Client, Cluster, Controllers, KubeApiServer, Programs, Punctual,
-    controller::program::Starter,
-    probe,
-    suite::{self, Request, Tally},
+    controller::launcher::ControllerLauncher,
+    files::{crate_folder, repository_root},
+    harness::{self, TestArgs, TestReport},
+    json, probe,
 };
 
-pub use self::installed::Installed;
+pub use self::installed_chart::InstalledChart;
 
 /// The checks that need programs, in order.
-const CHECKS: [(&str, Check); 9] = [
-    ("the chart is without fault, whatever its values", lint),
-    ("values that make no sense are refused", refusals),
-    ("the base is the chart with its defaults", base),
-    ("the overlay is the chart for one namespace", overlay),
-    ("the account of the tests is the chart's", account),
-    ("the server takes the base without a warning", apply_base),
-    ("the server takes the chart without a warning", apply_chart),
-    ("the account may do its work and nothing else", rights_of_the_account),
-    ("the program starts as the Deployment says", start),
+const CHECKS: [(&str, DeployCheck); 9] = [
+    ("helm lint accepts the chart with all values", lint),
+    ("the chart rejects invalid values", invalid_values),
+    ("the base equals the chart with its defaults", base),
+    ("the overlay equals the chart for one namespace", overlay),
+    ("the recorded account equals the chart's", account),
+    ("the server accepts the base without a warning", apply_base),
+    ("the server accepts the chart without a warning", apply_chart),
+    ("the account has the permissions that it needs and no others", account_permissions),
+    ("the program starts with the arguments of the Deployment", start),
 ];
 
-/// Does the check, and says what was done.
-type Check = fn(&Stage) -> anyhow::Result<String>;
+/// A check that returns a summary of its work.
+type DeployCheck = fn(&DeployEnv) -> anyhow::Result<String>;
 
-/// The values that are tried; each is a file in `testdata/deploy/values`.
+/// Sets of values. Each is a file in `testdata/deploy/values`.
 const VALUES: [&str; 5] = ["defaults", "cronjobs", "both", "namespaces", "everything"];
 
-/// Arguments of Helm, and what of the answer says why they are refused.
-const REFUSED: [(&str, &str); 8] = [
+/// Values that the chart rejects, and a part of Helm's error message.
+const INVALID_VALUES: [(&str, &str); 8] = [
     ("kinds={pods}", "kinds"),
     ("kinds={}", "kinds"),
     ("kinds={cronjobs,cronjobs}", "kinds"),
@@ -63,18 +61,18 @@ const REFUSED: [(&str, &str); 8] = [
     ("serviceMonitor.enabled=maybe", "enabled"),
 ];
 
-/// What the overlay says, said to the chart.
+/// The overlay's settings as values of the chart.
 const OVERLAY: [&str; 3] =
     ["namespaces={team-a}", "image.repository=registry.example.com/punctual", "image.tag=0.1.0"];
 
-/// A file in `testdata/deploy`.
+/// The recorded account, a file in `testdata/deploy`.
 const ACCOUNT: &str = "account.yaml";
 
-const AGAIN: &str = "they differ; what is made of the chart is written anew by\n  \
+const BLESS_HINT: &str = "they differ; write the recorded files again with\n  \
      cargo test -p punctual-e2e --test deploy -- --bless";
 
-/// All that checks need.
-struct Stage {
+/// The programs and the cluster of the checks.
+struct DeployEnv {
     programs: Programs,
     chart: Chart,
     kubectl: Kubectl,
@@ -82,151 +80,151 @@ struct Stage {
     home: TempDir,
 }
 
-/// Checks it; the exit code of a test program.
+/// Runs all checks and returns the exit code of the test program.
 ///
-/// Arguments: `--bless`, which writes the base anew from the chart.
+/// Arguments: `--bless`, which writes the base and the recorded account from the chart.
 pub fn main() -> ExitCode {
-    suite::main("deploy", run)
+    harness::main("deploy", run)
 }
 
-fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {
-    record(tally, "alerts and dashboard use metrics that there are", metrics::check());
+fn run(args: &TestArgs, report: &mut TestReport) -> anyhow::Result<()> {
+    record(report, "alerts and dashboard use metrics that exist", metrics::check());
     let programs = Programs::find();
     let missing = ["helm", "kubectl"].into_iter().find_map(|name| programs.path(name).err());
     let home = tempfile::tempdir()?;
     let folder = home.path();
     let server = KubeApiServer { programs: &programs, folder, controllers: Controllers::None };
     if let Some(error) = missing.or_else(|| server.check().err()) {
-        tally.skip("kube-apiserver", CHECKS.len(), &error);
+        report.skip("kube-apiserver", CHECKS.len(), &error);
         return Ok(());
     }
     let chart = Chart::find(&programs, folder)?;
-    if request.bless {
+    if args.bless {
         return bless(&chart);
     }
     let cluster = server.start()?;
     let kubectl = Kubectl::new(&programs, &cluster)?;
-    let stage = Stage { programs: programs.clone(), chart, kubectl, cluster, home };
+    let env = DeployEnv { programs: programs.clone(), chart, kubectl, cluster, home };
     for (name, check) in CHECKS {
-        record(tally, name, check(&stage));
+        record(report, name, check(&env));
     }
     Ok(())
 }
 
-fn record(tally: &mut Tally, name: &str, outcome: anyhow::Result<String>) {
-    match outcome {
-        Ok(done) => {
-            tally.pass();
-            tally.note(&format!("{name}: {done}"));
-        }
-        Err(error) => tally.fail(name, &format!("{error:#}\n")),
+fn record(report: &mut TestReport, name: &str, result: anyhow::Result<String>) {
+    if let Some(summary) = report.record(name, result) {
+        report.note(&format!("{name}: {summary}"));
     }
 }
 
-/// Writes the base: what Helm makes of the defaults, without what only Helm says. And the account of
-/// the tests.
+/// Writes the base, which is Helm's output for the defaults without Helm's own lines, and the recorded
+/// account.
 fn bless(chart: &Chart) -> anyhow::Result<()> {
-    let path = deploy().join("kustomize/base/punctual.yaml");
-    let text = documents::plain(&chart.render(&Release::new("punctual"))?);
+    let path = deploy_folder().join("kustomize/base/punctual.yaml");
+    let text = manifests::strip_helm_lines(&chart.render(&ChartRelease::new("punctual"))?);
     fs::write(&path, text).with_context(|| path.display().to_string())?;
     let documents = chart_account(chart)?;
     let texts: Result<Vec<_>, _> = documents.iter().map(serde_saphyr::to_string).collect();
     fs::write(testdata().join(ACCOUNT), texts?.join("---\n")).context(ACCOUNT)
 }
 
-/// The account of the chart for both kinds, and what that may do.
+/// The chart's account for both kinds, with its roles.
 ///
-/// Those who test the controller need no Helm: they read a file, which is compared here.
+/// Tests of the controller read a recorded file, so that they do not need Helm.
 fn chart_account(chart: &Chart) -> anyhow::Result<Vec<Value>> {
-    let file = values("both");
-    let text = chart.render(&Release::new("punctual").values(&file))?;
-    let mut documents = documents::parse(&documents::plain(&text))?;
+    let file = values_file("both");
+    let text = chart.render(&ChartRelease::new("punctual").values(&file))?;
+    let mut documents = manifests::parse(&manifests::strip_helm_lines(&text))?;
     documents.retain(|document| {
-        let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let kind = json::text(document, "/kind");
         kind == "ServiceAccount" || kind.contains("Role")
     });
     Ok(documents)
 }
 
-fn account(stage: &Stage) -> anyhow::Result<String> {
-    let ours = account_of_the_chart()?;
-    documents::compare(&ours, &chart_account(&stage.chart)?).context(AGAIN)?;
-    Ok(format!("{} objects", ours.len()))
+fn account(env: &DeployEnv) -> anyhow::Result<String> {
+    let recorded = recorded_account()?;
+    manifests::compare(&recorded, &chart_account(&env.chart)?).context(BLESS_HINT)?;
+    Ok(format!("{} objects", recorded.len()))
 }
 
-/// The account of the chart for both kinds, as it was written down.
-pub fn account_of_the_chart() -> anyhow::Result<Vec<Value>> {
-    documents::parse(&fs::read_to_string(testdata().join(ACCOUNT)).context(ACCOUNT)?)
+/// The recorded account of the chart for both kinds.
+pub fn recorded_account() -> anyhow::Result<Vec<Value>> {
+    manifests::parse(&fs::read_to_string(testdata().join(ACCOUNT)).context(ACCOUNT)?)
 }
 
-fn lint(stage: &Stage) -> anyhow::Result<String> {
+fn lint(env: &DeployEnv) -> anyhow::Result<String> {
     for name in VALUES {
-        stage.chart.lint(&values(name)).with_context(|| name.to_owned())?;
+        env.chart.lint(&values_file(name)).with_context(|| name.to_owned())?;
     }
     Ok(format!("{} sets of values", VALUES.len()))
 }
 
-fn refusals(stage: &Stage) -> anyhow::Result<String> {
-    for (set, why) in REFUSED {
-        match stage.chart.render(&Release::new("punctual").set(set)) {
+fn invalid_values(env: &DeployEnv) -> anyhow::Result<String> {
+    for (set, message) in INVALID_VALUES {
+        match env.chart.render(&ChartRelease::new("punctual").set(set)) {
             Ok(_) => bail!("{set} is accepted"),
-            Err(error) => ensure!(format!("{error:#}").contains(why), "{set}: {error:#}"),
+            Err(error) => ensure!(format!("{error:#}").contains(message), "{set}: {error:#}"),
         }
     }
-    Ok(format!("{} of them", REFUSED.len()))
+    Ok(format!("{} values", INVALID_VALUES.len()))
 }
 
-fn base(stage: &Stage) -> anyhow::Result<String> {
-    same(stage, "base", &Release::new("punctual").with_definitions())
+fn base(env: &DeployEnv) -> anyhow::Result<String> {
+    compare_with_chart(env, "base", &ChartRelease::new("punctual").with_definitions())
 }
 
-fn overlay(stage: &Stage) -> anyhow::Result<String> {
-    let release = Release::new("punctual").with_definitions();
-    same(stage, "one-namespace", &OVERLAY.into_iter().fold(release, Release::set))
+fn overlay(env: &DeployEnv) -> anyhow::Result<String> {
+    let release = ChartRelease::new("punctual").with_definitions();
+    compare_with_chart(env, "one-namespace", &OVERLAY.into_iter().fold(release, ChartRelease::set))
 }
 
-/// Whether kustomize makes the same of a folder as Helm of the chart. Helm makes no namespaces.
-fn same(stage: &Stage, folder: &str, release: &Release<'_>) -> anyhow::Result<String> {
-    let folder = deploy().join("kustomize").join(folder);
-    let mut plain = documents::parse(&stage.kubectl.kustomize(&folder)?)?;
+/// Checks that kustomize renders the same objects as Helm, except for namespaces.
+fn compare_with_chart(
+    env: &DeployEnv,
+    folder: &str,
+    release: &ChartRelease<'_>,
+) -> anyhow::Result<String> {
+    let folder = deploy_folder().join("kustomize").join(folder);
+    let mut plain = manifests::parse(&env.kubectl.kustomize(&folder)?)?;
     plain.retain(|document| document.get("kind") != Some(&json!("Namespace")));
-    let rendered = documents::parse(&documents::plain(&stage.chart.render(release)?))?;
-    documents::compare(&plain, &rendered).context(AGAIN)?;
+    let rendered = manifests::parse(&manifests::strip_helm_lines(&env.chart.render(release)?))?;
+    manifests::compare(&plain, &rendered).context(BLESS_HINT)?;
     Ok(format!("{} objects", plain.len()))
 }
 
-fn apply_base(stage: &Stage) -> anyhow::Result<String> {
-    let text = stage.kubectl.kustomize(&deploy().join("kustomize/base"))?;
-    apply(stage, "base", &text)
+fn apply_base(env: &DeployEnv) -> anyhow::Result<String> {
+    let text = env.kubectl.kustomize(&deploy_folder().join("kustomize/base"))?;
+    apply(env, "base", &text)
 }
 
-fn apply_chart(stage: &Stage) -> anyhow::Result<String> {
-    let mut client = Client::new(&stage.cluster)?;
-    namespace(&mut client, "team-a")?;
-    stage.kubectl.apply(&testdata().join("monitoring.yaml"))?;
+fn apply_chart(env: &DeployEnv) -> anyhow::Result<String> {
+    let mut client = Client::new(&env.cluster)?;
+    create_namespace(&mut client, "team-a")?;
+    env.kubectl.apply(&testdata().join("monitoring.yaml"))?;
     for resource in ["servicemonitors", "prometheusrules"] {
         let path = format!("/apis/monitoring.coreos.com/v1/{resource}");
-        probe::until(resource, || Ok(client.send("GET", &path, None)?.is_success().then_some(())))?;
+        probe::wait_for(resource, || Ok(client.send("GET", &path, None)?.is_success()))?;
     }
-    let mut done = Vec::new();
+    let mut summaries = Vec::new();
     for name in VALUES {
-        namespace(&mut client, name)?;
-        let file = values(name);
-        let text = stage.chart.render(&Release::new(name).values(&file).with_definitions())?;
-        done.push(format!("{name} {}", apply(stage, name, &text)?));
+        create_namespace(&mut client, name)?;
+        let file = values_file(name);
+        let text = env.chart.render(&ChartRelease::new(name).values(&file).with_definitions())?;
+        summaries.push(format!("{name} {}", apply(env, name, &text)?));
     }
-    Ok(done.join(", "))
+    Ok(summaries.join(", "))
 }
 
-fn apply(stage: &Stage, name: &str, text: &str) -> anyhow::Result<String> {
-    let file = stage.home.path().join(format!("{name}.yaml"));
+fn apply(env: &DeployEnv, name: &str, text: &str) -> anyhow::Result<String> {
+    let file = env.home.path().join(format!("{name}.yaml"));
     fs::write(&file, text)?;
-    stage.kubectl.apply(&file).with_context(|| name.to_owned())?;
-    Ok(format!("{} objects", documents::parse(text)?.len()))
+    env.kubectl.apply(&file).with_context(|| name.to_owned())?;
+    Ok(format!("{} objects", manifests::parse(text)?.len()))
 }
 
-/// A namespace in which the server warns of Pods that are not as restricted as can be.
-fn namespace(client: &mut Client, name: &str) -> anyhow::Result<()> {
+/// Creates a namespace with the `restricted` Pod security standard.
+fn create_namespace(client: &mut Client, name: &str) -> anyhow::Result<()> {
     let labels = ["enforce", "warn"]
         .map(|mode| (format!("pod-security.kubernetes.io/{mode}"), Value::from("restricted")));
     let labels: serde_json::Map<_, _> = labels.into_iter().collect();
@@ -234,57 +232,59 @@ fn namespace(client: &mut Client, name: &str) -> anyhow::Result<()> {
     client.create("/api/v1/namespaces", &object).map(drop)
 }
 
-fn rights_of_the_account(stage: &Stage) -> anyhow::Result<String> {
-    let mut client = Client::new(&stage.cluster)?;
-    let all = |release, kinds| Scheme { release, kinds, namespaces: None, lease: "punctual" };
-    let schemes = [
-        all("rights-of-one", &["scheduledjobs"]),
-        all("rights-of-both", &["cronjobs", "scheduledjobs"]),
-        Scheme { namespaces: Some("team-a"), ..all("rights-in-one", &["cronjobs"]) },
+fn account_permissions(env: &DeployEnv) -> anyhow::Result<String> {
+    let mut client = Client::new(&env.cluster)?;
+    let cluster_wide =
+        |release, kinds| ReleasePlan { release, kinds, namespace: None, lease: "punctual" };
+    let plans = [
+        cluster_wide("one-kind", &["scheduledjobs"]),
+        cluster_wide("both-kinds", &["cronjobs", "scheduledjobs"]),
+        ReleasePlan { namespace: Some("team-a"), ..cluster_wide("one-namespace", &["cronjobs"]) },
     ];
-    let mut done = Vec::new();
-    for scheme in &schemes {
-        namespace(&mut client, scheme.release)?;
+    let mut summaries = Vec::new();
+    for plan in &plans {
+        create_namespace(&mut client, plan.release)?;
         let installed =
-            Installed::new(&stage.programs, &stage.cluster, scheme.release, &scheme.values())?;
-        let counts = rights::check(&stage.cluster, &installed, scheme);
-        done.push(format!("\n  {}: {}", scheme.release, counts.context(scheme.release)?));
+            InstalledChart::new(&env.programs, &env.cluster, plan.release, &plan.values())?;
+        let counts = permissions::check(&env.cluster, &installed, plan);
+        summaries.push(format!("\n  {}: {}", plan.release, counts.context(plan.release)?));
     }
-    Ok(done.concat())
+    Ok(summaries.concat())
 }
 
-/// With its arguments, in its account; only where it listens must be elsewhere.
-fn start(stage: &Stage) -> anyhow::Result<String> {
-    let (punctual, mut client) = (Punctual::find()?, Client::new(&stage.cluster)?);
-    let mut done = Vec::new();
+/// Starts the program with the Deployment's arguments and account, but another listen address.
+fn start(env: &DeployEnv) -> anyhow::Result<String> {
+    let punctual = Punctual::find()?;
+    let mut client = Client::new(&env.cluster)?;
+    let mut summaries = Vec::new();
     for (release, file) in [("start-defaults", "defaults"), ("start-everything", "everything")] {
-        namespace(&mut client, release)?;
-        // What has the name already was applied by hand, and Helm would not touch it.
-        let text =
-            fs::read_to_string(values(file))?.replace(": everything\n", &format!(": {release}\n"));
-        let installed = Installed::new(&stage.programs, &stage.cluster, release, &text)?;
-        let starter = Starter {
+        create_namespace(&mut client, release)?;
+        // Objects named `everything` were applied by kubectl, and Helm refuses to adopt them.
+        let text = fs::read_to_string(values_file(file))?
+            .replace(": everything\n", &format!(": {release}\n"));
+        let installed = InstalledChart::new(&env.programs, &env.cluster, release, &text)?;
+        let launcher = ControllerLauncher {
             binary: punctual.binary().to_path_buf(),
             kubeconfig: installed.kubeconfig,
-            folder: stage.home.path().to_path_buf(),
+            folder: env.home.path().to_path_buf(),
         };
         let arguments = installed.arguments.iter().filter(|it| !it.starts_with("--listen="));
-        let mut program = starter.start_as(release, arguments)?;
-        program.until_ready()?;
-        program.stop()?;
-        done.push(format!("{file} with {} arguments", installed.arguments.len()));
+        let mut controller = launcher.start_with_arguments(release, arguments)?;
+        controller.wait_until_ready()?;
+        controller.stop()?;
+        summaries.push(format!("{file} with {} arguments", installed.arguments.len()));
     }
-    Ok(done.join(", "))
+    Ok(summaries.join(", "))
 }
 
-fn values(name: &str) -> PathBuf {
+fn values_file(name: &str) -> PathBuf {
     testdata().join("values").join(name).with_extension("yaml")
 }
 
 fn testdata() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/deploy")
+    crate_folder().join("testdata/deploy")
 }
 
-fn deploy() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
+fn deploy_folder() -> PathBuf {
+    repository_root().join("deploy")
 }

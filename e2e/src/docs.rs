@@ -1,16 +1,15 @@
-//! The documentation under test: its commands are run, and what it says there is, is compared with
-//! what there is.
+//! Tests of the documentation: its commands run, and it mentions every field, event and metric.
 //!
-//! A block of a page that is marked `console` is played: lines that begin with `$ ` are given to a
-//! shell, those below are what it must print. The blocks of a page are played in order in a world of
-//! their own. Blocks with another mark are only shown.
+//! A test runs the blocks of a page that are marked `console`: lines that begin with `$ ` are shell
+//! commands, and the lines below them are the expected output. All blocks of a page run in order in one
+//! shell. Blocks with another mark do not run.
 
-mod commands;
+mod background_job;
+mod command_reference;
 mod coverage;
-mod expected;
-mod job;
+mod output_matcher;
 mod page;
-mod world;
+mod shell;
 
 use std::{
     fs,
@@ -22,123 +21,131 @@ use anyhow::Context;
 
 use crate::{
     Programs, Punctual,
-    suite::{self, Request, Tally},
+    files::repository_root,
+    harness::{self, TestArgs, TestReport},
 };
-use page::{Act, Page, Step};
-use world::World;
+use page::{DocPage, PageStep, StepAction};
+use shell::PageShell;
 
-/// So much is shown of an output that is not the expected one.
+/// The number of lines of an unexpected output that the report shows.
 const SHOWN_LINES_MAX: usize = 60;
 
-/// Plays all pages; the exit code of a test program.
+/// Tests all pages and returns the exit code of the test program.
 ///
-/// Arguments: a word that the names of pages must contain, and `--bless`, which writes the page of
-/// commands anew. What the usual harness understands is ignored.
+/// Arguments: a text that the names of pages must contain, and `--bless`, which writes the command
+/// reference.
 pub fn main() -> ExitCode {
-    suite::main("docs", run)
+    harness::main("docs", run)
 }
 
-fn run(request: &Request, tally: &mut Tally) -> anyhow::Result<()> {
-    let pages = pages(&request.filter)?;
-    tally.note(&shown_and_run(&pages));
-    check_coverage(tally)?;
+fn run(args: &TestArgs, report: &mut TestReport) -> anyhow::Result<()> {
+    let pages = read_pages(&args.filter)?;
+    report.note(&count_blocks(&pages));
+    check_coverage(report)?;
     let step_count = pages.iter().map(|page| page.steps().count()).sum();
     let punctual = match Punctual::find() {
         Ok(punctual) => punctual,
         Err(error) => {
-            tally.skip("punctual", step_count, &error);
+            report.skip("punctual", step_count, &error);
             return Ok(());
         }
     };
-    check_commands(punctual.binary(), request.bless, tally)?;
+    check_command_reference(punctual.binary(), args.bless, report)?;
     let programs = Programs::find();
     if let Err(error) = programs.path("kubectl") {
-        tally.skip("punctual", step_count, &error);
+        report.skip("punctual", step_count, &error);
         return Ok(());
     }
     for page in pages.iter().filter(|page| page.steps().next().is_some()) {
-        let world = World::new(punctual.binary(), &programs.search_path(), &root())?;
-        play(page, world, tally).with_context(|| page.name.clone())?;
+        let shell = PageShell::new(punctual.binary(), &programs.search_path())?;
+        run_page(page, shell, report).with_context(|| page.name.clone())?;
     }
     Ok(())
 }
 
-fn shown_and_run(pages: &[Page]) -> String {
+fn count_blocks(pages: &[DocPage]) -> String {
     let blocks: Vec<_> = pages.iter().flat_map(|page| &page.blocks).collect();
     let run = blocks.iter().filter(|block| !block.steps.is_empty()).count();
     let shown = blocks.len() - run;
-    format!("{} pages: {run} blocks are run, {shown} are only shown", pages.len())
+    format!("{} pages: {run} blocks run, {shown} do not", pages.len())
 }
 
-fn check_coverage(tally: &mut Tally) -> anyhow::Result<()> {
-    for (page, missing) in coverage::missing(&root())? {
-        tally.fail(&page, &format!("says nothing of {}\n", missing.join(", ")));
+fn check_coverage(report: &mut TestReport) -> anyhow::Result<()> {
+    for (page, missing) in coverage::missing()? {
+        report.fail(&page, &format!("does not mention {}\n", missing.join(", ")));
     }
-    tally.pass();
+    report.pass();
     Ok(())
 }
 
-fn check_commands(binary: &Path, bless: bool, tally: &mut Tally) -> anyhow::Result<()> {
-    let path = root().join("docs/commands.md");
-    let text = commands::page(binary)?;
+fn check_command_reference(
+    binary: &Path,
+    bless: bool,
+    report: &mut TestReport,
+) -> anyhow::Result<()> {
+    let path = repository_root().join("docs/commands.md");
+    let text = command_reference::render(binary)?;
     if bless {
         return fs::write(&path, text).with_context(|| path.display().to_string());
     }
     match fs::read_to_string(&path) {
-        Ok(found) if found == text => tally.pass(),
-        _ => tally.fail(
+        Ok(found) if found == text => report.pass(),
+        _ => report.fail(
             "docs/commands.md",
-            "is not what --help says; write it anew with\n  \
+            "differs from --help; write it with\n  \
              cargo test -p punctual-e2e --test docs -- --bless commands\n",
         ),
     }
     Ok(())
 }
 
-/// Plays a page until something in it goes wrong: what comes after would only go wrong, too.
-fn play(page: &Page, mut world: World, tally: &mut Tally) -> anyhow::Result<()> {
-    let failed_before = tally.failed();
+/// Runs a page up to the first failed step: later steps depend on it.
+fn run_page(page: &DocPage, mut shell: PageShell, report: &mut TestReport) -> anyhow::Result<()> {
+    let failed_before = report.failed();
     for step in page.steps() {
-        match fault(&mut world, step)? {
-            None => tally.pass(),
-            Some(fault) => {
-                tally.fail(&format!("{}:{}", page.name, step.line), &fault);
+        match run_step(&mut shell, step)? {
+            None => report.pass(),
+            Some(mismatch) => {
+                report.fail(&format!("{}:{}", page.name, step.line), &mismatch);
                 break;
             }
         }
     }
-    let left = world.end()?;
-    if tally.failed() > failed_before {
+    let left = shell.stop_all()?;
+    if report.failed() > failed_before {
         return Ok(());
     }
     match left.as_slice() {
-        [] => tally.note(&format!("{}: {} steps", page.name, page.steps().count())),
-        left => tally.fail(&page.name, &format!("leaves running:\n{}\n", left.join("\n"))),
+        [] => report.note(&format!("{}: {} steps", page.name, page.steps().count())),
+        left => {
+            report.fail(&page.name, &format!("leaves processes running:\n{}\n", left.join("\n")))
+        }
     }
     Ok(())
 }
 
-/// What is wrong with what a step does; nothing if all is well.
-fn fault(world: &mut World, step: &Step) -> anyhow::Result<Option<String>> {
-    let (output, code) = match &step.act {
-        Act::Run(command) => world.run(command)?,
-        Act::Start(command) => world.start(command, &step.expected)?,
-        Act::Stop(number) => world.stop(*number)?,
+/// Runs a step and returns the expected and the actual output if they differ.
+fn run_step(shell: &mut PageShell, step: &PageStep) -> anyhow::Result<Option<String>> {
+    let (output, code) = match &step.action {
+        StepAction::Run(command) => shell.run(command)?,
+        StepAction::Start(command) => shell.start(command, &step.expected)?,
+        StepAction::Stop(number) => shell.stop(*number)?,
     };
-    let matches = world.matches(&step.expected, &output);
-    let ended = match code {
+    let matches = shell.matches(&step.expected, &output);
+    let exit_status = match code {
         0 => String::new(),
         code => format!("exit status {code}\n"),
     };
-    let fault = || {
-        let (expected, output) = (step.expected.join("\n"), beginning(&output));
-        format!("$ {}\nexpected\n{expected}\ngot\n{output}{ended}", step.act)
+    let mismatch = || {
+        let expected = step.expected.join("\n");
+        let output = first_lines(&output);
+        format!("$ {}\nexpected\n{expected}\ngot\n{output}{exit_status}", step.action)
     };
-    Ok((!matches || code != 0).then(fault))
+    Ok((!matches || code != 0).then(mismatch))
 }
 
-/// As much of an output as somebody wants to read.
-fn beginning(output: &str) -> String {
+/// The first lines of an output.
+fn first_lines(output: &str) -> String {
     let lines: Vec<&str> = output.split_inclusive('\n').collect();
     let shown = lines.iter().take(SHOWN_LINES_MAX).copied().collect();
     match lines.len().saturating_sub(SHOWN_LINES_MAX) {
@@ -147,9 +154,9 @@ fn beginning(output: &str) -> String {
     }
 }
 
-fn pages(filter: &str) -> anyhow::Result<Vec<Page>> {
-    let mut paths = vec![root().join("README.md")];
-    for entry in fs::read_dir(root().join("docs"))? {
+fn read_pages(filter: &str) -> anyhow::Result<Vec<DocPage>> {
+    let mut paths = vec![repository_root().join("README.md")];
+    for entry in fs::read_dir(repository_root().join("docs"))? {
         paths.push(entry?.path());
     }
     let is_wanted = |path: &PathBuf| {
@@ -161,13 +168,8 @@ fn pages(filter: &str) -> anyhow::Result<Vec<Page>> {
     paths.iter().map(|path| read_page(path)).collect()
 }
 
-fn read_page(path: &Path) -> anyhow::Result<Page> {
-    let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+fn read_page(path: &Path) -> anyhow::Result<DocPage> {
+    let name = path.strip_prefix(repository_root()).unwrap_or(path).display().to_string();
     let text = fs::read_to_string(path).with_context(|| name.clone())?;
-    Page::parse(&name, &text).with_context(|| name.clone())
-}
-
-/// The folder of the whole project.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    DocPage::parse(&name, &text).with_context(|| name.clone())
 }

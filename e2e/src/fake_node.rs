@@ -1,10 +1,10 @@
-//! A node of a cluster that has none: it says of Pods that they ran.
+//! A node of a cluster that has none: it reports Pods as running and completed.
 //!
-//! Pods are not bound to it, so that the server deletes them at once when it is asked to, as if a
-//! kubelet had been quick. What a Pod does is read off the command of its first container: `false`
-//! fails, `sleep N` runs for so many seconds, and everything else succeeds at once.
+//! Pods are not bound to it, so the server deletes them at once on request. The command of a Pod's
+//! first container determines its result: `false` fails, `sleep N` runs for N seconds, and any other
+//! command succeeds at once.
 
-mod program;
+mod pod_program;
 
 use std::{
     collections::HashMap,
@@ -19,40 +19,41 @@ use std::{
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
-use self::program::Program;
+use self::pod_program::PodProgram;
 use crate::{
     Cluster,
-    client::{Client, Seen},
-    probe,
+    client::{Client, WatchPoll},
+    json, probe,
 };
 
 const PODS: &str = "/api/v1/pods";
 
-/// A thread that looks after all Pods of a cluster until it is dropped. It outlives restarts of the
+/// A thread that completes all Pods of a cluster until it is dropped. It survives restarts of the
 /// server.
 #[derive(Debug)]
 pub struct FakeNode {
-    is_over: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
     finished: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FakeNode {
-    /// Starts it.
+    /// Starts the thread.
     pub fn start(cluster: &Cluster) -> anyhow::Result<FakeNode> {
-        let (is_over, finished) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-        let machine = Machine {
+        let is_stopped = Arc::<AtomicBool>::default();
+        let finished = Arc::<AtomicU64>::default();
+        let kubelet = FakeKubelet {
             client: Client::new(cluster)?,
             running: HashMap::new(),
-            is_over: Arc::clone(&is_over),
+            is_stopped: Arc::clone(&is_stopped),
             finished: Arc::clone(&finished),
         };
         let thread = thread::Builder::new().name("fake-node".to_owned());
-        let thread = thread.spawn(move || machine.live()).context("starting a thread")?;
-        Ok(FakeNode { is_over, finished, thread: Some(thread) })
+        let thread = thread.spawn(move || kubelet.run()).context("starting a thread")?;
+        Ok(FakeNode { is_stopped, finished, thread: Some(thread) })
     }
 
-    /// How many Pods have ended, well or not.
+    /// The number of Pods that have succeeded or failed.
     pub fn finished(&self) -> u64 {
         self.finished.load(Ordering::Relaxed)
     }
@@ -60,104 +61,103 @@ impl FakeNode {
 
 impl Drop for FakeNode {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // A thread that panicked has said so already.
-        let _ended = self.thread.take().map(JoinHandle::join);
+        self.is_stopped.store(true, Ordering::Relaxed);
+        // The panic hook has reported a panic of the thread already.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-struct Machine {
+struct FakeKubelet {
     client: Client,
-    /// The Pods that sleep, and when they wake.
-    running: HashMap<Place, Instant>,
-    is_over: Arc<AtomicBool>,
+    /// The end time of each running Pod.
+    running: HashMap<PodRef, Instant>,
+    is_stopped: Arc<AtomicBool>,
     finished: Arc<AtomicU64>,
 }
 
-/// Where a Pod is, and what is in it.
+/// The path and the container names of a Pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct PodRef {
     path: String,
     containers: Vec<String>,
 }
 
-impl Machine {
-    fn live(mut self) {
-        while !self.is_over() {
-            // The server may be down, or has forgotten where we were: begin anew.
-            if self.follow().is_err() {
+impl FakeKubelet {
+    fn run(mut self) {
+        while !self.is_stopped() {
+            // The server may be down, or the watch may be too old: list again.
+            if self.list_and_watch().is_err() {
                 probe::pause();
             }
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
     /// Lists all Pods and watches them until the watch ends.
-    fn follow(&mut self) -> anyhow::Result<()> {
+    fn list_and_watch(&mut self) -> anyhow::Result<()> {
         let list = self.client.get(PODS)?;
-        for pod in list.get("items").and_then(Value::as_array).into_iter().flatten() {
-            self.look_at(pod)?;
+        for pod in json::items(&list, "/items") {
+            self.start_pod(pod)?;
         }
         let version = list.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         let version = version.context("a list without a version")?;
         let mut watch = self.client.watch(&format!("{PODS}?resourceVersion={version}"))?;
-        while !self.is_over() {
-            match watch.see()? {
-                Seen::Event(event) => self.hear(&event)?,
-                Seen::Nothing => {}
-                Seen::End => return Ok(()),
+        while !self.is_stopped() {
+            match watch.poll()? {
+                WatchPoll::Event(event) => self.handle_event(&event)?,
+                WatchPoll::Timeout => {}
+                WatchPoll::Closed => return Ok(()),
             }
-            self.wake()?;
+            self.finish_due_pods()?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, event: &Value) -> anyhow::Result<()> {
+    fn handle_event(&mut self, event: &Value) -> anyhow::Result<()> {
         let pod = event.get("object").context("an event without an object")?;
-        match event.get("type").and_then(Value::as_str) {
-            Some("ADDED" | "MODIFIED") => self.look_at(pod),
-            Some("DELETED") => {
-                self.running.remove(&Place::of(pod));
+        match json::text(event, "/type") {
+            "ADDED" | "MODIFIED" => self.start_pod(pod),
+            "DELETED" => {
+                self.running.remove(&PodRef::of(pod));
                 Ok(())
             }
-            other => bail!("a watch gave {other:?}"),
+            other => bail!("a watch event of type {other:?}"),
         }
     }
 
-    /// Starts a Pod that was not started yet.
-    fn look_at(&mut self, pod: &Value) -> anyhow::Result<()> {
-        let phase = pod.pointer("/status/phase").and_then(Value::as_str);
-        let is_leaving = pod.pointer("/metadata/deletionTimestamp").is_some();
-        if matches!(phase, Some("Succeeded" | "Failed")) || is_leaving {
+    /// Starts a Pod unless it has started, finished or is being deleted.
+    fn start_pod(&mut self, pod: &Value) -> anyhow::Result<()> {
+        let has_finished = ["Succeeded", "Failed"].contains(&json::text(pod, "/status/phase"));
+        let is_deleted = pod.pointer("/metadata/deletionTimestamp").is_some();
+        if has_finished || is_deleted {
             return Ok(());
         }
-        let place = Place::of(pod);
-        match Program::of(pod) {
-            Program::Ends(code) => self.end(&place, code),
-            Program::Sleeps(_) if self.running.contains_key(&place) => Ok(()),
-            Program::Sleeps(time) => {
-                self.report(&place, &json!({ "phase": "Running" }))?;
-                self.running.insert(place, now() + time);
+        let pod_ref = PodRef::of(pod);
+        match PodProgram::of(pod) {
+            PodProgram::Exit(code) => self.finish_pod(&pod_ref, code),
+            PodProgram::Sleep(_) if self.running.contains_key(&pod_ref) => Ok(()),
+            PodProgram::Sleep(time) => {
+                self.write_status(&pod_ref, &json!({ "phase": "Running" }))?;
+                self.running.insert(pod_ref, now() + time);
                 Ok(())
             }
         }
     }
 
-    /// Ends the Pods that have slept enough.
-    fn wake(&mut self) -> anyhow::Result<()> {
+    fn finish_due_pods(&mut self) -> anyhow::Result<()> {
         let now = now();
-        let due = self.running.iter().filter(|(_, due)| **due <= now);
-        for place in due.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
-            self.end(&place, 0)?;
-            self.running.remove(&place);
+        let due = self.running.iter().filter(|(_, end)| **end <= now);
+        for pod in due.map(|(pod, _)| pod.clone()).collect::<Vec<_>>() {
+            self.finish_pod(&pod, 0)?;
+            self.running.remove(&pod);
         }
         Ok(())
     }
 
-    fn end(&mut self, place: &Place, code: u8) -> anyhow::Result<()> {
+    fn finish_pod(&mut self, pod: &PodRef, code: u8) -> anyhow::Result<()> {
         let phase = if code == 0 { "Succeeded" } else { "Failed" };
         let status = |name: &String| {
             json!({
@@ -165,36 +165,39 @@ impl Machine {
                 "state": { "terminated": { "exitCode": code } },
             })
         };
-        let statuses: Vec<_> = place.containers.iter().map(status).collect();
-        self.report(place, &json!({ "phase": phase, "containerStatuses": statuses }))?;
+        let statuses: Vec<_> = pod.containers.iter().map(status).collect();
+        self.write_status(pod, &json!({ "phase": phase, "containerStatuses": statuses }))?;
         self.finished.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Writes the status of a Pod. One that is gone needs none.
-    fn report(&mut self, place: &Place, status: &Value) -> anyhow::Result<()> {
-        let (path, patch) = (format!("{}/status", place.path), json!({ "status": status }));
-        let answer = self.client.send("PATCH", &path, Some(&patch))?;
-        let (status, message) = (answer.status, answer.message());
-        ensure!(answer.is_success() || status == 404, "{path}: {status} {message}");
+    /// Writes the status of a Pod. A deleted Pod needs none.
+    fn write_status(&mut self, pod: &PodRef, status: &Value) -> anyhow::Result<()> {
+        let path = format!("{}/status", pod.path);
+        let response = self.client.send("PATCH", &path, Some(&json!({ "status": status })))?;
+        ensure!(
+            response.is_success() || response.status == 404,
+            "{path}: {} {}",
+            response.status,
+            response.message()
+        );
         Ok(())
     }
 }
 
-impl Place {
-    fn of(pod: &Value) -> Place {
-        let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
-        let names = containers.into_iter().flatten().filter_map(|container| container.get("name"));
-        Place {
+impl PodRef {
+    fn of(pod: &Value) -> PodRef {
+        let namespace = json::text(pod, "/metadata/namespace");
+        let name = json::text(pod, "/metadata/name");
+        let containers = json::items(pod, "/spec/containers").iter();
+        PodRef {
             path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
-            containers: names.filter_map(Value::as_str).map(str::to_owned).collect(),
+            containers: containers.map(|it| json::text(it, "/name").to_owned()).collect(),
         }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "what sleeps on this machine does so in real time")]
+#[expect(clippy::disallowed_methods, reason = "fake Pods sleep in real time")]
 fn now() -> Instant {
     Instant::now()
 }

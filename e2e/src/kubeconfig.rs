@@ -1,4 +1,4 @@
-//! The file by which clients find a server.
+//! Kubeconfig files.
 
 use std::{fs, path::Path};
 
@@ -6,8 +6,8 @@ use anyhow::Context;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 
-/// What a client needs to know.
-pub(crate) struct Access {
+/// The data that a client needs to reach a server.
+pub(crate) struct ClusterCredentials {
     pub(crate) url: String,
     pub(crate) token: String,
     /// The authority that signed the server's certificate, as PEM.
@@ -15,7 +15,7 @@ pub(crate) struct Access {
 }
 
 #[derive(Deserialize)]
-struct Kubeconfig {
+struct KubeconfigFile {
     clusters: Vec<NamedCluster>,
     users: Vec<NamedUser>,
 }
@@ -43,19 +43,19 @@ struct UserEntry {
 }
 
 /// Reads the only cluster and the only user of a file.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Access> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<ClusterCredentials> {
     let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    let config: Kubeconfig = serde_saphyr::from_str(&text)
-        .with_context(|| format!("{} is no kubeconfig with a token", path.display()))?;
+    let config: KubeconfigFile = serde_saphyr::from_str(&text)
+        .with_context(|| format!("{} is not a kubeconfig with a token", path.display()))?;
     let cluster = config.clusters.into_iter().next().context("no cluster")?.cluster;
     let user = config.users.into_iter().next().context("no user")?.user;
     let authority = String::from_utf8(STANDARD.decode(cluster.authority.trim())?)?;
-    Ok(Access { url: cluster.server, token: user.token, authority })
+    Ok(ClusterCredentials { url: cluster.server, token: user.token, authority })
 }
 
 /// Writes a file with one cluster, one user and one context.
-pub(crate) fn write(path: &Path, access: &Access) -> anyhow::Result<()> {
-    let Access { url, token, authority } = access;
+pub(crate) fn write(path: &Path, credentials: &ClusterCredentials) -> anyhow::Result<()> {
+    let ClusterCredentials { url, token, authority } = credentials;
     let authority = STANDARD.encode(authority);
     let text = format!(
         "apiVersion: v1\n\
@@ -76,19 +76,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_file_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubeconfig");
-        let access = Access {
+        let credentials = ClusterCredentials {
             url: "https://127.0.0.1:6443".into(),
             token: "secret".into(),
             authority: "-----BEGIN CERTIFICATE-----\n".into(),
         };
-        write(&path, &access).unwrap();
+        write(&path, &credentials).unwrap();
         let again = read(&path).unwrap();
         assert_eq!(
             (again.url, again.token, again.authority),
-            (access.url, access.token, access.authority)
+            (credentials.url, credentials.token, credentials.authority)
         );
     }
 }

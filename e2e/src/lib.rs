@@ -1,37 +1,41 @@
-//! The server under the clients that people use: kubectl and the official Python client.
+//! End-to-end tests with the clients that users have: kubectl, Helm and the official Python client.
 //!
-//! Every transcript is played against two servers, kube-apiserver and `punctual serve`, and both must
-//! answer alike. Tests of what runs on a cluster have one of Kubernetes' own programs: a
-//! [`KubeApiServer`] with the [`Controllers`] that they choose, a [`FakeNode`] in place of machines, and
-//! a [`Client`] to look at it. What a machine lacks is skipped visibly; `e2e/setup` finds or makes it.
-//! Nothing here knows a crate of ours: the server is a program like any other.
+//! Every transcript runs on two servers, kube-apiserver and `punctual serve`, and both must give the
+//! same output. Tests of the controller run on a cluster of Kubernetes' own programs: a
+//! [`KubeApiServer`] with chosen [`Controllers`], a [`FakeNode`] that completes Pods, and a [`Client`].
+//! Tests whose programs are missing on this machine are skipped with a message; `e2e/setup` installs
+//! the programs. This crate depends on no other crate of ours: it tests the program from outside.
 
-pub mod agreement;
-mod beside;
-pub mod blur;
 mod certificates;
+mod child_process;
 pub mod client;
 mod cluster;
+pub mod cluster_smoke;
 pub mod controller;
+mod crd;
+pub mod crd_parity;
 pub mod deploy;
 pub mod docs;
 mod environment;
 mod fake_node;
-pub mod jobs;
+mod files;
+mod harness;
+mod json;
 mod kube_apiserver;
 mod kubeconfig;
+pub mod normalize;
 pub mod probe;
-mod process;
+pub mod process_usage;
 mod programs;
 mod punctual;
-pub mod suite;
 pub mod transcript;
-pub mod usage;
+pub mod transcript_suite;
 
-pub use beside::Beside;
+pub use child_process::ChildProcess;
 pub use client::Client;
 pub use cluster::Cluster;
+pub use crd::install_crd;
 pub use fake_node::FakeNode;
 pub use kube_apiserver::{Controllers, KubeApiServer};
 pub use programs::Programs;
-pub use punctual::{Punctual, Unready};
+pub use punctual::Punctual;

@@ -1,29 +1,25 @@
-//! Whether a server is ready.
+//! Waiting for a server or a condition.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, bail};
 use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, Stream,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
 };
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+use crate::client::RequestTarget;
+
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 const TRIES_MAX: usize = 3000;
+/// A server that does not answer `/readyz` within this time is not ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client's side of TLS that trusts one authority, with HTTP/1.1 and nothing else.
-pub fn tls(authority: &str) -> anyhow::Result<ClientConfig> {
+/// A TLS client configuration that trusts one certificate authority, given as PEM.
+pub fn tls_config(authority: &str) -> anyhow::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
-        roots.add(certificate.context("reading the authority")?)?;
+        roots.add(certificate.context("reading the certificate authority")?)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
@@ -31,51 +27,42 @@ pub fn tls(authority: &str) -> anyhow::Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Waits until `/readyz` is answered with 200; `alive` may end the wait with an error.
+/// Waits until `/readyz` returns 200. An error of `check_alive` ends the wait.
 pub fn wait_until_ready(
     address: &str,
     authority: &str,
-    mut alive: impl FnMut() -> anyhow::Result<()>,
+    mut check_alive: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let tls = Arc::new(tls(authority)?);
+    let target = RequestTarget::new(address, authority, "")?;
+    wait_for(&format!("{address} is ready"), || {
+        check_alive()?;
+        let response = target.get_once("/readyz", READY_TIMEOUT);
+        Ok(response.is_ok_and(|response| response.status == 200))
+    })
+}
+
+/// Polls until a condition holds. The error names the condition.
+pub fn wait_for(
+    condition: &str,
+    mut holds: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<()> {
     for _ in 0..TRIES_MAX {
-        alive()?;
-        if is_ready(address, &tls).unwrap_or(false) {
+        if holds()? {
             return Ok(());
         }
         pause();
     }
-    bail!("{address} was not ready within {:?}", PAUSE * TRIES_MAX as u32)
+    bail!("{condition}: not within {:?}", PAUSE * TRIES_MAX as u32)
 }
 
-/// Asks again and again until there is something; what is waited for is named in the error.
-pub fn until<T>(
-    what: &str,
-    mut ask: impl FnMut() -> anyhow::Result<Option<T>>,
-) -> anyhow::Result<T> {
-    for _ in 0..TRIES_MAX {
-        if let Some(found) = ask()? {
-            return Ok(found);
-        }
+/// Sleeps for a number of seconds, to observe that nothing happens.
+pub(crate) fn sleep_seconds(seconds: u64) {
+    for _ in 0..Duration::from_secs(seconds).as_millis() / PAUSE.as_millis() {
         pause();
     }
-    bail!("{what}: not within {:?}", PAUSE * TRIES_MAX as u32)
 }
 
-/// Whether `/readyz` is answered with 200.
-fn is_ready(address: &str, tls: &Arc<ClientConfig>) -> anyhow::Result<bool> {
-    let mut socket = TcpStream::connect(address)?;
-    socket.set_read_timeout(Some(ANSWER_WITHIN))?;
-    let mut session = ClientConnection::new(Arc::clone(tls), ServerName::try_from("127.0.0.1")?)?;
-    let mut stream = Stream::new(&mut session, &mut socket);
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    // A server may close without saying so; what it wrote before that counts.
-    let _end = stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
-    Ok(answer.starts_with(b"HTTP/1.1 200"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "another process gets on; it tells nobody when")]
+#[expect(clippy::disallowed_methods, reason = "other processes do not signal their progress")]
 pub(crate) fn pause() {
     thread::sleep(PAUSE);
 }

@@ -1,4 +1,4 @@
-//! Our own server, as a program.
+//! Our program: server, controller or everything.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,80 +8,78 @@ use std::{
 
 use anyhow::Context;
 
-use crate::{Beside, Cluster, process::Process, programs};
+use crate::{ChildProcess, Cluster, programs};
 
-/// A hundred thousand objects are read in far less; a debug build may be this slow.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+/// A debug build with a hundred thousand objects may take this long.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How to start the server, alone or with everything else.
+/// Starts the program.
 #[derive(Debug)]
 pub struct Punctual {
     binary: PathBuf,
 }
 
-/// A server that nobody waited for: it may not serve yet. Dropping it kills it.
-#[derive(Debug)]
-pub struct Unready(#[expect(dead_code, reason = "held, not used")] Process);
-
 impl Punctual {
-    /// The program of this build, or `PUNCTUAL_BIN`; an error where it is missing or cannot serve.
+    /// Finds the program of this build, or `PUNCTUAL_BIN`. Fails if it is missing or has no `serve`.
     pub fn find() -> anyhow::Result<Self> {
-        let this = std::env::current_exe().context("where this program is")?;
-        let binary = programs::punctual(&this)?;
+        let test_program = std::env::current_exe().context("the path of this test program")?;
+        let binary = programs::find_punctual(&test_program)?;
         let help = Command::new(&binary)
             .args(["serve", "--help"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        let serves = help.is_ok_and(|status| status.success());
-        anyhow::ensure!(serves, "the program punctual has no command `serve`");
+        let has_serve = help.is_ok_and(|status| status.success());
+        anyhow::ensure!(has_serve, "the program punctual has no command `serve`");
         Ok(Punctual { binary })
     }
 
-    /// Where the program is.
+    /// The path of the program.
     pub fn binary(&self) -> &Path {
         &self.binary
     }
 
-    /// Starts the server with its data in a folder, which may hold those of an earlier run, and waits
-    /// for the line that says where it serves.
+    /// Runs `punctual serve` with its data in a folder and waits until it serves. The folder may have
+    /// the data of an earlier run.
     pub fn start(&self, folder: &Path) -> anyhow::Result<Cluster> {
-        self.wait(self.command("serve", folder), folder).context("punctual serve")
+        self.start_server(self.command("serve", folder), folder).context("punctual serve")
     }
 
-    /// Starts everything, `punctual up`, in the same way. Schedules are in UTC; `flags` come last.
+    /// Runs `punctual up` in the same way. Schedules are in UTC; `flags` come last.
     pub fn up(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Cluster> {
-        self.wait(self.up_command(folder, flags), folder).context("punctual up")
+        self.start_server(self.up_command(folder, flags), folder).context("punctual up")
     }
 
-    /// Starts the controller for somebody else's cluster, and waits until it says where its pages are.
-    pub fn controller(
+    /// Runs `punctual controller` on another cluster and waits until it listens.
+    pub fn start_controller(
         &self,
         kubeconfig: &Path,
         folder: &Path,
         flags: &[&str],
-    ) -> anyhow::Result<Beside> {
+    ) -> anyhow::Result<ChildProcess> {
         let mut command = Command::new(&self.binary);
         command.arg("controller").arg("--kubeconfig").arg(kubeconfig);
         command.args(["--listen=127.0.0.1:0", "--time-zone=UTC"]).args(flags);
-        let word = "listening http://";
-        let (process, _) = Process::start_until(&mut command, folder, word, READY_WITHIN)?;
-        Ok(Beside::new(process))
+        let prefix = "listening http://";
+        let (process, _address) =
+            ChildProcess::start_and_wait_for(&mut command, folder, prefix, READY_TIMEOUT)?;
+        Ok(process)
     }
 
-    /// Starts everything and does not wait.
-    pub fn up_unready(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Unready> {
-        Process::start(self.up_command(folder, flags), folder).map(Unready)
+    /// Runs `punctual up` and does not wait until it serves.
+    pub fn spawn_up(&self, folder: &Path, flags: &[String]) -> anyhow::Result<ChildProcess> {
+        ChildProcess::start(self.up_command(folder, flags), folder)
     }
 
-    /// Where the data are of a server that was started with a folder.
-    pub fn data(folder: &Path) -> PathBuf {
+    /// The data folder of a server that was started with a folder.
+    pub fn data_folder(folder: &Path) -> PathBuf {
         folder.join("data")
     }
 
-    fn wait(&self, mut command: Command, folder: &Path) -> anyhow::Result<Cluster> {
-        let (process, _url) = Process::start_until(&mut command, folder, "serving ", READY_WITHIN)?;
-        Cluster::new("punctual", &kubeconfig(folder), vec![process])
+    fn start_server(&self, mut command: Command, folder: &Path) -> anyhow::Result<Cluster> {
+        let (process, _url) =
+            ChildProcess::start_and_wait_for(&mut command, folder, "serving ", READY_TIMEOUT)?;
+        Cluster::new("punctual", &kubeconfig_path(folder), vec![process])
     }
 
     fn up_command(&self, folder: &Path, flags: &[String]) -> Command {
@@ -92,13 +90,13 @@ impl Punctual {
 
     fn command(&self, name: &str, folder: &Path) -> Command {
         let mut command = Command::new(&self.binary);
-        command.arg(name).arg("--data-dir").arg(Punctual::data(folder));
+        command.arg(name).arg("--data-dir").arg(Punctual::data_folder(folder));
         command.args(["--listen", "127.0.0.1:0"]);
-        command.arg("--kubeconfig-out").arg(kubeconfig(folder));
+        command.arg("--kubeconfig-out").arg(kubeconfig_path(folder));
         command
     }
 }
 
-fn kubeconfig(folder: &Path) -> PathBuf {
+fn kubeconfig_path(folder: &Path) -> PathBuf {
     folder.join("kubeconfig")
 }

@@ -1,7 +1,7 @@
-//! A cluster of Kubernetes' own programs, as other tests are given it.
+//! Checks of the test cluster of Kubernetes' own programs.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    punctual_e2e::jobs::main()
+    punctual_e2e::cluster_smoke::main()
 }

@@ -1,7 +1,7 @@
-//! The CustomResourceDefinition and `punctual validate`, asked about the same manifests.
+//! Compares the CustomResourceDefinition with `punctual validate`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    punctual_e2e::agreement::main()
+    punctual_e2e::crd_parity::main()
 }

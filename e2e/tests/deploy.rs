@@ -1,4 +1,4 @@
-//! The chart and the manifests of `deploy/`, given to kube-apiserver, and the rights that they give.
+//! The chart and the manifests of `deploy/` on kube-apiserver, and their permissions.
 
 use std::process::ExitCode;
 

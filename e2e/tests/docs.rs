@@ -1,4 +1,4 @@
-//! The commands of the documentation, run as people would, and the names that it must not leave out.
+//! Runs the commands of the documentation and checks that it is complete.
 
 use std::process::ExitCode;
 

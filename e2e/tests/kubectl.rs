@@ -1,9 +1,9 @@
-//! The real kubectl, as people use it, against both servers.
+//! kubectl against both servers.
 
 use std::process::ExitCode;
 
-use punctual_e2e::suite::Suite;
+use punctual_e2e::transcript_suite::TranscriptSuite;
 
 fn main() -> ExitCode {
-    Suite { name: "kubectl", files: "testdata", needs_python: false }.main()
+    TranscriptSuite { name: "kubectl", files: "testdata", needs_python: false }.main()
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use punctual_e2e::suite::Suite;
+use punctual_e2e::transcript_suite::TranscriptSuite;
 
 fn main() -> ExitCode {
-    Suite { name: "python", files: "python", needs_python: true }.main()
+    TranscriptSuite { name: "python", files: "python", needs_python: true }.main()
 }

@@ -1,4 +1,4 @@
-//! Changes of a list, as they come.
+//! The events of a watch.
 
 use std::time::Duration;
 
@@ -6,56 +6,61 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{
-    Target,
-    wire::{Come, Length, Wire},
+    RequestTarget,
+    connection::{BodyLength, HttpConnection, ReadResult},
 };
 
-/// Whoever watches may have other things to do after this.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The longest time that one poll blocks, so that its caller can do other work.
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A watch. Dropping it ends it.
+/// An open watch. Dropping it closes it.
 #[derive(Debug)]
-pub struct Watch {
-    wire: Wire,
-    text: Vec<u8>,
+pub struct WatchStream {
+    connection: HttpConnection,
+    buffer: Vec<u8>,
 }
 
-/// What was seen.
+/// The result of one poll.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Seen {
-    /// An event, with its `type` and `object`.
+pub enum WatchPoll {
+    /// An event with its `type` and `object`.
     Event(Value),
-    /// Nothing for a while.
-    Nothing,
-    /// The watch is over: list and watch again.
-    End,
+    /// No event came within the poll's timeout.
+    Timeout,
+    /// The server closed the watch: list and watch again.
+    Closed,
 }
 
-impl Watch {
-    pub(super) fn open(mut wire: Wire, target: &Target, path: &str) -> anyhow::Result<Watch> {
-        let joint = if path.contains('?') { '&' } else { '?' };
-        wire.write(&target.request("GET", &format!("{path}{joint}watch=true"), None))?;
-        let head = wire.head()?;
-        let is_watch = head.status == 200 && head.length == Length::Chunked;
+impl WatchStream {
+    pub(super) fn open(
+        mut connection: HttpConnection,
+        target: &RequestTarget,
+        path: &str,
+    ) -> anyhow::Result<WatchStream> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        connection.write(&target.request("GET", &format!("{path}{separator}watch=true"), None))?;
+        let head = connection.read_head()?;
+        let is_watch = head.status == 200 && head.length == BodyLength::Chunked;
         ensure!(is_watch, "watching {path}: {}", head.status);
-        wire.set_patience(PATIENCE)?;
-        Ok(Watch { wire, text: Vec::new() })
+        connection.set_read_timeout(POLL_TIMEOUT)?;
+        Ok(WatchStream { connection, buffer: Vec::new() })
     }
 
-    /// Waits for the next event, and not for long.
-    pub fn see(&mut self) -> anyhow::Result<Seen> {
+    /// Returns the next event, or `Timeout` after a short time without one.
+    pub fn poll(&mut self) -> anyhow::Result<WatchPoll> {
         loop {
-            if let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.text.drain(..=end).collect();
-                return Ok(Seen::Event(serde_json::from_slice(&line).context("an event")?));
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let event = serde_json::from_slice(&line).context("decoding an event")?;
+                return Ok(WatchPoll::Event(event));
             }
-            match self.wire.chunk()? {
-                Some(chunk) if chunk.is_empty() => return Ok(Seen::End),
-                Some(chunk) => self.text.extend(chunk),
-                None => match self.wire.read()? {
-                    Come::Bytes => {}
-                    Come::Nothing => return Ok(Seen::Nothing),
-                    Come::End => return Ok(Seen::End),
+            match self.connection.take_chunk()? {
+                Some(chunk) if chunk.is_empty() => return Ok(WatchPoll::Closed),
+                Some(chunk) => self.buffer.extend(chunk),
+                None => match self.connection.read()? {
+                    ReadResult::Received => {}
+                    ReadResult::TimedOut => return Ok(WatchPoll::Timeout),
+                    ReadResult::Closed => return Ok(WatchPoll::Closed),
                 },
             }
         }

@@ -1,4 +1,4 @@
-//! The chart, as Helm sees it.
+//! The chart, rendered and installed by Helm.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,25 +9,25 @@ use anyhow::{Context, ensure};
 
 use crate::Programs;
 
-/// The chart, and the Helm that is asked about it.
+/// Runs Helm on the chart.
 pub(super) struct Chart {
     helm: PathBuf,
-    /// A folder for what Helm keeps, so that it finds nobody's settings.
+    /// Helm's home folder, so that it does not read the user's settings.
     home: PathBuf,
 }
 
-/// What of the chart is asked for.
+/// A release of the chart.
 #[derive(Clone, Debug)]
-pub(super) struct Release<'a> {
+pub(super) struct ChartRelease<'a> {
     name: &'a str,
     arguments: Vec<String>,
 }
 
-impl<'a> Release<'a> {
+impl<'a> ChartRelease<'a> {
     /// A release in the namespace of the same name, with the defaults of the chart.
     pub(super) fn new(name: &'a str) -> Self {
         let arguments = ["--namespace", name].map(str::to_owned).to_vec();
-        Release { name, arguments }
+        ChartRelease { name, arguments }
     }
 
     pub(super) fn values(self, file: &Path) -> Self {
@@ -38,7 +38,7 @@ impl<'a> Release<'a> {
         self.with(["--set".to_owned(), value.to_owned()])
     }
 
-    /// The CustomResourceDefinitions, too.
+    /// Includes the CustomResourceDefinitions.
     pub(super) fn with_definitions(self) -> Self {
         self.with(["--include-crds".to_owned()])
     }
@@ -54,32 +54,36 @@ impl Chart {
         Ok(Chart { helm: programs.path("helm")?, home: home.join("helm") })
     }
 
-    /// What Helm finds fault with is an error.
+    /// Fails on any finding of `helm lint --strict`.
     pub(super) fn lint(&self, values: &Path) -> anyhow::Result<()> {
         let mut command = self.command();
         let output = command
             .args(["lint", "--strict"])
-            .arg(folder())
+            .arg(chart_folder())
             .arg("--values")
             .arg(values)
             .output()?;
-        said(&output).map(drop)
+        stdout(&output).map(drop)
     }
 
-    /// The manifests of a release.
-    pub(super) fn render(&self, release: &Release<'_>) -> anyhow::Result<String> {
+    /// Renders the manifests of a release.
+    pub(super) fn render(&self, release: &ChartRelease<'_>) -> anyhow::Result<String> {
         let mut command = self.command();
-        command.args(["template", release.name]).arg(folder()).args(&release.arguments);
+        command.args(["template", release.name]).arg(chart_folder()).args(&release.arguments);
         let output = command.output()?;
         ensure!(output.stderr.is_empty(), "helm: {}", String::from_utf8_lossy(&output.stderr));
-        said(&output)
+        stdout(&output)
     }
 
-    /// Gives a release to a cluster, as people do.
-    pub(super) fn install(&self, release: &Release<'_>, kubeconfig: &Path) -> anyhow::Result<()> {
+    /// Installs a release on a cluster.
+    pub(super) fn install(
+        &self,
+        release: &ChartRelease<'_>,
+        kubeconfig: &Path,
+    ) -> anyhow::Result<()> {
         let mut command = self.command();
-        command.args(["install", release.name]).arg(folder()).args(&release.arguments);
-        said(&command.arg("--kubeconfig").arg(kubeconfig).output()?).map(drop)
+        command.args(["install", release.name]).arg(chart_folder()).args(&release.arguments);
+        stdout(&command.arg("--kubeconfig").arg(kubeconfig).output()?).map(drop)
     }
 
     fn command(&self) -> Command {
@@ -89,13 +93,18 @@ impl Chart {
     }
 }
 
-fn said(output: &Output) -> anyhow::Result<String> {
-    let (said, why) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "helm: {}\n{said}{why}", output.status);
+/// The standard output of Helm, or an error with all its output.
+fn stdout(output: &Output) -> anyhow::Result<String> {
+    ensure!(
+        output.status.success(),
+        "helm: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout.clone()).context("helm")
 }
 
-fn folder() -> PathBuf {
-    super::deploy().join("chart/punctual")
+fn chart_folder() -> PathBuf {
+    super::deploy_folder().join("chart/punctual")
 }

@@ -1,4 +1,4 @@
-//! kubectl, as strict as it can be told to be.
+//! kubectl with strict validation.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 
 use crate::{Cluster, Programs};
 
-/// kubectl with the rights of an administrator.
+/// kubectl with the administrator's kubeconfig.
 pub(super) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
@@ -20,24 +20,28 @@ impl Kubectl {
         Ok(Kubectl { program: programs.path("kubectl")?, kubeconfig: cluster.kubeconfig.clone() })
     }
 
-    /// Applies a file. A field that is not known is an error, and so is anything that the server warns of.
+    /// Applies a file. Unknown fields and warnings of the server are errors.
     pub(super) fn apply(&self, file: &Path) -> anyhow::Result<()> {
         let flags = ["apply", "--server-side", "--validate=strict", "--warnings-as-errors", "-f"];
         self.run(&flags, file).map(drop)
     }
 
-    /// What kustomize makes of a folder.
+    /// The output of kustomize for a folder.
     pub(super) fn kustomize(&self, folder: &Path) -> anyhow::Result<String> {
         self.run(&["kustomize"], folder)
     }
 
-    /// Whatever is said apart from the result is an error, too: that is where warnings go.
+    /// Runs kubectl. Any text on standard error fails the call, since warnings go there.
     fn run(&self, arguments: &[&str], path: &Path) -> anyhow::Result<String> {
         let mut command = Command::new(&self.program);
         command.arg("--kubeconfig").arg(&self.kubeconfig).args(arguments).arg(path);
         let output = command.output().context("kubectl")?;
-        let why = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success() && why.is_empty(), "kubectl: {}\n{why}", output.status);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success() && errors.is_empty(),
+            "kubectl: {}\n{errors}",
+            output.status
+        );
         String::from_utf8(output.stdout).context("kubectl")
     }
 }

@@ -1,6 +1,6 @@
-//! Whether the documentation says something of everything there is: fields, events, metrics.
+//! Checks that the documentation mentions all fields, events and metrics.
 //!
-//! The names are read out of the sources, so that a new one without a word about it is found.
+//! The names are read from the sources, so that a new undocumented name is found.
 
 use std::{
     fs,
@@ -10,43 +10,45 @@ use std::{
 use anyhow::{Context, ensure};
 use regex::Regex;
 
-/// Where names are defined, and which page must have them.
-struct Names {
+use crate::files::repository_root;
+
+/// The sources that define names, and the page that must mention them.
+struct DocumentedNames {
     page: &'static str,
-    /// Files, or folders of them.
+    /// Files or folders.
     sources: &'static [&'static str],
-    /// Its first group is a name.
+    /// A regular expression whose first group is a name.
     pattern: &'static str,
-    /// How a name in the sources is written in the documentation.
-    shown: fn(&str) -> String,
+    /// Converts a name of the sources to its form in the documentation.
+    convert: fn(&str) -> String,
 }
 
-const ALL: [Names; 5] = [
-    Names {
+const ALL: [DocumentedNames; 5] = [
+    DocumentedNames {
         page: "docs/cronjobs.md",
         sources: &["crates/api/src/cronjob.rs"],
         pattern: r"(?m)^    pub ([a-z_]+): (?:String|Option|Vec|i64)",
-        shown: camel_case,
+        convert: camel_case,
     },
-    Names {
+    DocumentedNames {
         page: "docs/cronjobs.md",
         sources: &["crates/engine/src/cronjob/reasons.rs"],
         pattern: r#"(?m)^    pub\(crate\) const \w+: &str = "(\w+)""#,
-        shown: str::to_owned,
+        convert: str::to_owned,
     },
-    Names {
+    DocumentedNames {
         page: "docs/events.md",
         sources: &["crates/engine/src/cronjob/reasons.rs", "crates/engine/src/job/reasons.rs"],
         pattern: r#"(?m)^pub(?:\(crate\))? const \w+: &str = "(\w+)""#,
-        shown: str::to_owned,
+        convert: str::to_owned,
     },
-    Names {
+    DocumentedNames {
         page: "docs/events.md",
         sources: &["crates/runner/src"],
         pattern: r#"Note::(?:normal|warning)\(\s*"(\w+)""#,
-        shown: str::to_owned,
+        convert: str::to_owned,
     },
-    Names {
+    DocumentedNames {
         page: "docs/metrics.md",
         sources: &[
             "crates/server/src/metrics.rs",
@@ -55,43 +57,44 @@ const ALL: [Names; 5] = [
             "crates/controller/src/metrics",
         ],
         pattern: r#"(?:register|put)\(\s*"([a-z_]+)""#,
-        shown: str::to_owned,
+        convert: str::to_owned,
     },
 ];
 
-/// What pages do not mention: the page, and the names.
-pub(super) fn missing(project: &Path) -> anyhow::Result<Vec<(String, Vec<String>)>> {
-    let mut faults = Vec::new();
+/// The names that a page does not mention, by page.
+pub(super) fn missing() -> anyhow::Result<Vec<(String, Vec<String>)>> {
+    let root = repository_root();
+    let mut pages = Vec::new();
     for names in &ALL {
-        let page = read(project, names.page)?;
-        let mut missing = names.find(project)?;
+        let page = fs::read_to_string(root.join(names.page)).context(names.page)?;
+        let mut missing = names.find(&root)?;
         missing.retain(|name| !mentions(&page, name));
         if !missing.is_empty() {
-            faults.push((names.page.to_owned(), missing));
+            pages.push((names.page.to_owned(), missing));
         }
     }
-    Ok(faults)
+    Ok(pages)
 }
 
-impl Names {
-    fn find(&self, project: &Path) -> anyhow::Result<Vec<String>> {
-        let pattern = Regex::new(self.pattern).context("a pattern of names")?;
+impl DocumentedNames {
+    fn find(&self, root: &Path) -> anyhow::Result<Vec<String>> {
+        let pattern = Regex::new(self.pattern).context("the pattern of names")?;
         let mut names = Vec::new();
         for source in self.sources {
-            for text in texts(&project.join(source))? {
+            for text in texts(&root.join(source))? {
                 let found = pattern.captures_iter(&text).filter_map(|found| found.get(1));
-                names.extend(found.map(|name| (self.shown)(name.as_str())));
+                names.extend(found.map(|name| (self.convert)(name.as_str())));
             }
         }
-        // Sources that were rewritten must not pass because nothing is found in them.
-        ensure!(!names.is_empty(), "there are no names for {} in {:?}", self.page, self.sources);
+        // The pattern must not pass because the sources changed and it matches nothing.
+        ensure!(!names.is_empty(), "no names for {} found in {:?}", self.page, self.sources);
         names.sort();
         names.dedup();
         Ok(names)
     }
 }
 
-/// The text of a file, or of every file below a folder; none where there is neither.
+/// The texts of a file or of all files below a folder; none if neither exists.
 fn texts(path: &Path) -> anyhow::Result<Vec<String>> {
     if path.is_file() {
         return Ok(vec![fs::read_to_string(path)?]);
@@ -105,17 +108,13 @@ fn texts(path: &Path) -> anyhow::Result<Vec<String>> {
     Ok(all)
 }
 
-fn read(project: &Path, path: &str) -> anyhow::Result<String> {
-    fs::read_to_string(project.join(path)).with_context(|| path.to_owned())
-}
-
-/// Whether a page has a name as code: alone or as a part, or with what OpenMetrics puts behind it.
+/// Whether inline code of a page contains a name, possibly with a suffix of OpenMetrics.
 fn mentions(page: &str, name: &str) -> bool {
     let mut codes = page.split('`').skip(1).step_by(2);
-    codes.any(|code| code.split(|c: char| !is_part_of_name(c)).any(|word| is_same(word, name)))
+    codes.any(|code| code.split(|c: char| !is_word_char(c)).any(|word| is_same(word, name)))
 }
 
-fn is_part_of_name(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_mentioned_as_code_and_whole() {
+    fn only_whole_names_in_inline_code_are_mentions() {
         let page = "The `spec.timeZone` and `runs_total`, but not jitter.";
         for (name, want) in
             [("timeZone", true), ("runs", true), ("jitter", false), ("time", false), ("run", false)]
@@ -148,16 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_written_as_users_write_them() {
+    fn fields_are_converted_to_camel_case() {
         assert_eq!(camel_case("starting_deadline_seconds"), "startingDeadlineSeconds");
         assert_eq!(camel_case("jitter"), "jitter");
     }
 
     #[test]
-    fn the_sources_have_names() {
-        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fn every_pattern_finds_names() {
         for names in &ALL {
-            assert!(names.find(&project).unwrap().len() > 3, "{:?}", names.sources);
+            assert!(names.find(&repository_root()).unwrap().len() > 3, "{:?}", names.sources);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A page: its blocks, and what is to be done for those that are played.
+//! A page of the documentation: its code blocks and their commands.
 
 use std::fmt;
 
@@ -6,87 +6,87 @@ use anyhow::{Context, bail};
 
 /// A page of the documentation.
 #[derive(Debug)]
-pub(super) struct Page {
-    /// Its path in the project.
+pub(super) struct DocPage {
+    /// Its path in the repository.
     pub(super) name: String,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<CodeBlock>,
 }
 
-/// Something between fences.
-#[derive(Debug, Default)]
-pub(super) struct Block {
-    is_played: bool,
-    /// None for one that is only shown.
-    pub(super) steps: Vec<Step>,
+/// A fenced code block.
+#[derive(Debug)]
+pub(super) struct CodeBlock {
+    /// Empty for a block that does not run.
+    pub(super) steps: Vec<PageStep>,
 }
 
-/// A command and what it must print.
+/// A command and its expected output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    /// The number of its line, from 1.
+pub(super) struct PageStep {
+    /// Its line, counted from 1.
     pub(super) line: usize,
-    pub(super) act: Act,
+    pub(super) action: StepAction,
     pub(super) expected: Vec<String>,
 }
 
-/// What is done for a command.
+/// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    /// It is given to a shell.
+pub(super) enum StepAction {
+    /// Runs a shell command.
     Run(String),
-    /// It ends with `&`: it is started, and goes on while the page does.
+    /// Starts a command in the background, written with a final `&`.
     Start(String),
-    /// It is `kill %1`: what was started as the first, say, is told to stop, and does.
+    /// Stops the background job with this number, written as `kill %1`.
     Stop(usize),
 }
 
-impl Page {
-    pub(super) fn parse(name: &str, text: &str) -> anyhow::Result<Page> {
+impl DocPage {
+    pub(super) fn parse(name: &str, text: &str) -> anyhow::Result<DocPage> {
         let mut blocks = Vec::new();
         let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
         while let Some((number, line)) = lines.next() {
             if let Some(language) = line.strip_prefix("```") {
                 let inside = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
-                let block = Block::parse(language, inside);
-                blocks.push(block.with_context(|| format!("the block in line {number}"))?);
+                let block = CodeBlock::parse(language, inside);
+                blocks.push(block.with_context(|| format!("the code block in line {number}"))?);
             }
         }
-        Ok(Page { name: name.to_owned(), blocks })
+        Ok(DocPage { name: name.to_owned(), blocks })
     }
 
-    /// What is to be done, in order.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+    /// The steps of all blocks in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &PageStep> {
         self.blocks.iter().flat_map(|block| &block.steps)
     }
 }
 
-impl Block {
-    fn parse(language: &str, lines: Vec<(usize, &str)>) -> anyhow::Result<Block> {
-        let mut block = Block { is_played: language == "console", steps: Vec::new() };
-        let mut lines = lines.into_iter().filter(|_| block.is_played);
-        let mut steps: Vec<Step> = Vec::new();
+impl CodeBlock {
+    fn parse(language: &str, lines: Vec<(usize, &str)>) -> anyhow::Result<CodeBlock> {
+        let mut steps: Vec<PageStep> = Vec::new();
+        if language != "console" {
+            return Ok(CodeBlock { steps });
+        }
+        let mut lines = lines.into_iter();
         while let Some((number, line)) = lines.next() {
             if let Some(command) = line.strip_prefix("$ ") {
-                let command = whole(command, &mut lines);
-                steps.push(Step { line: number, act: Act::of(&command), expected: Vec::new() });
+                let command = read_command(command, &mut lines);
+                let action = StepAction::parse(&command);
+                steps.push(PageStep { line: number, action, expected: Vec::new() });
             } else if let Some(step) = steps.last_mut() {
                 step.expected.push(line.to_owned());
             } else {
-                bail!("begins with output of no command: {line}");
+                bail!("begins with output without a command: {line}");
             }
         }
-        drop(lines);
         for step in &mut steps {
-            // An empty line before the next command is for people.
+            // Empty lines before the next command are not a part of the output.
             while step.expected.pop_if(|line| line.is_empty()).is_some() {}
         }
-        block.steps = steps;
-        Ok(block)
+        Ok(CodeBlock { steps })
     }
 }
 
-/// A command with the lines that belong to it: those after a backslash, and the document after `<<`.
-fn whole<'a>(first: &str, lines: &mut impl Iterator<Item = (usize, &'a str)>) -> String {
+/// Reads a command with its continuation lines and its here-document.
+fn read_command<'a>(first: &str, lines: &mut impl Iterator<Item = (usize, &'a str)>) -> String {
     let mut command = first.to_owned();
     while command.ends_with('\\')
         && let Some((_, line)) = lines.next()
@@ -105,23 +105,23 @@ fn whole<'a>(first: &str, lines: &mut impl Iterator<Item = (usize, &'a str)>) ->
     command
 }
 
-impl Act {
-    fn of(command: &str) -> Act {
+impl StepAction {
+    fn parse(command: &str) -> StepAction {
         let number = command.strip_prefix("kill %").and_then(|number| number.parse().ok());
         match (number, command.strip_suffix(" &")) {
-            (Some(number), _) => Act::Stop(number),
-            (None, Some(command)) => Act::Start(command.to_owned()),
-            (None, None) => Act::Run(command.to_owned()),
+            (Some(number), _) => StepAction::Stop(number),
+            (None, Some(command)) => StepAction::Start(command.to_owned()),
+            (None, None) => StepAction::Run(command.to_owned()),
         }
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for StepAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Act::Run(command) => f.write_str(command),
-            Act::Start(command) => write!(f, "{command} &"),
-            Act::Stop(number) => write!(f, "kill %{number}"),
+            StepAction::Run(command) => f.write_str(command),
+            StepAction::Start(command) => write!(f, "{command} &"),
+            StepAction::Stop(number) => write!(f, "kill %{number}"),
         }
     }
 }
@@ -134,20 +134,20 @@ mod tests {
                         $ cat <<'END'\n$ no command\nEND\n$ no command\n$ a \\\n  b\n\n$ kill %1\n```\n";
 
     #[test]
-    fn commands_have_their_documents_and_outputs() {
-        let page = Page::parse("page", TEXT).unwrap();
-        let step = |line, act, expected: &[&str]| Step {
+    fn commands_have_their_here_documents_and_outputs() {
+        let page = DocPage::parse("page", TEXT).unwrap();
+        let step = |line, action, expected: &[&str]| PageStep {
             line,
-            act,
+            action,
             expected: expected.iter().map(|line| (*line).to_owned()).collect(),
         };
-        let steps: Vec<Step> = page.steps().cloned().collect();
+        let steps: Vec<PageStep> = page.steps().cloned().collect();
         let want = [
-            step(8, Act::Start("punctual up".into()), &["serving"]),
-            step(10, Act::Run("cat <<'END'\n$ no command\nEND".into()), &[]),
-            step(13, Act::Run("no command".into()), &[]),
-            step(14, Act::Run("a \\\n  b".into()), &[]),
-            step(17, Act::Stop(1), &[]),
+            step(8, StepAction::Start("punctual up".into()), &["serving"]),
+            step(10, StepAction::Run("cat <<'END'\n$ no command\nEND".into()), &[]),
+            step(13, StepAction::Run("no command".into()), &[]),
+            step(14, StepAction::Run("a \\\n  b".into()), &[]),
+            step(17, StepAction::Stop(1), &[]),
         ];
         assert_eq!(steps, want);
         assert_eq!(page.blocks.len(), 2);
@@ -155,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn output_without_a_command_is_a_mistake() {
-        let error = Page::parse("page", "```console\nhello\n```\n").unwrap_err();
+    fn output_without_a_command_is_an_error() {
+        let error = DocPage::parse("page", "```console\nhello\n```\n").unwrap_err();
         let want = "the block in line 1: begins with output of no command: hello";
         assert_eq!(format!("{error:#}"), want);
     }

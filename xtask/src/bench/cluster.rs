@@ -17,7 +17,7 @@ use anyhow::ensure;
 use bytes::Bytes;
 use clap::Args as ClapArgs;
 use hyper::Method;
-use punctual_e2e::{Beside, Cluster, Controllers, KubeApiServer, Programs, Punctual};
+use punctual_e2e::{ChildProcess, Cluster, Controllers, KubeApiServer, Programs, Punctual};
 use rustix::fs::Advice;
 
 use super::{
@@ -96,8 +96,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Who::Tuned | Who::Default => programs.path("kube-controller-manager")?,
         })?;
         let controller = match who {
-            Who::Default => server.beside(&cluster, Controllers::CronJobsByDefault)?,
-            Who::Tuned => server.beside(&cluster, Controllers::CronJobs)?,
+            Who::Default => server.start_controllers(&cluster, Controllers::CronJobsByDefault)?,
+            Who::Tuned => server.start_controllers(&cluster, Controllers::CronJobs)?,
             Who::Ours => ours(args, &punctual, &cluster, folder.path())?,
         };
         measured.push((who, driving::drive(round(args, &cluster, controller))?));
@@ -122,17 +122,21 @@ fn ours(
     punctual: &Punctual,
     cluster: &Cluster,
     folder: &Path,
-) -> anyhow::Result<Beside> {
+) -> anyhow::Result<ChildProcess> {
     let mut flags = vec!["--kinds=cronjobs", "--leader-elect=false"];
     flags.extend(args.flag.iter().map(String::as_str));
-    punctual.controller(&cluster.kubeconfig, folder, &flags)
+    punctual.start_controller(&cluster.kubeconfig, folder, &flags)
 }
 
-async fn round(args: &Args, cluster: &Cluster, mut controller: Beside) -> anyhow::Result<Results> {
+async fn round(
+    args: &Args,
+    cluster: &Cluster,
+    mut controller: ChildProcess,
+) -> anyhow::Result<Results> {
     let pids = vec![controller.pid()];
     let many = Many { cluster, pids, count: args.count, lead: args.lead };
     let results = many.measure().await?;
-    controller.must_run()?;
+    controller.ensure_running()?;
     // Nobody is to clean up what is deleted now.
     drop(controller);
     clear(cluster).await?;

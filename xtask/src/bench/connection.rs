@@ -32,7 +32,7 @@ impl Target {
     pub(crate) fn of(cluster: &Cluster) -> anyhow::Result<Self> {
         Ok(Target {
             address: cluster.address().to_owned(),
-            tls: TlsConnector::from(Arc::new(probe::tls(&cluster.authority)?)),
+            tls: TlsConnector::from(Arc::new(probe::tls_config(&cluster.authority)?)),
             bearer: HeaderValue::from_str(&format!("Bearer {}", cluster.token))?,
         })
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use punctual_e2e::{Cluster, Controllers, KubeApiServer, Programs, Punctual, probe, usage};
+use punctual_e2e::{Cluster, Controllers, KubeApiServer, Programs, Punctual, probe, process_usage};
 
 use super::clock;
 
@@ -75,17 +75,17 @@ fn version(program: &Path) -> anyhow::Result<String> {
 
 /// Memory of some processes.
 pub(super) fn memory(pids: &[u32]) -> anyhow::Result<u64> {
-    pids.iter().copied().map(usage::resident_bytes).sum()
+    pids.iter().copied().map(process_usage::resident_bytes).sum()
 }
 
 /// The most memory that each of some processes has held, together.
 pub(super) fn peak(pids: &[u32]) -> anyhow::Result<u64> {
-    pids.iter().copied().map(usage::peak_bytes).sum()
+    pids.iter().copied().map(process_usage::peak_bytes).sum()
 }
 
 /// Processor time of some processes.
 pub(super) fn processor(pids: &[u32]) -> anyhow::Result<Duration> {
-    pids.iter().copied().map(usage::processor_time).sum()
+    pids.iter().copied().map(process_usage::processor_time).sum()
 }
 
 /// A new folder on the disk where the benchmark runs.

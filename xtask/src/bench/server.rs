@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use punctual_e2e::{Cluster, Controllers, usage};
+use punctual_e2e::{Cluster, Controllers, process_usage};
 
 use super::{
     connection::Target,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Without this, a thousand watches would fail in the middle.
 fn check_open_files(args: &Args) -> anyhow::Result<()> {
     let needed = args.audience().watches as u64 + OTHER_FILES;
-    let limit = usage::open_files_max()?;
+    let limit = process_usage::open_files_max()?;
     anyhow::ensure!(limit >= needed, "{needed} open files are needed; `ulimit -n` says {limit}");
     Ok(())
 }

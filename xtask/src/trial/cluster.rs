@@ -111,8 +111,8 @@ async fn attempt(args: &Args, home: &TempDir) -> anyhow::Result<Outcome> {
     let mut cluster = server.start()?;
     let _node = FakeNode::start(&cluster)?;
     let mut client = Client::new(&cluster)?;
-    let token = controller::account(&mut client)?;
-    controller::define(&mut client, punctual.binary())?;
+    let token = controller::create_account(&mut client)?;
+    punctual_e2e::install_crd(&mut client, punctual.binary())?;
     let pulse = Pulse::start(&cluster)?;
     let jobs = Recorder::<Runs>::start(&cluster, &jobs_path())?;
     let leases = Recorder::<Terms>::start(&cluster, &leases_path())?;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use punctual_e2e::{Cluster, Punctual, Unready, probe};
+use punctual_e2e::{ChildProcess, Cluster, Punctual, probe};
 use tempfile::TempDir;
 
 use super::processes;
@@ -41,8 +41,8 @@ impl Site {
     }
 
     /// Starts it and does not wait.
-    pub(super) fn start_unready(&self) -> anyhow::Result<Unready> {
-        self.punctual.up_unready(&self.path, &self.flags)
+    pub(super) fn start_unready(&self) -> anyhow::Result<ChildProcess> {
+        self.punctual.spawn_up(&self.path, &self.flags)
     }
 
     /// The folder itself, for what the trial writes.
@@ -52,7 +52,7 @@ impl Site {
 
     /// The data folder of the server.
     pub(super) fn data(&self) -> PathBuf {
-        Punctual::data(&self.path)
+        Punctual::data_folder(&self.path)
     }
 
     /// The processes that look after Pods.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 use jiff::Timestamp;
 use punctual_e2e::{
     Cluster,
-    controller::{Program, Starter},
+    controller::{ControllerLauncher, ControllerProcess},
 };
 use tokio::time::sleep;
 
@@ -32,9 +32,9 @@ const FLAGS: [&str; 8] = [
 /// A controller that is hurt and comes back.
 pub(super) struct Controller {
     name: &'static str,
-    starter: Starter,
+    starter: ControllerLauncher,
     proxy: Proxy,
-    program: Program,
+    program: ControllerProcess,
     /// Ends that nobody caused.
     pub(super) own_ends: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Base<'_> {
         let name = NAMES.get(who).copied().unwrap_or("none");
         let server: SocketAddr = self.cluster.address().parse()?;
         let proxy = Proxy::start(server, self.seed.wrapping_add(who as u64))?;
-        let starter = Starter {
+        let starter = ControllerLauncher {
             binary: self.binary.to_path_buf(),
             kubeconfig: self.cluster.kubeconfig_via(name, self.token, &proxy.url())?,
             folder: self.folder.to_path_buf(),
@@ -68,12 +68,12 @@ impl Base<'_> {
 impl Controller {
     /// Whether it stands for election under this identity, or did before it was killed.
     pub(super) fn has_been(&self, identity: &str) -> anyhow::Result<bool> {
-        Ok(!identity.is_empty() && self.program.said()?.contains(identity))
+        Ok(!identity.is_empty() && self.program.log()?.contains(identity))
     }
 
     /// Starts it again if it ended by itself, which it should not.
     pub(super) fn look_after(&mut self) -> anyhow::Result<()> {
-        if let Err(end) = self.program.must_run() {
+        if let Err(end) = self.program.ensure_running() {
             self.own_ends.push(format!("{} at {}: {end:#}", self.name, clock::wall()));
             self.program = self.starter.start(self.name, &FLAGS)?;
         }
@@ -93,7 +93,7 @@ impl Controller {
             Kind::Pause => {
                 self.program.pause()?;
                 sleep(ill.lasts).await;
-                self.program.wake()?;
+                self.program.resume()?;
             }
             Kind::Cut => self.detour(Mode::Cut, ill.lasts).await,
             Kind::Delay => self.detour(Mode::Delay, ill.lasts).await,

@@ -99,7 +99,7 @@ impl Hurting<'_> {
         let from = clock::wall();
         self.cluster.kill(SERVER)?;
         sleep(ill.lasts).await;
-        self.cluster.start_again(SERVER)?;
+        self.cluster.restart(SERVER)?;
         let span = Span { from, to: clock::wall() };
         Ok(Trouble { kind: Kind::Server, who: None, led: false, span })
     }

@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, bail};
 use punctual_e2e::{
     Client, Cluster,
-    client::{Seen, Watch},
+    client::{WatchPoll, WatchStream},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -139,16 +139,16 @@ impl<R: Follows> Scribe<R> {
         Ok(self.hear_all(&mut watch, &mut last).unwrap_or(Over::At(last)))
     }
 
-    fn hear_all(&self, watch: &mut Watch, last: &mut String) -> anyhow::Result<Over> {
+    fn hear_all(&self, watch: &mut WatchStream, last: &mut String) -> anyhow::Result<Over> {
         while !self.is_over() {
-            match watch.see()? {
-                Seen::Event(event) => match self.hear(&event) {
+            match watch.poll()? {
+                WatchPoll::Event(event) => match self.hear(&event) {
                     Ok(Over::At(version)) => *last = version,
                     Ok(Over::Forgotten) => return Ok(Over::Forgotten),
                     Err(error) => lock(&self.kept).errors.push(format!("{error:#}: {event}")),
                 },
-                Seen::Nothing => {}
-                Seen::End => break,
+                WatchPoll::Timeout => {}
+                WatchPoll::Closed => break,
             }
         }
         Ok(Over::At(last.clone()))

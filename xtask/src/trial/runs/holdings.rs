@@ -3,7 +3,7 @@
 use std::{fmt, fs, io, path::Path};
 
 use anyhow::Context;
-use punctual_e2e::{Cluster, usage};
+use punctual_e2e::{Cluster, process_usage};
 use serde::Deserialize;
 
 use super::super::site::Site;
@@ -100,7 +100,7 @@ impl<'a> Inspector<'a> {
         Ok(Holdings {
             runs: succeeded + failed,
             failed,
-            memory_kib: usage::resident_bytes(self.pid)? / 1024,
+            memory_kib: process_usage::resident_bytes(self.pid)? / 1024,
             open_files: fs::read_dir(format!("/proc/{}/fd", self.pid))?.count() as u64,
             supervisors: self.site.supervisors().len() as u64,
             store_kib: store_bytes / 1024,

@@ -1,4 +1,4 @@
-//! Where a page is played: a home folder with the examples in it, a shell, and what was started.
+//! The shell of one page: a home folder with the examples, and background jobs.
 
 use std::{
     fs,
@@ -10,45 +10,46 @@ use anyhow::Context;
 use tempfile::TempDir;
 
 use super::{
-    expected::{Comparison, Rigour},
-    job::Job,
+    background_job::BackgroundJob,
+    output_matcher::{OutputMatcher, Strictness},
 };
+use crate::files::{copy_files, repository_root};
 
-/// A step that takes longer than this hangs. A schedule may have to be waited for, up to a minute.
+/// A step that takes longer than this hangs. A step may wait up to a minute for a schedule.
 const STEP_SECONDS_MAX: &str = "120";
-/// How long Pods that still run when a page is over may take to end.
+/// The time that Pods have to end after the last step of a page.
 const END_SECONDS_MAX: &str = "10";
-/// What the documentation calls the home folder.
+/// The home folder in the documentation.
 const HOME: &str = "/home/you";
 
-/// Variables and folder of the shell live on in a file from one command to the next.
+/// A file that carries variables and working directory of the shell from one command to the next.
 const STATE: &str = ".shell-state";
 
-/// The world of one page.
-pub(super) struct World {
+/// The shell of one page.
+pub(super) struct PageShell {
     home: TempDir,
     path: String,
-    jobs: Vec<Option<Job>>,
-    comparison: Comparison,
+    jobs: Vec<Option<BackgroundJob>>,
+    matcher: OutputMatcher,
 }
 
-impl World {
-    /// A new world in which a shell finds the program and, in a path of folders, others.
-    pub(super) fn new(binary: &Path, others: &str, project: &Path) -> anyhow::Result<World> {
+impl PageShell {
+    /// Makes the home folder. `search_path` has the folders of other programs.
+    pub(super) fn new(binary: &Path, search_path: &str) -> anyhow::Result<PageShell> {
         let home = TempDir::new()?;
-        copy_files(&project.join("examples"), &home.path().join("examples"))?;
+        copy_files(&repository_root().join("examples"), &home.path().join("examples"))?;
         fs::write(home.path().join(STATE), "")?;
-        let own = binary.parent().unwrap_or(Path::new("/")).display();
-        let words = vec![(home.path().display().to_string(), HOME)];
-        Ok(World {
-            path: format!("{own}:{others}"),
+        let binary_folder = binary.parent().unwrap_or(Path::new("/")).display();
+        let replacements = vec![(home.path().display().to_string(), HOME)];
+        Ok(PageShell {
+            path: format!("{binary_folder}:{search_path}"),
             jobs: Vec::new(),
-            comparison: Comparison::new(words)?,
+            matcher: OutputMatcher::new(replacements)?,
             home,
         })
     }
 
-    /// Gives a command to the shell: what it prints, and its exit code.
+    /// Runs a command; returns its output and exit code.
     pub(super) fn run(&mut self, command: &str) -> anyhow::Result<(String, i32)> {
         let script = format!(
             ". \"$HOME/{STATE}\"\n\
@@ -62,8 +63,8 @@ impl World {
         Ok((text, output.status.code().unwrap_or(-1)))
     }
 
-    /// Starts a command that goes on, and waits until it has printed what is expected or, where
-    /// nothing is, that it serves.
+    /// Starts a command in the background and waits for the expected output, or until it serves if no
+    /// output is expected.
     pub(super) fn start(
         &mut self,
         command: &str,
@@ -71,53 +72,53 @@ impl World {
     ) -> anyhow::Result<(String, i32)> {
         let script = format!(". \"$HOME/{STATE}\"\nexec 2>&1\nexec {command}\n");
         let mut shell = self.command("sh");
-        let mut job = Job::start(shell.args(["-c", &script]))?;
-        let comparison = &self.comparison;
+        let mut job = BackgroundJob::start(shell.args(["-c", &script]))?;
+        let matcher = &self.matcher;
         let output = match expected {
             [] => {
                 let output = job.read_until(|output| output.contains("serving https://"));
                 if job.is_running()? { String::new() } else { output }
             }
-            _ => job.read_until(|output| comparison.matches(Rigour::Sense, expected, output)),
+            _ => job.read_until(|output| matcher.matches(Strictness::Normalized, expected, output)),
         };
         self.jobs.push(Some(job));
         Ok((output, 0))
     }
 
-    /// Tells what was started as the first, say, to stop: what it prints until it has, and its exit
-    /// code.
+    /// Stops the background job with a number; returns its remaining output and exit code.
     pub(super) fn stop(&mut self, number: usize) -> anyhow::Result<(String, i32)> {
         let job = number.checked_sub(1).and_then(|at| self.jobs.get_mut(at)?.take());
-        job.with_context(|| format!("there is no job %{number}"))?.stop()
+        job.with_context(|| format!("no background job %{number}"))?.stop()
     }
 
-    /// Whether an output is the expected one. Until something was started nothing depends on when
-    /// the page is played, and every letter counts.
+    /// Whether an output is the expected one. Before the first background job, outputs do not depend
+    /// on the time of the run and are compared exactly.
     pub(super) fn matches(&self, expected: &[String], output: &str) -> bool {
-        let rigour = if self.jobs.is_empty() { Rigour::Letters } else { Rigour::Sense };
-        self.comparison.matches(rigour, expected, output)
+        let strictness =
+            if self.jobs.is_empty() { Strictness::Exact } else { Strictness::Normalized };
+        self.matcher.matches(strictness, expected, output)
     }
 
-    /// Stops everything; what is left running all the same, and was ended by force.
-    pub(super) fn end(mut self) -> anyhow::Result<Vec<String>> {
+    /// Stops all background jobs. Kills the processes that do not end, and returns their command lines.
+    pub(super) fn stop_all(mut self) -> anyhow::Result<Vec<String>> {
         for job in self.jobs.iter_mut().filter_map(Option::take) {
             job.stop()?;
         }
-        let mut left = Vec::new();
+        let mut killed = Vec::new();
         for pid in self.processes()? {
-            // GNU's own way to wait for somebody else's child.
+            // GNU tail can wait for a process that is not a child.
             let mut waiting = Command::new("timeout");
             let waiting =
                 waiting.args([END_SECONDS_MAX, "tail", "--pid", &pid, "-f", "/dev/null"]).status();
             if !waiting.context("starting timeout")?.success() {
-                left.push(command_line(&pid).replace('\0', " "));
+                killed.push(command_line(&pid).replace('\0', " "));
                 Command::new("kill").args(["-9", &pid]).status().context("starting kill")?;
             }
         }
-        Ok(left)
+        Ok(killed)
     }
 
-    /// Whoever was started with something in this world.
+    /// The IDs of processes whose command line contains the home folder.
     fn processes(&self) -> anyhow::Result<Vec<String>> {
         let home = self.home.path().display().to_string();
         let entries = fs::read_dir("/proc").context("/proc")?;
@@ -133,7 +134,7 @@ impl World {
             .env_clear()
             .envs([("PATH", self.path.as_str()), ("LC_ALL", "C.UTF-8"), ("TZ", "UTC")])
             .env("HOME", self.home.path())
-            // The documentation has the usual port, which is not ours to take.
+            // The default port may be in use.
             .env("PUNCTUAL_LISTEN", "127.0.0.1:0")
             .stdin(Stdio::null());
         command
@@ -143,13 +144,4 @@ impl World {
 fn command_line(pid: &str) -> String {
     let line = fs::read(PathBuf::from("/proc").join(pid).join("cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).into_owned()
-}
-
-fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    Ok(())
 }

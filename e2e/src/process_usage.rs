@@ -1,36 +1,36 @@
-//! What processes use, as Linux counts it.
+//! Memory and processor time of processes, read from `/proc`.
 
 use std::{fs, time::Duration};
 
 use anyhow::Context;
 
-/// Linux counts processor time in hundredths of a second for every program, whatever its kernel does.
+/// Linux reports processor time in hundredths of a second, whatever the frequency of its timer.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Bytes of memory that a process holds at this moment.
+/// The resident memory of a process, in bytes.
 pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
     memory(pid, "VmRSS:")
 }
 
-/// The most bytes of memory that a process has held at a moment.
+/// The peak resident memory of a process, in bytes.
 pub fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
     memory(pid, "VmHWM:")
 }
 
-fn memory(pid: u32, word: &str) -> anyhow::Result<u64> {
+fn memory(pid: u32, key: &str) -> anyhow::Result<u64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    bytes(&status, word).with_context(|| format!("{path} has no {word}"))
+    bytes(&status, key).with_context(|| format!("{path} has no {key}"))
 }
 
-/// Processor time that a process has used since it started, in user and kernel mode.
+/// The processor time of a process since its start, in user and kernel mode.
 pub fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
     ticks(&stat).map(|ticks| TICK * ticks).with_context(|| format!("{path} has no times"))
 }
 
-/// How many files and sockets this process, and those it starts, may have open at once.
+/// The number of files and sockets that this process and its children may each have open.
 pub fn open_files_max() -> anyhow::Result<u64> {
     let path = "/proc/self/limits";
     let limits = fs::read_to_string(path).with_context(|| format!("reading {path}"))?;
@@ -45,14 +45,15 @@ fn open_files(limits: &str) -> Option<u64> {
     }
 }
 
-/// What a line of a status says that begins with a word, in bytes.
-fn bytes(status: &str, word: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(word))?;
+/// The value, in bytes, of the line that begins with a key.
+fn bytes(status: &str, key: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// The name of a program may hold spaces and brackets; the times are counted from the last bracket.
+/// Reads the two times. The program's name may contain spaces and brackets, so fields are counted
+/// from the last bracket.
 fn ticks(stat: &str) -> Option<u32> {
     let (_name, rest) = stat.rsplit_once(')')?;
     let mut times = rest.split_whitespace().skip(11);
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_the_resident_part() {
+    fn memory_lines_are_read_in_bytes() {
         let status = "Name:\tx\nVmHWM:\t  9000 kB\nVmRSS:\t     123 kB\n";
         assert_eq!(bytes(status, "VmRSS:"), Some(123 * 1024));
         assert_eq!(bytes(status, "VmHWM:"), Some(9000 * 1024));
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_uses_something() {
+    fn this_process_has_memory_and_time() {
         assert!(resident_bytes(std::process::id()).unwrap() > 0);
         assert!(processor_time(std::process::id()).unwrap() < Duration::from_secs(3600));
     }

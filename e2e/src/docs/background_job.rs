@@ -1,4 +1,4 @@
-//! A program that goes on while others are run.
+//! A command that runs in the background of a page's shell.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,18 +10,18 @@ use std::{
 
 use anyhow::Context;
 
-/// No line for so long means that none will come. A debug build may be this slow.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// A program that prints no line for this long prints none any more. A debug build may be this slow.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A running program; killed and awaited when dropped.
+/// A running program. Dropping it kills the program and waits for its end.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct BackgroundJob {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Job {
-    pub(super) fn start(command: &mut Command) -> anyhow::Result<Job> {
+impl BackgroundJob {
+    pub(super) fn start(command: &mut Command) -> anyhow::Result<BackgroundJob> {
         let mut child = command.stdout(Stdio::piped()).spawn().context("starting a shell")?;
         let (sender, lines) = mpsc::channel();
         if let Some(stdout) = child.stdout.take() {
@@ -31,14 +31,14 @@ impl Job {
                 lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
             });
         }
-        Ok(Job { child, lines })
+        Ok(BackgroundJob { child, lines })
     }
 
-    /// What it prints until that is enough, or until it prints nothing more.
+    /// Reads its output until that is enough or until it prints nothing more.
     pub(super) fn read_until(&mut self, is_enough: impl Fn(&str) -> bool) -> String {
         let mut output = String::new();
         while !is_enough(&output) {
-            let Ok(line) = self.lines.recv_timeout(SILENCE_MAX) else { break };
+            let Ok(line) = self.lines.recv_timeout(LINE_TIMEOUT) else { break };
             output.extend([&line, "\n"]);
         }
         output
@@ -48,21 +48,21 @@ impl Job {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// Asks it to stop: what it has printed since it was last read, and its exit code.
+    /// Sends SIGTERM; returns the output since the last read and the exit code.
     pub(super) fn stop(mut self) -> anyhow::Result<(String, i32)> {
         let pid = self.child.id().to_string();
         Command::new("kill").arg(&pid).status().context("starting kill")?;
-        // To the end of its output, which is its own end.
+        // Its output ends when it ends.
         let output = self.read_until(|_| false);
         self.child.kill()?;
         Ok((output, self.child.wait()?.code().unwrap_or(-1)))
     }
 }
 
-impl Drop for Job {
+impl Drop for BackgroundJob {
     fn drop(&mut self) {
-        // Neither can fail in a way that matters: a child that has ended already is what we want.
-        let _ended = self.child.kill();
-        let _status = self.child.wait();
+        // Both calls fail only if the process has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
