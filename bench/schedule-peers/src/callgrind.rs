@@ -1,7 +1,7 @@
-//! Instructions by callgrind.
+//! Counts instructions with callgrind.
 //!
-//! It counts only inside the measured loop and writes a part file each time the loop is left, so
-//! the n-th part belongs to the n-th row that the process measured.
+//! callgrind counts only inside the measured loop and writes a part file each time the loop ends, so
+//! the n-th part belongs to the n-th item that the process measured.
 
 use std::{
     fs, io,
@@ -11,16 +11,16 @@ use std::{
 
 use crate::measure::MEASURED;
 
-/// Whether there is a valgrind to run.
+/// Reports whether valgrind is installed.
 pub(crate) fn is_available() -> bool {
     let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// The command that runs a program under callgrind. The program's arguments are still to be added.
-pub(crate) fn command(program: &Path, parts: &Parts) -> Command {
+/// Returns the command that runs a program under callgrind. The caller adds the program's arguments.
+pub(crate) fn command(program: &Path, parts: &PartFiles) -> Command {
     let mut command = Command::new("valgrind");
-    // By its full name: of two options with the same pattern, callgrind heeds only one.
+    // Uses the full symbol name: callgrind applies only one of two options with the same pattern.
     command
         .args(["--tool=callgrind", "--quiet"])
         .arg(format!("--toggle-collect={MEASURED}"))
@@ -30,20 +30,20 @@ pub(crate) fn command(program: &Path, parts: &Parts) -> Command {
     command
 }
 
-/// A folder of part files, which goes away with this value.
-pub(crate) struct Parts(PathBuf);
+/// A folder of part files. Dropping the value deletes the folder.
+pub(crate) struct PartFiles(PathBuf);
 
-impl Parts {
-    pub(crate) fn new(folder: PathBuf) -> io::Result<Parts> {
+impl PartFiles {
+    pub(crate) fn new(folder: PathBuf) -> io::Result<PartFiles> {
         fs::create_dir_all(&folder)?;
-        Ok(Parts(folder))
+        Ok(PartFiles(folder))
     }
 
     fn base(&self) -> PathBuf {
         self.0.join("part")
     }
 
-    /// The instructions of each part, in the order they were written.
+    /// Returns the instructions of each part in the order of writing.
     pub(crate) fn instructions(&self) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
         loop {
@@ -57,9 +57,9 @@ impl Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for PartFiles {
     fn drop(&mut self) {
-        // Left-over part files are a nuisance, not an error.
+        // Remaining part files do no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -68,7 +68,7 @@ fn unreadable(path: &Path) -> io::Error {
     io::Error::other(format!("{} has no count of instructions", path.display()))
 }
 
-/// The instructions of a part file.
+/// Returns the instruction count of a part file.
 fn total(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_of_a_part_is_found() {
+    fn the_total_of_a_part_file_is_parsed() {
         let part = "version: 1\nevents: Ir\nsummary: 7\n\nfn=(1) f\n+3 7\n\ntotals: 1234\n";
         assert_eq!(total(part), Some(1234));
         assert_eq!(total("version: 1\nevents: Ir\n"), None);

@@ -1,43 +1,43 @@
-//! The libraries, each behind the same narrow door.
+//! A common interface to the libraries.
 //!
-//! What a library does once for a schedule (parsing, loading the zone) belongs into `prepare`; what
-//! it does at each call, from Unix seconds to Unix seconds, into the question that comes out of it.
+//! `prepare` does the work of each schedule (parsing, loading the zone). The query that it returns
+//! does the work of each call, from Unix seconds to Unix seconds.
 
+mod convert;
 mod cron;
 mod croner;
 mod cronexpr;
-mod instant;
 mod jiff_cron;
 mod punctual;
 mod saffron;
 
-use crate::workload::Row;
+use crate::workload::WorkItem;
 
-/// A question ready to be asked at a Unix second. Every library pays for the same virtual call.
-pub(crate) type Ask = Box<dyn Fn(i64) -> i64>;
+/// A prepared operation on a Unix second. Every library pays for the same virtual call.
+pub(crate) type Query = Box<dyn Fn(i64) -> i64>;
 
-/// The answer for "there is no such slot".
+/// The result if there is no slot.
 const NEVER: i64 = i64::MIN;
 
-/// `cron` can go round in circles where the clocks go back; no true count of a day is above this.
+/// Limits the iteration: `cron` can loop where the clocks are set back. No day has more slots.
 const STEPS_MAX: usize = 2 * 1440;
 
 pub(crate) trait Library: Sync {
     fn name(&self) -> &'static str;
 
-    /// The package it is from, as Cargo knows it.
+    /// The name of its Cargo package.
     fn package(&self) -> &'static str {
         self.name()
     }
 
-    /// The question of a row, or None if the library does not answer such questions.
-    fn prepare(&self, row: &Row) -> Option<Ask>;
+    /// Returns the query of a work item, or None if the library does not offer the operation.
+    fn prepare(&self, item: &WorkItem) -> Option<Query>;
 }
 
-/// Ours.
+/// The library of this project.
 pub(crate) const OURS: &dyn Library = &punctual::Punctual;
 
-/// All libraries, ours first, which is also their order in the tables.
+/// All libraries in the order of the tables, ours first.
 pub(crate) const LIBRARIES: [&dyn Library; 7] = [
     OURS,
     &saffron::Saffron,
@@ -52,7 +52,7 @@ pub(crate) fn by_name(name: &str) -> Option<&'static dyn Library> {
     LIBRARIES.into_iter().find(|library| library.name() == name)
 }
 
-/// Counts as the users of a library must that has no count: slot by slot.
+/// Counts slots one by one, for libraries without a count.
 fn count_until(until: i64, slots: impl Iterator<Item = i64>) -> i64 {
     slots.take(STEPS_MAX).take_while(|slot| *slot <= until).count() as i64
 }

@@ -1,17 +1,17 @@
-//! What `punctual-schedule` costs beside other cron libraries.
+//! Benchmarks `punctual-schedule` and other cron libraries.
 //!
-//! `cargo bench -p punctual-schedule` builds and runs this. It starts itself once for each library,
-//! and once more under callgrind, so that a library that hangs or panics harms only its own column.
-//! Our answers are the reference for the others; that they are right is shown by the tests of the
-//! library, minute by minute.
+//! `cargo bench -p punctual-schedule` builds and runs this program. It starts itself once for each
+//! library, and once more under callgrind, so that a library that hangs or panics affects only its
+//! own column. The results of `punctual-schedule` are the reference; its own tests verify them minute
+//! by minute.
 
-mod bounded;
 mod callgrind;
 mod library;
 mod measure;
+mod process;
 mod report;
 mod results;
-mod runs;
+mod run;
 mod table;
 mod targets;
 mod versions;
@@ -19,21 +19,21 @@ mod workload;
 
 use std::{env, io, process::ExitCode};
 
-use crate::{measure::Mode, table::Format};
+use crate::{measure::MeasureMode, table::ReportFormat};
 
 const USAGE: &str = "usage: schedule-peers [--markdown]";
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => report(Format::Plain),
-        ["--markdown"] => report(Format::Markdown),
-        [runs::MEASURE, mode, library] => measure(mode, library),
+        [] => report(ReportFormat::Plain),
+        ["--markdown"] => report(ReportFormat::Markdown),
+        [run::MEASURE, mode, library] => measure(mode, library),
         _ => Err(io::Error::other(USAGE)),
     }
 }
 
-fn report(format: Format) -> io::Result<ExitCode> {
+fn report(format: ReportFormat) -> io::Result<ExitCode> {
     let results = results::collect()?;
     let targets = targets::all(&results);
     print!("{}", report::render(&results, &targets, format));
@@ -42,7 +42,8 @@ fn report(format: Format) -> io::Result<ExitCode> {
 }
 
 fn measure(mode: &str, library: &str) -> io::Result<ExitCode> {
-    let (Some(mode), Some(library)) = (Mode::by_name(mode), library::by_name(library)) else {
+    let (Some(mode), Some(library)) = (MeasureMode::by_name(mode), library::by_name(library))
+    else {
         return Err(io::Error::other(USAGE));
     };
     measure::measure(library, mode);

@@ -1,7 +1,7 @@
-//! The measured side: a process that asks one library everything and prints what came of it.
+//! The measuring process: runs the workload with one library and prints the results.
 //!
-//! A line for each row, as soon as it is known, so that a process that must be ended has not run
-//! in vain. [`Line`] is that line, and both sides use it.
+//! It prints a line for each item at once, so that the lines of a killed process still count.
+//! [`Measurement`] writes and parses that line.
 
 use std::{
     hint::black_box,
@@ -9,58 +9,58 @@ use std::{
 };
 
 use crate::{
-    library::{Ask, Library, OURS},
-    workload::{Row, instants, rows},
+    library::{Library, OURS, Query},
+    workload::{WorkItem, instants, work_items},
 };
 
-/// Rows are repeated until this much time has passed; the fastest pass counts.
+/// An item is repeated for this long; the fastest pass counts.
 const TIMED_FOR: Duration = Duration::from_millis(40);
 
-/// How to run.
+/// What a process measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// For nanoseconds, and to compare the answers with ours.
+pub(crate) enum MeasureMode {
+    /// Nanoseconds, and how many results differ from ours.
     Time,
-    /// For callgrind: each row exactly once.
+    /// Instructions: runs each item exactly once under callgrind.
     Count,
 }
 
-impl Mode {
+impl MeasureMode {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Mode::Time => "time",
-            Mode::Count => "count",
+            MeasureMode::Time => "time",
+            MeasureMode::Count => "count",
         }
     }
 
-    pub(crate) fn by_name(name: &str) -> Option<Mode> {
-        [Mode::Time, Mode::Count].into_iter().find(|mode| mode.name() == name)
+    pub(crate) fn by_name(name: &str) -> Option<MeasureMode> {
+        [MeasureMode::Time, MeasureMode::Count].into_iter().find(|mode| mode.name() == name)
     }
 }
 
-/// What a process has to say about one row.
+/// The result of one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Line {
-    /// The number of the row.
-    pub(crate) row: usize,
-    /// All answers in one number: the loop has worked, and in both modes on the same.
+pub(crate) struct Measurement {
+    /// The number of the item.
+    pub(crate) item: usize,
+    /// A checksum of all results, which must be equal in both modes.
     pub(crate) checksum: u64,
-    /// Nanoseconds for each call; zero if nobody looked.
+    /// Nanoseconds for each call; zero if not measured.
     pub(crate) nanoseconds: f64,
-    /// How many answers differ from ours.
+    /// The number of results that differ from ours.
     pub(crate) differing: usize,
 }
 
-impl Line {
+impl Measurement {
     fn print(self) {
-        let Line { row, checksum, nanoseconds, differing } = self;
-        println!("{row} {checksum} {nanoseconds} {differing}");
+        let Measurement { item, checksum, nanoseconds, differing } = self;
+        println!("{item} {checksum} {nanoseconds} {differing}");
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Line> {
+    pub(crate) fn parse(text: &str) -> Option<Measurement> {
         let mut words = text.split(' ');
-        Some(Line {
-            row: words.next()?.parse().ok()?,
+        Some(Measurement {
+            item: words.next()?.parse().ok()?,
             checksum: words.next()?.parse().ok()?,
             nanoseconds: words.next()?.parse().ok()?,
             differing: words.next()?.parse().ok()?,
@@ -68,37 +68,37 @@ impl Line {
     }
 }
 
-/// Asks a library every row that it can answer.
-pub(crate) fn measure(library: &dyn Library, mode: Mode) {
+/// Measures every item that a library offers.
+pub(crate) fn measure(library: &dyn Library, mode: MeasureMode) {
     let instants = instants();
-    for (number, row) in rows().iter().enumerate() {
-        let Some(ask) = library.prepare(row) else { continue };
-        let asked = &instants[..row.calls()];
+    for (number, item) in work_items().iter().enumerate() {
+        let Some(query) = library.prepare(item) else { continue };
+        let asked = &instants[..item.calls()];
         match mode {
-            Mode::Time => timed(number, row, &ask, asked).print(),
-            Mode::Count => {
-                let checksum = measured_loop(&ask, asked);
-                Line { row: number, checksum, nanoseconds: 0.0, differing: 0 }.print();
+            MeasureMode::Time => timed(number, item, &query, asked).print(),
+            MeasureMode::Count => {
+                let checksum = measured_loop(&query, asked);
+                Measurement { item: number, checksum, nanoseconds: 0.0, differing: 0 }.print();
             }
         }
     }
 }
 
-fn timed(number: usize, row: &Row, ask: &Ask, instants: &[i64]) -> Line {
-    let ours = OURS.prepare(row).expect("our library answers every question");
-    let differing = instants.iter().filter(|t| ask(**t) != ours(**t)).count();
-    let (checksum, fastest) = fastest_pass(ask, instants);
+fn timed(number: usize, item: &WorkItem, query: &Query, instants: &[i64]) -> Measurement {
+    let ours = OURS.prepare(item).expect("punctual-schedule offers every operation");
+    let differing = instants.iter().filter(|t| query(**t) != ours(**t)).count();
+    let (checksum, fastest) = fastest_pass(query, instants);
     let nanoseconds = fastest.as_nanos() as f64 / instants.len() as f64;
-    Line { row: number, checksum, nanoseconds, differing }
+    Measurement { item: number, checksum, nanoseconds, differing }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark is about what the clock says")]
-fn fastest_pass(ask: &Ask, instants: &[i64]) -> (u64, Duration) {
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn fastest_pass(query: &Query, instants: &[i64]) -> (u64, Duration) {
     let mut fastest = Duration::MAX;
     let begin = Instant::now();
     loop {
         let pass = Instant::now();
-        let checksum = black_box(measured_loop(ask, instants));
+        let checksum = black_box(measured_loop(query, instants));
         fastest = fastest.min(pass.elapsed());
         if begin.elapsed() > TIMED_FOR {
             return (checksum, fastest);
@@ -106,17 +106,17 @@ fn fastest_pass(ask: &Ask, instants: &[i64]) -> (u64, Duration) {
     }
 }
 
-/// What is measured, and nothing else. Callgrind knows it by [`MEASURED`].
+/// The measured code. callgrind finds it by the name [`MEASURED`].
 #[inline(never)]
-fn measured_loop(ask: &Ask, instants: &[i64]) -> u64 {
+fn measured_loop(query: &Query, instants: &[i64]) -> u64 {
     let mut checksum = 0_u64;
     for t in instants {
-        checksum = checksum.rotate_left(5) ^ ask(black_box(*t)) as u64;
+        checksum = checksum.rotate_left(5) ^ query(black_box(*t)) as u64;
     }
     checksum
 }
 
-/// The symbol of [`measured_loop`].
+/// The symbol name of [`measured_loop`].
 pub(crate) const MEASURED: &str = concat!(module_path!(), "::measured_loop");
 
 #[cfg(test)]
@@ -124,9 +124,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_as_it_is_written() {
-        let line = Line { row: 7, checksum: u64::MAX, nanoseconds: 31.5, differing: 3 };
-        assert_eq!(Line::parse("7 18446744073709551615 31.5 3"), Some(line));
-        assert_eq!(Line::parse("7 18446744073709551615 31."), None);
+    fn a_measurement_line_is_parsed() {
+        let line = Measurement { item: 7, checksum: u64::MAX, nanoseconds: 31.5, differing: 3 };
+        assert_eq!(Measurement::parse("7 18446744073709551615 31.5 3"), Some(line));
+        assert_eq!(Measurement::parse("7 18446744073709551615 31."), None);
     }
 }

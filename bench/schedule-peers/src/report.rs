@@ -1,15 +1,21 @@
-//! The tables of a run.
+//! The report of a benchmark run.
 
 use crate::{
-    results::{Cell, Column, Figures, Results},
-    table::{Format, Table},
-    targets::{self, Target},
+    results::{BenchResults, CellFigures, CellResult, LibraryResults},
+    table::{ReportFormat, ReportTable},
+    targets::{self, BenchTarget},
     versions,
-    workload::{COUNT_INSTANTS, EXPRESSIONS, Expression, INSTANTS, Question, Span, Zone},
+    workload::{
+        BenchSchedule, BenchZone, COUNT_INSTANTS, CountRange, INSTANTS, Operation, SCHEDULES,
+    },
 };
 
-/// The whole report, with the targets at its end.
-pub(crate) fn render(results: &Results, targets: &[Target], format: Format) -> String {
+/// Renders the whole report; the targets come last.
+pub(crate) fn render(
+    results: &BenchResults,
+    targets: &[BenchTarget],
+    format: ReportFormat,
+) -> String {
     let mut parts = vec![preface(results)];
     parts.extend(tables(results, format).iter().map(|table| table.render(format)));
     parts.push(checksums(results));
@@ -17,139 +23,143 @@ pub(crate) fn render(results: &Results, targets: &[Target], format: Format) -> S
     parts.join("\n")
 }
 
-fn preface(results: &Results) -> String {
+fn preface(results: &BenchResults) -> String {
     let figures = if results.has_valgrind {
-        "A cell is nanoseconds / instructions for each call (the latter by callgrind)."
+        "A cell is nanoseconds / instructions of one call. callgrind counts the instructions."
     } else {
-        "A cell is nanoseconds for each call. There is no valgrind here, so instructions were not \
+        "A cell is nanoseconds of one call. valgrind is not installed, so instructions were not \
          counted."
     };
     format!(
-        "{}\n\n{figures}\nThe same {INSTANTS} random instants from 2020 to 2036 for all ({COUNT_INSTANTS} \
-         for counts), the zone loaded and the text parsed before.\n`*`: this share of the answers is \
-         not ours. `-`: the library does not answer this.\n",
+        "{}\n\n{figures}\nAll libraries get the same {INSTANTS} random instants from 2020 to 2036 \
+         ({COUNT_INSTANTS} for counts); zones are loaded and texts are parsed before.\n`*`: the share \
+         of results that differ from ours. `-`: the library does not offer the operation.\n",
         versions::line()
     )
 }
 
-fn tables(results: &Results, format: Format) -> Vec<Table> {
-    let day = Question::Count(Span::Day);
+fn tables(results: &BenchResults, format: ReportFormat) -> Vec<ReportTable> {
+    let day = Operation::Count(CountRange::Day);
     let mut tables = Vec::new();
-    for (question, what) in [
-        (Question::Next, "next slot after t"),
-        (Question::Latest, "latest slot at or before t"),
-        (day, "slots in (t - 1 day, t]; the peers have no count and iterate"),
+    for (operation, what) in [
+        (Operation::Next, "next slot after t"),
+        (Operation::Latest, "latest slot at or before t"),
+        (day, "slots in (t - 1 day, t] (the other libraries have no count and iterate)"),
     ] {
-        let zones = Zone::ALL.into_iter();
-        tables.extend(zones.map(|zone| beside_peers(results, question, zone, what, format)));
+        let zones = BenchZone::ALL.into_iter();
+        tables.extend(zones.map(|zone| compare_libraries(results, operation, zone, what, format)));
     }
     tables.push(own_counts(results, format));
     tables.push(since_1970(results));
     tables
 }
 
-/// A table of one question in one zone: the libraries beside each other.
-fn beside_peers(
-    results: &Results,
-    question: Question,
-    zone: Zone,
+/// Builds the table of one operation in one zone with a column for each library.
+fn compare_libraries(
+    results: &BenchResults,
+    operation: Operation,
+    zone: BenchZone,
     what: &str,
-    format: Format,
-) -> Table {
-    let offering =
-        |column: &&Column| column.cells(question, zone).any(|(_, c)| c != Cell::NotOffered);
-    let columns: Vec<&Column> = results.columns.iter().filter(offering).collect();
+    format: ReportFormat,
+) -> ReportTable {
+    let offering = |column: &&LibraryResults| {
+        column.cells(operation, zone).any(|(_, c)| c != CellResult::NotOffered)
+    };
+    let columns: Vec<&LibraryResults> = results.columns.iter().filter(offering).collect();
     let mut rows = Vec::new();
-    for (at, expression) in EXPRESSIONS.iter().enumerate() {
-        let cells = columns.iter().filter_map(|column| column.cells(question, zone).nth(at));
+    for (at, expression) in SCHEDULES.iter().enumerate() {
+        let cells = columns.iter().filter_map(|column| column.cells(operation, zone).nth(at));
         let mut row = vec![label(expression, format)];
         row.extend(cells.map(|(_, cell)| text(cell)));
         rows.push(row);
     }
     let mut last = vec![String::from("geomean")];
-    last.extend(columns.iter().map(|column| mean(column, question, zone)));
+    last.extend(columns.iter().map(|column| mean(column, operation, zone)));
     rows.push(last);
-    Table { title: format!("{what}, {}", zone.name()), header: header(&columns), rows }
+    ReportTable { title: format!("{what}, {}", zone.name()), header: header(&columns), rows }
 }
 
-fn header(columns: &[&Column]) -> Vec<String> {
+fn header(columns: &[&LibraryResults]) -> Vec<String> {
     let names = columns.iter().map(|column| column.library.name().to_owned());
     std::iter::once(String::from("schedule")).chain(names).collect()
 }
 
-/// The geometric mean of a column, with a star if wrong answers are among what it is made of.
-fn mean(column: &Column, question: Question, zone: Zone) -> String {
-    let cells = || column.cells(question, zone).map(|(_, cell)| cell);
-    let nanoseconds = targets::geomean(cells().map(Cell::nanoseconds));
-    let instructions = targets::geomean(cells().map(Cell::instructions));
-    let star = if cells().all(Cell::is_correct) { "" } else { "*" };
+/// Returns the geometric mean of a column, with a star if some results differ from ours.
+fn mean(column: &LibraryResults, operation: Operation, zone: BenchZone) -> String {
+    let cells = || column.cells(operation, zone).map(|(_, cell)| cell);
+    let nanoseconds = targets::geomean(cells().map(CellResult::nanoseconds));
+    let instructions = targets::geomean(cells().map(CellResult::instructions));
+    let star = if cells().all(CellResult::is_correct) { "" } else { "*" };
     nanoseconds.map_or("-".into(), |nanoseconds| cost(nanoseconds, instructions) + star)
 }
 
-/// What only we can count.
-fn own_counts(results: &Results, format: Format) -> Table {
+/// Builds the table of counts over long ranges, which only our library offers.
+fn own_counts(results: &BenchResults, format: ReportFormat) -> ReportTable {
     let spans = [
-        (Span::Day, "(t - 1 day, t]"),
-        (Span::Year, "(t - 1 year, t]"),
-        (Span::Since1970, "(1970, t]"),
+        (CountRange::Day, "(t - 1 day, t]"),
+        (CountRange::Year, "(t - 1 year, t]"),
+        (CountRange::Since1970, "(1970, t]"),
     ];
-    let columns: Vec<(Span, Zone)> =
-        Zone::ALL.iter().flat_map(|zone| spans.map(|(span, _)| (span, *zone))).collect();
-    let names = Zone::ALL.iter().flat_map(|zone| {
-        spans.map(|(_, name)| format!("{name} {}", if *zone == Zone::Utc { "UTC" } else { "NY" }))
+    let columns: Vec<(CountRange, BenchZone)> =
+        BenchZone::ALL.iter().flat_map(|zone| spans.map(|(span, _)| (span, *zone))).collect();
+    let names = BenchZone::ALL.iter().flat_map(|zone| {
+        spans.map(|(_, name)| {
+            format!("{name} {}", if *zone == BenchZone::Utc { "UTC" } else { "NY" })
+        })
     });
-    let rows = EXPRESSIONS.iter().enumerate().map(|(at, expression)| {
-        let cells = columns
-            .iter()
-            .filter_map(|(span, zone)| results.ours().cells(Question::Count(*span), *zone).nth(at));
+    let rows = SCHEDULES.iter().enumerate().map(|(at, expression)| {
+        let cells = columns.iter().filter_map(|(span, zone)| {
+            results.ours().cells(Operation::Count(*span), *zone).nth(at)
+        });
         let mut row = vec![label(expression, format)];
         row.extend(cells.map(|(_, cell)| text(cell)));
         row
     });
-    Table {
-        title: "count of slots by punctual alone".into(),
+    ReportTable {
+        title: "slots in a range (punctual-schedule only)".into(),
         header: std::iter::once(String::from("schedule")).chain(names).collect(),
         rows: rows.collect(),
     }
 }
 
-/// The case of a controller that wakes up after decades.
-fn since_1970(results: &Results) -> Table {
-    let columns: Vec<&Column> = results.columns.iter().collect();
+/// Builds the table of a scheduler that starts after decades.
+fn since_1970(results: &BenchResults) -> ReportTable {
+    let columns: Vec<&LibraryResults> = results.columns.iter().collect();
     let mut rows = Vec::new();
-    for zone in Zone::ALL {
-        for (question, what) in targets::SINCE_1970 {
-            let cells = columns.iter().filter_map(|column| column.cells(question, zone).next());
+    for zone in BenchZone::ALL {
+        for (operation, what) in targets::SINCE_1970 {
+            let cells = columns.iter().filter_map(|column| column.cells(operation, zone).next());
             let mut row = vec![format!("{what}, {}", zone.name())];
             row.extend(cells.map(|(_, cell)| text(cell)));
             rows.push(row);
         }
     }
     let mut header = header(&columns);
-    header[0] = "question".into();
-    Table { title: "every minute, last run 1970-01-01".into(), header, rows }
+    header[0] = "operation".into();
+    ReportTable { title: "every minute, last run 1970-01-01".into(), header, rows }
 }
 
-fn checksums(results: &Results) -> String {
-    let of = |column: &Column| format!("{} {:016x}", column.library.name(), column.checksum);
+fn checksums(results: &BenchResults) -> String {
+    let of =
+        |column: &LibraryResults| format!("{} {:016x}", column.library.name(), column.checksum);
     let all: Vec<String> = results.columns.iter().map(of).collect();
-    format!("Checksums of the answers: {}.\n", all.join(", "))
+    format!("Checksums of the results: {}.\n", all.join(", "))
 }
 
-fn label(expression: &Expression, format: Format) -> String {
+fn label(expression: &BenchSchedule, format: ReportFormat) -> String {
     match format {
-        Format::Plain => expression.text.into(),
-        Format::Markdown => format!("`{}`", expression.text),
+        ReportFormat::Plain => expression.text.into(),
+        ReportFormat::Markdown => format!("`{}`", expression.text),
     }
 }
 
-fn text(cell: Cell) -> String {
+fn text(cell: CellResult) -> String {
     let figures = match cell {
-        Cell::NotOffered => return "-".into(),
-        Cell::Missing(end) => return end.name().into(),
-        Cell::Measured(figures) => figures,
+        CellResult::NotOffered => return "-".into(),
+        CellResult::Missing(end) => return end.name().into(),
+        CellResult::Measured(figures) => figures,
     };
-    let Figures { nanoseconds, instructions, differing } = figures;
+    let CellFigures { nanoseconds, instructions, differing } = figures;
     let cost = cost(nanoseconds, instructions);
     if differing > 0.0 { format!("{cost}* {:.1} %", differing * 100.0) } else { cost }
 }
@@ -164,15 +174,18 @@ fn cost(nanoseconds: f64, instructions: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounded::End;
+    use crate::process::ExitKind;
 
     #[test]
-    fn a_cell_says_what_is_known() {
-        let figures = Figures { nanoseconds: 30.4, instructions: Some(339.6), differing: 0.0 };
-        assert_eq!(text(Cell::Measured(figures)), "30/340");
-        assert_eq!(text(Cell::Measured(Figures { instructions: None, ..figures })), "30");
-        assert_eq!(text(Cell::Measured(Figures { differing: 0.972, ..figures })), "30/340* 97.2 %");
-        assert_eq!(text(Cell::NotOffered), "-");
-        assert_eq!(text(Cell::Missing(End::TimedOut)), "timed out");
+    fn a_cell_shows_figures_or_the_reason_for_their_absence() {
+        let figures = CellFigures { nanoseconds: 30.4, instructions: Some(339.6), differing: 0.0 };
+        assert_eq!(text(CellResult::Measured(figures)), "30/340");
+        assert_eq!(text(CellResult::Measured(CellFigures { instructions: None, ..figures })), "30");
+        assert_eq!(
+            text(CellResult::Measured(CellFigures { differing: 0.972, ..figures })),
+            "30/340* 97.2 %"
+        );
+        assert_eq!(text(CellResult::NotOffered), "-");
+        assert_eq!(text(CellResult::Missing(ExitKind::TimedOut)), "timed out");
     }
 }

@@ -1,43 +1,43 @@
-//! All figures of a run: a column for each library, a cell for each row.
+//! The results of a benchmark run: a column for each library, a cell for each item.
 
 use std::{env, io};
 
 use crate::{
-    bounded::End,
     callgrind,
     library::{LIBRARIES, Library, OURS},
-    runs::{self, Counted, Timed},
-    workload::{Expression, Question, Row, Zone, rows},
+    process::ExitKind,
+    run::{self, CountedRun, TimedRun},
+    workload::{BenchSchedule, BenchZone, Operation, WorkItem, work_items},
 };
 
-/// One library on one row.
+/// The result of one library for one item.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cell {
-    /// The library does not answer such a question.
+pub(crate) enum CellResult {
+    /// The library does not offer the operation.
     NotOffered,
-    /// The process ended before it came to this row.
-    Missing(End),
-    Measured(Figures),
+    /// The process ended before this item.
+    Missing(ExitKind),
+    Measured(CellFigures),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Figures {
+pub(crate) struct CellFigures {
     pub(crate) nanoseconds: f64,
     /// None without valgrind.
     pub(crate) instructions: Option<f64>,
-    /// The share of answers that differ from ours.
+    /// The share of results that differ from ours.
     pub(crate) differing: f64,
 }
 
-impl Cell {
-    pub(crate) fn figures(self) -> Option<Figures> {
+impl CellResult {
+    pub(crate) fn figures(self) -> Option<CellFigures> {
         match self {
-            Cell::Measured(figures) => Some(figures),
-            Cell::NotOffered | Cell::Missing(_) => None,
+            CellResult::Measured(figures) => Some(figures),
+            CellResult::NotOffered | CellResult::Missing(_) => None,
         }
     }
 
-    /// Whether all answers were ours.
+    /// All results equal ours.
     pub(crate) fn is_correct(self) -> bool {
         self.figures().is_some_and(|figures| figures.differing == 0.0)
     }
@@ -51,24 +51,24 @@ impl Cell {
     }
 }
 
-/// The cells of one library.
-pub(crate) struct Column {
+/// The results of one library.
+pub(crate) struct LibraryResults {
     pub(crate) library: &'static dyn Library,
     pub(crate) checksum: u64,
-    cells: Vec<(Row, Cell)>,
+    cells: Vec<(WorkItem, CellResult)>,
 }
 
-impl Column {
-    /// The cells of a question in a zone, in the order of the schedules.
+impl LibraryResults {
+    /// Returns the cells of an operation in a zone, in the order of the schedules.
     pub(crate) fn cells(
         &self,
-        question: Question,
-        zone: Zone,
-    ) -> impl Iterator<Item = (&'static Expression, Cell)> {
+        operation: Operation,
+        zone: BenchZone,
+    ) -> impl Iterator<Item = (&'static BenchSchedule, CellResult)> {
         self.cells
             .iter()
-            .filter(move |(row, _)| row.question == question && row.zone == zone)
-            .map(|(row, cell)| (row.expression, *cell))
+            .filter(move |(item, _)| item.operation == operation && item.zone == zone)
+            .map(|(item, cell)| (item.expression, *cell))
     }
 
     pub(crate) fn is_ours(&self) -> bool {
@@ -76,62 +76,73 @@ impl Column {
     }
 }
 
-/// Everything that was measured.
-pub(crate) struct Results {
+/// The results of all libraries.
+pub(crate) struct BenchResults {
     /// Ours first.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<LibraryResults>,
     pub(crate) has_valgrind: bool,
 }
 
-impl Results {
-    pub(crate) fn ours(&self) -> &Column {
+impl BenchResults {
+    pub(crate) fn ours(&self) -> &LibraryResults {
         &self.columns[0]
     }
 }
 
 /// Measures all libraries.
-pub(crate) fn collect() -> io::Result<Results> {
+pub(crate) fn collect() -> io::Result<BenchResults> {
     let program = env::current_exe()?;
     let has_valgrind = callgrind::is_available();
-    let timed = LIBRARIES.iter().map(|library| runs::time(&program, *library));
-    let timed: Vec<Timed> = timed.collect::<io::Result<_>>()?;
+    let timed = LIBRARIES.iter().map(|library| run::time(&program, *library));
+    let timed: Vec<TimedRun> = timed.collect::<io::Result<_>>()?;
     let counted = if has_valgrind {
-        runs::count_all(&program)?
+        run::count_all(&program)?
     } else {
-        LIBRARIES.iter().map(|_| Counted::new()).collect()
+        LIBRARIES.iter().map(|_| CountedRun::new()).collect()
     };
     let columns = LIBRARIES.iter().zip(timed.iter().zip(&counted));
     let columns = columns.map(|(library, (timed, counted))| column(*library, timed, counted));
-    Ok(Results { columns: columns.collect::<io::Result<_>>()?, has_valgrind })
+    Ok(BenchResults { columns: columns.collect::<io::Result<_>>()?, has_valgrind })
 }
 
-fn column(library: &'static dyn Library, timed: &Timed, counted: &Counted) -> io::Result<Column> {
-    let numbered = rows().into_iter().enumerate();
-    let cells =
-        numbered.map(|(number, row)| Ok((row, cell(library, (number, &row), timed, counted)?)));
-    let checksum = timed.lines.iter().fold(0_u64, |sum, line| sum.rotate_left(7) ^ line.checksum);
-    Ok(Column { library, checksum, cells: cells.collect::<io::Result<_>>()? })
-}
-
-fn cell(
-    library: &dyn Library,
-    (number, row): (usize, &Row),
-    timed: &Timed,
-    counted: &Counted,
-) -> io::Result<Cell> {
-    if library.prepare(row).is_none() {
-        return Ok(Cell::NotOffered);
+fn column(
+    library: &'static dyn Library,
+    timed: &TimedRun,
+    counted: &CountedRun,
+) -> io::Result<LibraryResults> {
+    let mut cells = Vec::new();
+    for (number, item) in work_items().into_iter().enumerate() {
+        let cell = if library.prepare(&item).is_none() {
+            CellResult::NotOffered
+        } else {
+            measured_cell(library, number, item.calls(), timed, counted)?
+        };
+        cells.push((item, cell));
     }
-    let Some(line) = timed.lines.iter().find(|line| line.row == number) else {
-        return Ok(Cell::Missing(timed.end));
+    let checksum = timed.lines.iter().fold(0_u64, |sum, line| sum.rotate_left(7) ^ line.checksum);
+    Ok(LibraryResults { library, checksum, cells })
+}
+
+/// Combines the two measurements of the item with the given number.
+fn measured_cell(
+    library: &dyn Library,
+    number: usize,
+    calls: usize,
+    timed: &TimedRun,
+    counted: &CountedRun,
+) -> io::Result<CellResult> {
+    let Some(line) = timed.lines.iter().find(|line| line.item == number) else {
+        return Ok(CellResult::Missing(timed.end));
     };
-    let counted = counted.iter().find(|(counted, _)| counted.row == number);
+    let counted = counted.iter().find(|(counted, _)| counted.item == number);
     if counted.is_some_and(|(counted, _)| counted.checksum != line.checksum) {
         let name = library.name();
-        return Err(io::Error::other(format!("{name}, row {number}: two runs, two results")));
+        return Err(io::Error::other(format!(
+            "{name}, item {number}: the checksums of two runs differ"
+        )));
     }
-    let calls = row.calls() as f64;
-    Ok(Cell::Measured(Figures {
+    let calls = calls as f64;
+    Ok(CellResult::Measured(CellFigures {
         nanoseconds: line.nanoseconds,
         instructions: counted.map(|(_, instructions)| *instructions as f64 / calls),
         differing: line.differing as f64 / calls,

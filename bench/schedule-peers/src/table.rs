@@ -1,23 +1,23 @@
-//! A table, for a terminal or for Markdown.
+//! Renders a table as plain text or as Markdown.
 
-/// How to show the report.
+/// The format of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ReportFormat {
     Plain,
     Markdown,
 }
 
-pub(crate) struct Table {
+pub(crate) struct ReportTable {
     pub(crate) title: String,
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    pub(crate) fn render(&self, format: Format) -> String {
+impl ReportTable {
+    pub(crate) fn render(&self, format: ReportFormat) -> String {
         match format {
-            Format::Plain => self.plain(),
-            Format::Markdown => self.markdown(),
+            ReportFormat::Plain => self.plain(),
+            ReportFormat::Markdown => self.markdown(),
         }
     }
 
@@ -27,7 +27,7 @@ impl Table {
         for row in self.lines() {
             let mut line = String::from(" ");
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                // What a row is about stands left, figures stand right.
+                // The first column is aligned left, figures are aligned right.
                 line +=
                     &if at == 0 { format!(" {cell:<width$}") } else { format!("  {cell:>width$}") };
             }
@@ -58,9 +58,9 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
+    fn table() -> ReportTable {
         let strings = |cells: [&str; 2]| cells.map(String::from).to_vec();
-        Table {
+        ReportTable {
             title: "next".into(),
             header: strings(["schedule", "ours"]),
             rows: vec![strings(["0 3 * * 0", "20/150"]), strings(["daily", "-"])],
@@ -68,15 +68,15 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_table_has_its_columns_below_each_other() {
+    fn a_plain_table_has_aligned_columns() {
         let text = "next\n  schedule     ours\n  0 3 * * 0  20/150\n  daily           -\n";
-        assert_eq!(table().render(Format::Plain), text);
+        assert_eq!(table().render(ReportFormat::Plain), text);
     }
 
     #[test]
-    fn a_markdown_table_has_a_rule_below_its_header() {
+    fn a_markdown_table_has_a_header_rule() {
         let text =
             "**next**\n\n| schedule | ours |\n|---|--:|\n| 0 3 * * 0 | 20/150 |\n| daily | - |\n";
-        assert_eq!(table().render(Format::Markdown), text);
+        assert_eq!(table().render(ReportFormat::Markdown), text);
     }
 }

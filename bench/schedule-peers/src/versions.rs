@@ -1,10 +1,10 @@
-//! Which versions were measured, from the lock file that they were built with.
+//! The versions of the libraries, from the lock file.
 
 use crate::library::LIBRARIES;
 
 const LOCK: &str = include_str!("../Cargo.lock");
 
-/// All libraries with their versions.
+/// Lists all libraries with their versions.
 pub(crate) fn line() -> String {
     let named = LIBRARIES.iter().map(|library| {
         let version = version_in(LOCK, library.package()).unwrap_or("?");
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_library_is_in_the_lock_file() {
+    fn the_lock_file_has_every_library() {
         for library in LIBRARIES {
             assert!(version_in(LOCK, library.package()).is_some(), "{}", library.name());
         }

@@ -1,122 +1,126 @@
-//! What is asked: the schedules, the zones, the questions, and the instants they are asked at.
+//! The workload: schedules, zones, operations and instants.
 
 const DAY: i64 = 86_400;
 /// 2020-01-01 and 2036-01-01, in Unix seconds.
 const YEARS: std::ops::Range<i64> = 1_577_836_800..2_082_758_400;
 const SEED: u64 = 0x70_75_6e_63_74_75_61_6c;
-/// Enough that neither a cold cache nor one odd instant shows in the mean.
+/// Enough that a cold cache or a single unusual instant does not affect the mean.
 pub(crate) const INSTANTS: usize = 1000;
-/// A peer counts a day by up to 1440 steps, so fewer calls say as much.
+/// Other libraries need up to 1440 steps to count a day, so fewer calls are enough.
 pub(crate) const COUNT_INSTANTS: usize = 200;
 
-/// A schedule, with its weekdays by number (0 is Sunday) and by name.
+/// A schedule with weekday numbers (0 is Sunday) and with weekday names.
 ///
-/// The names are for the libraries that number weekdays from 1: the names mean the same everywhere.
-pub(crate) struct Expression {
+/// Libraries whose weekday numbers start at 1 get the names.
+pub(crate) struct BenchSchedule {
     pub(crate) text: &'static str,
     pub(crate) named: &'static str,
 }
 
-pub(crate) const EXPRESSIONS: [Expression; 8] = [
-    Expression { text: "* * * * *", named: "* * * * *" },
-    Expression { text: "*/5 * * * *", named: "*/5 * * * *" },
-    Expression { text: "0 0 * * *", named: "0 0 * * *" },
-    Expression { text: "30 6-16/4 * * 1-5", named: "30 6-16/4 * * MON-FRI" },
-    Expression { text: "0 0 29 2 *", named: "0 0 29 2 *" },
-    Expression { text: "0 0 13 * 5", named: "0 0 13 * FRI" },
-    Expression { text: "59 23 31 12 *", named: "59 23 31 12 *" },
-    Expression { text: "0 3 * * 0", named: "0 3 * * SUN" },
+pub(crate) const SCHEDULES: [BenchSchedule; 8] = [
+    BenchSchedule { text: "* * * * *", named: "* * * * *" },
+    BenchSchedule { text: "*/5 * * * *", named: "*/5 * * * *" },
+    BenchSchedule { text: "0 0 * * *", named: "0 0 * * *" },
+    BenchSchedule { text: "30 6-16/4 * * 1-5", named: "30 6-16/4 * * MON-FRI" },
+    BenchSchedule { text: "0 0 29 2 *", named: "0 0 29 2 *" },
+    BenchSchedule { text: "0 0 13 * 5", named: "0 0 13 * FRI" },
+    BenchSchedule { text: "59 23 31 12 *", named: "59 23 31 12 *" },
+    BenchSchedule { text: "0 3 * * 0", named: "0 3 * * SUN" },
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Zone {
+pub(crate) enum BenchZone {
     Utc,
     NewYork,
 }
 
-impl Zone {
-    pub(crate) const ALL: [Zone; 2] = [Zone::Utc, Zone::NewYork];
+impl BenchZone {
+    pub(crate) const ALL: [BenchZone; 2] = [BenchZone::Utc, BenchZone::NewYork];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Zone::Utc => "UTC",
-            Zone::NewYork => "America/New_York",
+            BenchZone::Utc => "UTC",
+            BenchZone::NewYork => "America/New_York",
         }
     }
 }
 
-/// A question about an instant `t`. The answer is a Unix second or a number of slots.
+/// An operation on an instant `t`. The result is a Unix second or a number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum Operation {
     /// The first slot after `t`.
     Next,
     /// The last slot at or before `t`.
     Latest,
-    /// The last slot at or before `t`, the last run having been in 1970.
+    /// The last slot in `(1970-01-01, t]`.
     LatestSince1970,
-    /// How many slots there are in a span up to and including `t`.
-    Count(Span),
+    /// The number of slots in a range that ends with `t`.
+    Count(CountRange),
 }
 
-impl Question {
-    pub(crate) const ALL: [Question; 6] = [
-        Question::Next,
-        Question::Latest,
-        Question::LatestSince1970,
-        Question::Count(Span::Day),
-        Question::Count(Span::Year),
-        Question::Count(Span::Since1970),
+impl Operation {
+    pub(crate) const ALL: [Operation; 6] = [
+        Operation::Next,
+        Operation::Latest,
+        Operation::LatestSince1970,
+        Operation::Count(CountRange::Day),
+        Operation::Count(CountRange::Year),
+        Operation::Count(CountRange::Since1970),
     ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Span {
+pub(crate) enum CountRange {
     Day,
     Year,
     Since1970,
 }
 
-impl Span {
-    /// The instant after which to count.
-    pub(crate) fn before(self, until: i64) -> i64 {
+impl CountRange {
+    /// Returns the exclusive start of the range that ends at `until`.
+    pub(crate) fn start(self, until: i64) -> i64 {
         match self {
-            Span::Day => until - DAY,
-            Span::Year => until - 365 * DAY,
-            Span::Since1970 => 0,
+            CountRange::Day => until - DAY,
+            CountRange::Year => until - 365 * DAY,
+            CountRange::Since1970 => 0,
         }
     }
 }
 
-/// One thing to measure: a question about a schedule in a zone.
+/// One measurement: an operation on a schedule in a zone.
 #[derive(Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) question: Question,
-    pub(crate) zone: Zone,
-    pub(crate) expression: &'static Expression,
+pub(crate) struct WorkItem {
+    pub(crate) operation: Operation,
+    pub(crate) zone: BenchZone,
+    pub(crate) expression: &'static BenchSchedule,
 }
 
-impl Row {
-    /// How many of the instants it is asked at.
+impl WorkItem {
+    /// The number of instants to measure.
     pub(crate) fn calls(&self) -> usize {
-        match self.question {
-            Question::Count(_) => COUNT_INSTANTS,
+        match self.operation {
+            Operation::Count(_) => COUNT_INSTANTS,
             _ => INSTANTS,
         }
     }
 }
 
-/// All rows. Their order is what the processes of a run have in common.
-pub(crate) fn rows() -> Vec<Row> {
+/// Returns all items. Every process of a benchmark run numbers them in this order.
+pub(crate) fn work_items() -> Vec<WorkItem> {
     let mut rows = Vec::new();
-    for question in Question::ALL {
-        for zone in Zone::ALL {
-            rows.extend(EXPRESSIONS.iter().map(|expression| Row { question, zone, expression }));
+    for operation in Operation::ALL {
+        for zone in BenchZone::ALL {
+            rows.extend(SCHEDULES.iter().map(|expression| WorkItem {
+                operation,
+                zone,
+                expression,
+            }));
         }
     }
     rows
 }
 
-/// Random instants, the same in every run.
+/// Returns random instants, the same in every run.
 pub(crate) fn instants() -> Vec<i64> {
     let mut state = SEED;
     let span = (YEARS.end - YEARS.start) as u64;
@@ -125,7 +129,7 @@ pub(crate) fn instants() -> Vec<i64> {
         .collect()
 }
 
-/// The generator of Steele, Lea and Flood (2014): good enough, and short enough to need no crate.
+/// The SplitMix64 generator of Steele, Lea and Flood (2014).
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -141,9 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_spellings_of_a_schedule_mean_the_same() {
+    fn both_spellings_of_a_schedule_have_the_same_slots() {
         let utc = Zones::bundled().utc();
-        for Expression { text, named } in &EXPRESSIONS {
+        for BenchSchedule { text, named } in &SCHEDULES {
             let by_number = Schedule::parse(text, &utc).expect("valid");
             let by_name = Schedule::parse(named, &utc).expect("valid");
             for t in instants() {
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_instants_are_spread_over_the_years() {
+    fn the_instants_cover_all_years() {
         let instants = instants();
         let sixteenth = (YEARS.end - YEARS.start) / 16;
         for part in 0..16 {

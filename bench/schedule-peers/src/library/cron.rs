@@ -1,12 +1,12 @@
-//! cron, on chrono. It has a field for seconds and ANDs the two day fields.
+//! cron with chrono. It has a seconds field, and both day fields must match.
 
 use std::str::FromStr;
 
 use chrono::{DateTime, TimeZone, Utc};
 use cron::Schedule;
 
-use super::{Ask, Library, NEVER, count_until, instant};
-use crate::workload::{Question, Row, Span, Zone};
+use super::{Library, NEVER, Query, convert, count_until};
+use crate::workload::{BenchZone, CountRange, Operation, WorkItem};
 
 pub(super) struct CronCrate;
 
@@ -15,25 +15,29 @@ impl Library for CronCrate {
         "cron"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        // Weekdays are numbered from 1 for Sunday.
-        let text = format!("0 {}", row.expression.named);
-        let schedule = Schedule::from_str(&text).expect("cron reads its own dialect");
-        match row.zone {
-            Zone::Utc => prepare(schedule, row.question, Utc),
-            Zone::NewYork => prepare(schedule, row.question, chrono_tz::America::New_York),
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        // Weekday numbers start at 1 for Sunday, so the text uses names.
+        let text = format!("0 {}", item.expression.named);
+        let schedule = Schedule::from_str(&text).expect("the schedule is valid for cron");
+        match item.zone {
+            BenchZone::Utc => prepare(schedule, item.operation, Utc),
+            BenchZone::NewYork => prepare(schedule, item.operation, chrono_tz::America::New_York),
         }
     }
 }
 
-fn prepare<Z: TimeZone + 'static>(schedule: Schedule, question: Question, zone: Z) -> Option<Ask> {
-    let at = move |t| instant::chrono(&zone, t);
-    Some(match question {
-        Question::Next => Box::new(move |t| unix(schedule.after(&at(t)).next())),
-        // It looks strictly before a whole second, so the second after `t` asks for `t` as well.
-        Question::Latest => Box::new(move |t| unix(schedule.after(&at(t + 1)).next_back())),
-        Question::Count(Span::Day) => Box::new(move |t| {
-            let after = at(Span::Day.before(t));
+fn prepare<Z: TimeZone + 'static>(
+    schedule: Schedule,
+    operation: Operation,
+    zone: Z,
+) -> Option<Query> {
+    let at = move |t| convert::chrono(&zone, t);
+    Some(match operation {
+        Operation::Next => Box::new(move |t| unix(schedule.after(&at(t)).next())),
+        // It searches strictly before a whole second, so `t + 1` includes `t`.
+        Operation::Latest => Box::new(move |t| unix(schedule.after(&at(t + 1)).next_back())),
+        Operation::Count(CountRange::Day) => Box::new(move |t| {
+            let after = at(CountRange::Day.start(t));
             count_until(t, schedule.after(&after).map(|slot| slot.timestamp()))
         }),
         _ => return None,

@@ -1,12 +1,12 @@
-//! croner, once on chrono and once on jiff.
+//! croner with chrono and with jiff.
 
 use std::{iter, str::FromStr};
 
 use chrono::{TimeZone, Utc};
 use croner::{Cron, CronDateTime};
 
-use super::{Ask, Library, NEVER, count_until, instant};
-use crate::workload::{Question, Row, Span, Zone};
+use super::{Library, NEVER, Query, convert, count_until};
+use crate::workload::{BenchZone, CountRange, Operation, WorkItem};
 
 pub(super) struct CronerChrono;
 
@@ -15,10 +15,10 @@ impl Library for CronerChrono {
         "croner"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        match row.zone {
-            Zone::Utc => on_chrono(row, Utc),
-            Zone::NewYork => on_chrono(row, chrono_tz::America::New_York),
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        match item.zone {
+            BenchZone::Utc => on_chrono(item, Utc),
+            BenchZone::NewYork => on_chrono(item, chrono_tz::America::New_York),
         }
     }
 }
@@ -34,32 +34,32 @@ impl Library for CronerJiff {
         "croner"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        let zone = instant::jiff_zone(row.zone);
-        prepare(row, move |t| instant::jiff(&zone, t), |slot| slot.timestamp().as_second())
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        let zone = convert::jiff_zone(item.zone);
+        prepare(item, move |t| convert::jiff(&zone, t), |slot| slot.timestamp().as_second())
     }
 }
 
-fn on_chrono<Z: TimeZone + 'static>(row: &Row, zone: Z) -> Option<Ask> {
-    prepare(row, move |t| instant::chrono(&zone, t), |slot| slot.timestamp())
+fn on_chrono<Z: TimeZone + 'static>(item: &WorkItem, zone: Z) -> Option<Query> {
+    prepare(item, move |t| convert::chrono(&zone, t), |slot| slot.timestamp())
 }
 
 fn prepare<T: CronDateTime + 'static>(
-    row: &Row,
+    item: &WorkItem,
     at: impl Fn(i64) -> T + 'static,
     unix: impl Fn(&T) -> i64 + Copy + 'static,
-) -> Option<Ask> {
-    let cron = Cron::from_str(row.expression.text).expect("croner reads the usual dialect");
-    Some(match row.question {
-        Question::Next => Box::new(move |t| {
+) -> Option<Query> {
+    let cron = Cron::from_str(item.expression.text).expect("the schedule is valid for croner");
+    Some(match item.operation {
+        Operation::Next => Box::new(move |t| {
             cron.find_next_occurrence(&at(t), false).map_or(NEVER, |slot| unix(&slot))
         }),
-        Question::Latest => Box::new(move |t| {
+        Operation::Latest => Box::new(move |t| {
             cron.find_previous_occurrence(&at(t), true).map_or(NEVER, |slot| unix(&slot))
         }),
-        // What its iterator does, without the copy of the schedule that the iterator makes.
-        Question::Count(Span::Day) => Box::new(move |t| {
-            let mut slot = at(Span::Day.before(t));
+        // The same as its iterator, without the iterator's copy of the schedule.
+        Operation::Count(CountRange::Day) => Box::new(move |t| {
+            let mut slot = at(CountRange::Day.start(t));
             let slots = iter::from_fn(|| {
                 slot = cron.find_next_occurrence(&slot, false).ok()?;
                 Some(unix(&slot))

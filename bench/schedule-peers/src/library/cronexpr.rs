@@ -1,12 +1,12 @@
-//! cronexpr, on jiff. It has no way back.
+//! cronexpr with jiff. It does not search backwards.
 
 use std::iter;
 
 use cronexpr::{Crontab, MakeTimestamp};
 use jiff::Timestamp;
 
-use super::{Ask, Library, NEVER, count_until, instant::timestamp};
-use crate::workload::{Question, Row, Span};
+use super::{Library, NEVER, Query, convert::timestamp, count_until};
+use crate::workload::{CountRange, Operation, WorkItem};
 
 pub(super) struct Cronexpr;
 
@@ -15,17 +15,17 @@ impl Library for Cronexpr {
         "cronexpr"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
         // The zone is part of the text.
-        let text = format!("{} {}", row.expression.text, row.zone.name());
-        let crontab = cronexpr::parse_crontab(&text).expect("cronexpr reads the usual dialect");
-        Some(match row.question {
-            Question::Next => {
+        let text = format!("{} {}", item.expression.text, item.zone.name());
+        let crontab = cronexpr::parse_crontab(&text).expect("the schedule is valid for cronexpr");
+        Some(match item.operation {
+            Operation::Next => {
                 Box::new(move |t| next(&crontab, timestamp(t)).map_or(NEVER, Timestamp::as_second))
             }
-            // What its iterator does, without the copy of the schedule that the iterator makes.
-            Question::Count(Span::Day) => Box::new(move |t| {
-                let mut slot = timestamp(Span::Day.before(t));
+            // The same as its iterator, without the iterator's copy of the schedule.
+            Operation::Count(CountRange::Day) => Box::new(move |t| {
+                let mut slot = timestamp(CountRange::Day.start(t));
                 let slots = iter::from_fn(|| {
                     slot = next(&crontab, slot)?;
                     Some(slot.as_second())

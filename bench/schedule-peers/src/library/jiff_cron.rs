@@ -1,12 +1,12 @@
-//! jiff-cron: `cron` made over for jiff, with the same dialect and the same rule for days.
+//! jiff-cron: `cron` ported to jiff, with the same grammar and the same rule for the day fields.
 
 use std::str::FromStr;
 
 use jiff::Zoned;
 use jiff_cron::Schedule;
 
-use super::{Ask, Library, NEVER, count_until, instant};
-use crate::workload::{Question, Row, Span};
+use super::{Library, NEVER, Query, convert, count_until};
+use crate::workload::{CountRange, Operation, WorkItem};
 
 pub(super) struct JiffCron;
 
@@ -15,17 +15,17 @@ impl Library for JiffCron {
         "jiff-cron"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        let text = format!("0 {}", row.expression.named);
-        let schedule = Schedule::from_str(&text).expect("jiff-cron reads its own dialect");
-        let zone = instant::jiff_zone(row.zone);
-        let at = move |t| instant::jiff(&zone, t);
-        Some(match row.question {
-            Question::Next => Box::new(move |t| unix(schedule.after(at(t)).next())),
-            // Strictly before a whole second, as in `cron`.
-            Question::Latest => Box::new(move |t| unix(schedule.after(at(t + 1)).next_back())),
-            Question::Count(Span::Day) => Box::new(move |t| {
-                let after = at(Span::Day.before(t));
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        let text = format!("0 {}", item.expression.named);
+        let schedule = Schedule::from_str(&text).expect("the schedule is valid for jiff-cron");
+        let zone = convert::jiff_zone(item.zone);
+        let at = move |t| convert::jiff(&zone, t);
+        Some(match item.operation {
+            Operation::Next => Box::new(move |t| unix(schedule.after(at(t)).next())),
+            // It searches strictly before a whole second, like `cron`.
+            Operation::Latest => Box::new(move |t| unix(schedule.after(at(t + 1)).next_back())),
+            Operation::Count(CountRange::Day) => Box::new(move |t| {
+                let after = at(CountRange::Day.start(t));
                 count_until(t, schedule.after(after).map(|slot| slot.timestamp().as_second()))
             }),
             _ => return None,

@@ -1,10 +1,10 @@
-//! This project's own library.
+//! punctual-schedule.
 
 use jiff::Timestamp;
 use punctual_schedule::{Schedule, Zones};
 
-use super::{Ask, Library, NEVER, instant::timestamp};
-use crate::workload::{Question, Row};
+use super::{Library, NEVER, Query, convert::timestamp};
+use crate::workload::{Operation, WorkItem};
 
 pub(super) struct Punctual;
 
@@ -17,17 +17,20 @@ impl Library for Punctual {
         "punctual-schedule"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        let zone = Zones::bundled().get(row.zone.name()).expect("the bundled database is complete");
-        let schedule = Schedule::parse(row.expression.text, &zone).expect("the texts are valid");
-        Some(match row.question {
-            Question::Next => Box::new(move |t| unix(schedule.next_after(timestamp(t)))),
-            Question::Latest => Box::new(move |t| unix(schedule.latest_at_or_before(timestamp(t)))),
-            Question::LatestSince1970 => {
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        let zone =
+            Zones::bundled().get(item.zone.name()).expect("the bundled database has the zone");
+        let schedule = Schedule::parse(item.expression.text, &zone).expect("the schedule is valid");
+        Some(match item.operation {
+            Operation::Next => Box::new(move |t| unix(schedule.next_after(timestamp(t)))),
+            Operation::Latest => {
+                Box::new(move |t| unix(schedule.latest_at_or_before(timestamp(t))))
+            }
+            Operation::LatestSince1970 => {
                 Box::new(move |t| unix(schedule.latest_in(Timestamp::UNIX_EPOCH, timestamp(t))))
             }
-            Question::Count(span) => {
-                Box::new(move |t| schedule.count_in(timestamp(span.before(t)), timestamp(t)) as i64)
+            Operation::Count(range) => {
+                Box::new(move |t| schedule.count_in(timestamp(range.start(t)), timestamp(t)) as i64)
             }
         })
     }

@@ -1,10 +1,10 @@
-//! saffron: UTC only, and no way back.
+//! saffron. It supports UTC only and does not search backwards.
 
 use chrono::{DateTime, Utc};
 use saffron::Cron;
 
-use super::{Ask, Library, NEVER, count_until, instant};
-use crate::workload::{Question, Row, Span, Zone};
+use super::{Library, NEVER, Query, convert, count_until};
+use crate::workload::{BenchZone, CountRange, Operation, WorkItem};
 
 pub(super) struct Saffron;
 
@@ -13,16 +13,16 @@ impl Library for Saffron {
         "saffron"
     }
 
-    fn prepare(&self, row: &Row) -> Option<Ask> {
-        if row.zone != Zone::Utc {
+    fn prepare(&self, item: &WorkItem) -> Option<Query> {
+        if item.zone != BenchZone::Utc {
             return None;
         }
-        // Weekdays are numbered from 1 for Sunday.
-        let cron: Cron = row.expression.named.parse().expect("saffron reads its own dialect");
-        Some(match row.question {
-            Question::Next => Box::new(move |t| unix(cron.next_after(instant::chrono(&Utc, t)))),
-            Question::Count(Span::Day) => Box::new(move |t| {
-                let after = instant::chrono(&Utc, Span::Day.before(t));
+        // Weekday numbers start at 1 for Sunday, so the text uses names.
+        let cron: Cron = item.expression.named.parse().expect("the schedule is valid for saffron");
+        Some(match item.operation {
+            Operation::Next => Box::new(move |t| unix(cron.next_after(convert::chrono(&Utc, t)))),
+            Operation::Count(CountRange::Day) => Box::new(move |t| {
+                let after = convert::chrono(&Utc, CountRange::Day.start(t));
                 count_until(t, cron.clone().iter_after(after).map(|slot| slot.timestamp()))
             }),
             _ => return None,

@@ -1,4 +1,4 @@
-//! Starting the processes that measure one library each.
+//! Starts one measuring process for each library.
 
 use std::{
     io,
@@ -13,38 +13,38 @@ use std::{
 };
 
 use crate::{
-    bounded::{self, End},
-    callgrind::{self, Parts},
+    callgrind::{self, PartFiles},
     library::{LIBRARIES, Library},
-    measure::{Line, Mode},
+    measure::{MeasureMode, Measurement},
+    process::{self, ExitKind},
 };
 
-/// The first word of the arguments of a measuring process.
+/// The first argument of a measuring process.
 pub(crate) const MEASURE: &str = "measure";
 
-/// A run takes seconds, and under callgrind a minute on a busy machine.
+/// A process takes seconds, and under callgrind a minute on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 const COUNT_LIMIT: Duration = Duration::from_secs(240);
 
-/// What a process said, and how it ended.
-pub(crate) struct Timed {
-    pub(crate) lines: Vec<Line>,
-    pub(crate) end: End,
+/// The measurements of a process and how it ended.
+pub(crate) struct TimedRun {
+    pub(crate) lines: Vec<Measurement>,
+    pub(crate) end: ExitKind,
 }
 
-/// The rows that were measured under callgrind, with their instructions.
-pub(crate) type Counted = Vec<(Line, u64)>;
+/// The items measured under callgrind with their instructions.
+pub(crate) type CountedRun = Vec<(Measurement, u64)>;
 
-/// One library for nanoseconds.
-pub(crate) fn time(program: &Path, library: &dyn Library) -> io::Result<Timed> {
+/// Measures the time of one library.
+pub(crate) fn time(program: &Path, library: &dyn Library) -> io::Result<TimedRun> {
     eprintln!("timing {}", library.name());
-    run(Command::new(program), library, Mode::Time, TIME_LIMIT)
+    run(Command::new(program), library, MeasureMode::Time, TIME_LIMIT)
 }
 
-/// All libraries for instructions, as many at once as there are processors: instructions do not
-/// care who else is running. In the order of [`LIBRARIES`].
-pub(crate) fn count_all(program: &Path) -> io::Result<Vec<Counted>> {
-    // The slow ones are last in the list, and had better not begin last.
+/// Counts the instructions of all libraries, in the order of [`LIBRARIES`]. Runs as many processes as
+/// there are processors, because other load does not change instruction counts.
+pub(crate) fn count_all(program: &Path) -> io::Result<Vec<CountedRun>> {
+    // The slow libraries are last in the list, so start with them.
     let waiting = Mutex::new((0..LIBRARIES.len()).rev());
     let mut counted = thread::scope(|scope| {
         let workers: Vec<_> =
@@ -59,11 +59,11 @@ pub(crate) fn count_all(program: &Path) -> io::Result<Vec<Counted>> {
     Ok(counted.into_iter().map(|(_, counted)| counted).collect())
 }
 
-/// The work of one thread: one library after the other, until none is waiting.
+/// Counts one library after another until none is waiting.
 fn count_some(
     program: &Path,
     waiting: &Mutex<Rev<Range<usize>>>,
-) -> io::Result<Vec<(usize, Counted)>> {
+) -> io::Result<Vec<(usize, CountedRun)>> {
     let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let mut done = Vec::new();
     while let Some(at) = take() {
@@ -80,16 +80,19 @@ fn panicked() -> io::Error {
     io::Error::other("a thread that waits for callgrind panicked")
 }
 
-fn count(program: &Path, library: &dyn Library) -> io::Result<Counted> {
+fn count(program: &Path, library: &dyn Library) -> io::Result<CountedRun> {
     eprintln!("counting the instructions of {}", library.name());
     let folder = format!("callgrind.out.{}.{}", library.name(), std::process::id());
-    let parts = Parts::new(program.with_file_name(folder))?;
+    let parts = PartFiles::new(program.with_file_name(folder))?;
     let command = callgrind::command(program, &parts);
-    let Timed { lines, .. } = run(command, library, Mode::Count, COUNT_LIMIT)?;
+    let TimedRun { lines, .. } = run(command, library, MeasureMode::Count, COUNT_LIMIT)?;
     let instructions = parts.instructions()?;
     if instructions.len() < lines.len() {
-        let (parts, rows) = (instructions.len(), lines.len());
-        return Err(io::Error::other(format!("callgrind wrote {parts} parts for {rows} rows")));
+        return Err(io::Error::other(format!(
+            "callgrind wrote {} parts for {} items",
+            instructions.len(),
+            lines.len()
+        )));
     }
     Ok(lines.into_iter().zip(instructions).collect())
 }
@@ -97,13 +100,13 @@ fn count(program: &Path, library: &dyn Library) -> io::Result<Counted> {
 fn run(
     mut command: Command,
     library: &dyn Library,
-    mode: Mode,
+    mode: MeasureMode,
     limit: Duration,
-) -> io::Result<Timed> {
+) -> io::Result<TimedRun> {
     command.args([MEASURE, mode.name(), library.name()]);
-    let (lines, end) = bounded::run(command, limit)?;
-    if end != End::Finished {
-        eprintln!("{}: {} after {} rows", library.name(), end.name(), lines.len());
+    let (lines, end) = process::run(command, limit)?;
+    if end != ExitKind::Finished {
+        eprintln!("{}: {} after {} items", library.name(), end.name(), lines.len());
     }
-    Ok(Timed { lines: lines.iter().filter_map(|line| Line::parse(line)).collect(), end })
+    Ok(TimedRun { lines: lines.iter().filter_map(|line| Measurement::parse(line)).collect(), end })
 }
