@@ -55,8 +55,8 @@ fn next_stdin(requests: String) -> Vec<Value> {
 
 #[test]
 fn next_stdin_returns_the_recorded_slots() {
-    let recorded = recorded::slots();
-    let request = |slots: &recorded::Slots| {
+    let recorded = recorded::read_slots();
+    let request = |slots: &recorded::RecordedSlots| {
         let count = slots.next.len();
         json!({"expr": slots.expr, "tz": slots.tz, "after": slots.after, "count": count})
     };
@@ -70,13 +70,13 @@ fn next_stdin_returns_the_recorded_slots() {
 
 #[test]
 fn next_stdin_returns_the_recorded_errors() {
-    let recorded = recorded::texts();
+    let recorded = recorded::read_parse_results();
     let requests = recorded.iter().map(|text| format!("{}\n", json!({"expr": text.expr})));
     let answers = next_stdin(requests.collect());
     assert_eq!(answers.len(), recorded.len());
     for (text, answer) in recorded.iter().zip(answers) {
         assert_ne!(answer["next"].is_array(), answer["error"].is_string(), "{}", text.expr);
-        text.check(answer["error"].as_str());
+        text.compare(answer["error"].as_str());
     }
 }
 

@@ -1,7 +1,7 @@
-//! `cargo bench -p punctual-schedule`: this library beside other cron libraries.
+//! Benchmarks this library and other cron libraries: `cargo bench -p punctual-schedule`.
 //!
-//! The others live in a crate outside the workspace, so that nothing but this benchmark ever
-//! compiles them. It is built and run from here; `-- --markdown` makes its tables Markdown.
+//! This program builds and runs `bench/schedule-peers`, a crate outside the workspace, so that no
+//! other build compiles the other libraries. `-- --markdown` prints the tables as Markdown.
 
 use std::{
     env, io,
@@ -12,15 +12,15 @@ use std::{
 const PEERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/schedule-peers/Cargo.toml");
 
 fn main() -> io::Result<ExitCode> {
-    let (bench, arguments): (Vec<String>, Vec<String>) =
-        env::args().skip(1).partition(|argument| argument == "--bench");
-    // `cargo test --all-targets` runs benchmarks too, and does not mean it.
-    if bench.is_empty() {
+    let mut arguments: Vec<String> = env::args().skip(1).collect();
+    // `cargo test --all-targets` runs benchmarks without `--bench`; skip the work there.
+    if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(ExitCode::SUCCESS);
     }
     if !Path::new(PEERS).exists() {
-        return Err(io::Error::other("the other libraries are only in this project's repository"));
+        return Err(io::Error::other("run this benchmark in the project's repository"));
     }
+    arguments.retain(|argument| argument != "--bench");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["run", "--release", "--manifest-path", PEERS, "--"])
         .args(arguments)

@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule or a zone name, said for people.
+//! Errors of parsing schedules and looking up time zones.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ pub enum CronField {
     DayOfMonth,
     /// Month of the year, 1 to 12 or `jan` to `dec`.
     Month,
-    /// Day of the week, 0 to 6 or `sun` to `sat`; 7 is refused.
+    /// Day of the week, 0 to 6 or `sun` to `sat`. 7 is an error.
     DayOfWeek,
 }
 
 impl CronField {
-    /// The fields in the order in which an expression writes them.
+    /// The fields in the order of a cron expression.
     pub const ALL: [CronField; 5] = [
         CronField::Minute,
         CronField::Hour,
@@ -40,10 +40,10 @@ impl fmt::Display for CronField {
     }
 }
 
-/// Why a text is not a schedule.
+/// The error of a text that is not a schedule.
 ///
-/// Its `Display` is the text that robfig/cron, and so Kubernetes, gives for the same input.
-/// Where robfig/cron panics there is a text of our own.
+/// Its message is the one that robfig/cron v3 gives for the same text. Texts that make robfig/cron
+/// panic have a message of this crate.
 ///
 /// ```
 /// use punctual_schedule::{CronField, Schedule, Zones};
@@ -55,19 +55,19 @@ impl fmt::Display for CronField {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     field: Option<CronField>,
-    reason: String,
+    message: String,
 }
 
 impl ParseError {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
-        ParseError { field: None, reason: reason.into() }
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        ParseError { field: None, message: message.into() }
     }
 
     pub(crate) fn in_field(self, field: CronField) -> Self {
         ParseError { field: Some(field), ..self }
     }
 
-    /// The field at fault, where it is one field's.
+    /// Returns the invalid field, if the error is in a single field.
     pub fn field(&self) -> Option<CronField> {
         self.field
     }
@@ -75,38 +75,40 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for ParseError {}
 
-/// Why a name is not a time zone.
+/// The error of a value that is not a time zone of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZoneError {
-    /// The empty name: say nothing at all, or say `UTC`.
+    /// The name is empty.
     Empty,
-    /// `Local`, in any case: it means another zone on every machine.
+    /// The name is `Local`, in any case. It means a different zone on every machine.
     Local,
-    /// Not a name of the database, in exactly this case.
+    /// The database has no zone of exactly this name.
     Unknown {
-        /// The name as it was given.
+        /// The name that was looked up.
         name: String,
-        /// The name that was perhaps suggestion: the same one in the right case.
+        /// A name of the database that differs only in case.
         suggestion: Option<String>,
     },
+    /// A [`jiff::tz::TimeZone`] has no IANA name, so no text can refer to it.
+    Unnamed,
 }
 
 impl fmt::Display for ZoneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ZoneError::Empty => f.write_str("timeZone must be nil or non-empty string"),
+            ZoneError::Empty => f.write_str("the time zone name is empty; use UTC or an IANA name"),
             ZoneError::Local => f.write_str(
-                "timeZone must be an explicit time zone as defined in \
-                 https://www.iana.org/time-zones",
+                "Local is not an explicit time zone; use an IANA name such as Europe/Berlin",
             ),
             ZoneError::Unknown { name, .. } => write!(f, "unknown time zone {name}"),
+            ZoneError::Unnamed => f.write_str("the time zone has no IANA name"),
         }
     }
 }

@@ -1,12 +1,11 @@
-//! How Go reads integers and durations, and how it quotes what it could not read.
+//! Go's `strconv.Atoi` and `time.ParseDuration`, with their error messages.
 //!
-//! robfig/cron hands its numbers to `strconv.Atoi` and its intervals to `time.ParseDuration`, and
-//! their error texts reach the users of Kubernetes. So both are followed here to the letter,
-//! overflow and all. Nothing here knows of cron.
+//! robfig/cron passes numbers and intervals to these functions and returns their messages to its
+//! users. This module reproduces both exactly, including overflow.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-/// Why `strconv.Atoi` refuses a text.
+/// The error of [`atoi`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtoiError {
     Syntax,
@@ -14,8 +13,8 @@ pub(crate) enum AtoiError {
 }
 
 impl AtoiError {
-    /// The whole text of Go's `*strconv.NumError`.
-    pub(crate) fn explain(self, text: &str) -> String {
+    /// Returns the message of Go's `*strconv.NumError` for the given text.
+    pub(crate) fn message(self, text: &str) -> String {
         let reason = match self {
             AtoiError::Syntax => "invalid syntax",
             AtoiError::Range => "value out of range",
@@ -24,10 +23,10 @@ impl AtoiError {
     }
 }
 
-/// Reads a decimal integer as Go does: one sign may lead, overflow is reported at the digit that
-/// causes it (so garbage behind it goes unseen), and nothing else is allowed.
+/// Parses a decimal integer with an optional sign. Like Go, it reports an overflow at the digit that
+/// causes it, before it checks the remaining characters.
 pub(crate) fn atoi(text: &str) -> Result<i64, AtoiError> {
-    let (negative, digits) = match text.strip_prefix('-') {
+    let (is_negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
@@ -43,11 +42,11 @@ pub(crate) fn atoi(text: &str) -> Result<i64, AtoiError> {
         let grown = magnitude.checked_mul(10).and_then(|tens| tens.checked_add(digit));
         magnitude = grown.ok_or(AtoiError::Range)?;
     }
-    let value = i128::from(magnitude) * if negative { -1 } else { 1 };
+    let value = i128::from(magnitude) * if is_negative { -1 } else { 1 };
     i64::try_from(value).map_err(|_| AtoiError::Range)
 }
 
-/// `strconv.Quote`: Go's own escapes, printable text as it is.
+/// Quotes a text like Go's `strconv.Quote`.
 fn quote(text: &str) -> String {
     let mut quoted = String::from('"');
     for char in text.chars() {
@@ -77,17 +76,43 @@ fn push_escape(quoted: &mut String, code: u32) {
     };
 }
 
-/// Whether Go calls the character printable. Rust keeps the same table behind `escape_debug`, but
-/// escapes a combining mark where it comes first; hence the letter before it.
+/// Reports whether Go's `strconv.IsPrint` accepts the character.
 fn is_print(char: char) -> bool {
-    let behind_a_letter: String = ['a', char].into_iter().collect();
-    !char.is_control() && !behind_a_letter.escape_debug().to_string().contains("\\u{")
+    // Rust's `escape_debug` uses the same table, but escapes a combining mark at the start of a
+    // text, so a letter precedes the character here.
+    let after_letter: String = ['a', char].into_iter().collect();
+    !char.is_control() && !after_letter.escape_debug().to_string().contains("\\u{")
 }
 
-/// Reads a duration as `time.ParseDuration` does and gives nanoseconds, or Go's error text.
-pub(crate) fn parse_duration(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {}", quote_bytes(text));
-    let (negative, mut rest) = match text.as_bytes().first() {
+/// The error of [`parse_duration`]. Its message is that of Go's `time.ParseDuration`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DurationError {
+    Invalid { text: String },
+    MissingUnit { text: String },
+    UnknownUnit { unit: String, text: String },
+}
+
+impl fmt::Display for DurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DurationError::Invalid { text } => {
+                write!(f, "time: invalid duration {}", quote_bytes(text))
+            }
+            DurationError::MissingUnit { text } => {
+                write!(f, "time: missing unit in duration {}", quote_bytes(text))
+            }
+            DurationError::UnknownUnit { unit, text } => {
+                let unit = quote_bytes(unit);
+                write!(f, "time: unknown unit {unit} in duration {}", quote_bytes(text))
+            }
+        }
+    }
+}
+
+/// Parses a duration and returns nanoseconds.
+pub(crate) fn parse_duration(text: &str) -> Result<i64, DurationError> {
+    let invalid = || DurationError::Invalid { text: text.into() };
+    let (is_negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
         Some(b'+') => (false, text.get(1..).unwrap_or_default()),
         _ => (false, text),
@@ -100,15 +125,15 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, String> {
     }
     let mut total = 0_u64;
     while !rest.is_empty() {
-        let (term, behind) = parse_term(rest, text)?;
-        rest = behind;
-        // Go adds first and looks for the overflow afterwards, so two terms of 2^63 make nothing.
+        let (term, remaining) = parse_term(rest, text)?;
+        rest = remaining;
+        // Go adds before it checks for overflow, so two terms of 2^63 are zero.
         total = total.wrapping_add(term);
         if total > 1 << 63 {
             return Err(invalid());
         }
     }
-    match (negative, i64::try_from(total)) {
+    match (is_negative, i64::try_from(total)) {
         (false, Ok(nanos)) => Ok(nanos),
         (false, Err(_)) => Err(invalid()),
         (true, Ok(nanos)) => Ok(-nanos),
@@ -116,26 +141,25 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, String> {
     }
 }
 
-/// One `1.5h` off the front of `rest`: its nanoseconds and what is behind it.
-fn parse_term<'a>(rest: &'a str, whole: &str) -> Result<(u64, &'a str), String> {
-    let invalid = || format!("time: invalid duration {}", quote_bytes(whole));
-    let (integer, behind) = split_digits(rest);
-    let (fraction, behind) = match behind.strip_prefix('.') {
-        Some(behind) => split_digits(behind),
-        None => ("", behind),
+/// Parses one term such as `1.5h` and returns its nanoseconds and the text after it.
+fn parse_term<'a>(rest: &'a str, whole: &str) -> Result<(u64, &'a str), DurationError> {
+    let invalid = || DurationError::Invalid { text: whole.into() };
+    let (integer, rest) = split_digits(rest);
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(rest) => split_digits(rest),
+        None => ("", rest),
     };
     if integer.is_empty() && fraction.is_empty() {
         return Err(invalid());
     }
     let integer = leading_integer(integer).ok_or_else(invalid)?;
-    let end = behind.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(behind.len());
-    let (unit, behind) = behind.split_at(end);
+    let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(end);
     if unit.is_empty() {
-        return Err(format!("time: missing unit in duration {}", quote_bytes(whole)));
+        return Err(DurationError::MissingUnit { text: whole.into() });
     }
     let Some(nanos) = unit_nanos(unit) else {
-        let (unit, whole) = (quote_bytes(unit), quote_bytes(whole));
-        return Err(format!("time: unknown unit {unit} in duration {whole}"));
+        return Err(DurationError::UnknownUnit { unit: unit.into(), text: whole.into() });
     };
     if integer > (1 << 63) / nanos {
         return Err(invalid());
@@ -144,7 +168,7 @@ fn parse_term<'a>(rest: &'a str, whole: &str) -> Result<(u64, &'a str), String> 
     if term > 1 << 63 {
         return Err(invalid());
     }
-    Ok((term, behind))
+    Ok((term, rest))
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -154,7 +178,7 @@ fn split_digits(text: &str) -> (&str, &str) {
 fn unit_nanos(unit: &str) -> Option<u64> {
     Some(match unit {
         "ns" => 1,
-        // Both spellings of the micro sign, U+00B5 and U+03BC.
+        // Go accepts both micro signs, U+00B5 and U+03BC.
         "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
@@ -164,7 +188,7 @@ fn unit_nanos(unit: &str) -> Option<u64> {
     })
 }
 
-/// Up to 2^63; more is an overflow.
+/// Parses digits up to 2^63. Returns None on overflow.
 fn leading_integer(digits: &str) -> Option<u64> {
     digits.bytes().try_fold(0_u64, |value, byte| {
         let grown = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
@@ -172,10 +196,11 @@ fn leading_integer(digits: &str) -> Option<u64> {
     })
 }
 
-/// The nanoseconds of `.digits` of a unit, in the same floating point as Go; digits beyond its
-/// precision are dropped.
+/// Returns the nanoseconds of a fraction of a unit. Uses the same floating-point operations as Go and
+/// ignores digits beyond their precision.
 fn fraction_nanos(digits: &str, unit_nanos: u64) -> u64 {
-    let (mut value, mut scale) = (0_u64, 1_f64);
+    let mut value = 0_u64;
+    let mut scale = 1_f64;
     for byte in digits.bytes() {
         let grown = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
         match grown {
@@ -189,7 +214,7 @@ fn fraction_nanos(digits: &str, unit_nanos: u64) -> u64 {
     (value as f64 * (unit_nanos as f64 / scale)) as u64
 }
 
-/// The quoting of package `time`: every byte outside printable ASCII in hexadecimal.
+/// Quotes a text like Go's package `time`: bytes outside printable ASCII become hexadecimal.
 fn quote_bytes(text: &str) -> String {
     let mut quoted = String::from('"');
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What is probably not meant, though it can be done. Each finding gives its reason.
+//! Warnings about valid schedules that probably do not do what their author expects.
 
 use std::fmt;
 
@@ -10,70 +10,71 @@ use crate::{
     offset_table::Transition,
     parse::{self, FieldRange},
     schedule::{Schedule, ScheduleKind},
+    time_set::DAY_MINUTES,
     utc_minute,
     zone::Zone,
 };
 
-/// How far ahead changes of the clocks are looked at: two years.
-const AHEAD_DAYS: i64 = 2 * 365 + 1;
+/// DST transitions are checked for two years from the given instant.
+const DST_DAYS: u64 = 2 * 365 + 1;
 
-/// Something about a schedule that surprises people.
+/// A warning about a valid schedule. Its `Display` explains the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lint {
-    /// There is no such minute.
+    /// The schedule has no slot.
     NeverMatches {
-        /// The fields that have no value, or no date, in common.
+        /// The field without a value, or the reason why no date matches.
         reason: String,
     },
-    /// Both day fields are restricted, so a day needs to match only one of them.
+    /// Both day fields are restricted, so a day that matches one of them is enough.
     EitherDay,
-    /// A time that the clocks skip, so it does not come on that day.
+    /// A DST transition skips a time of the schedule, so it has no slot on that day.
     SkippedByDst {
-        /// The first such time.
+        /// The first skipped time.
         civil: DateTime,
-        /// Where the clocks are set to.
+        /// The end of the gap.
         until: DateTime,
-        /// Whose clocks.
+        /// The name of the zone.
         zone: String,
     },
-    /// A time that comes twice, because the clocks go back.
+    /// A DST transition repeats a time of the schedule, so it has two slots on that day.
     RepeatedByDst {
-        /// The first such time.
+        /// The first repeated time.
         civil: DateTime,
-        /// Whose clocks.
+        /// The name of the zone.
         zone: String,
     },
-    /// An `@at` whose civil time is skipped or comes twice.
+    /// The civil time of an `@at` schedule is skipped or repeated.
     AmbiguousTime {
-        /// The time that is written.
+        /// The time in the text.
         civil: DateTime,
-        /// When it runs: the first of the two, or as much later as the clocks are put forward.
-        runs: DateTime,
-        /// Whose clocks.
+        /// The time of the slot: the first of two, or moved forward by the length of the gap.
+        slot: DateTime,
+        /// The name of the zone.
         zone: String,
     },
-    /// A step that does not divide its field, so the last gap is a shorter one.
+    /// The step does not divide the field, so the last gap is shorter.
     UnevenStep {
         /// The field.
         field: CronField,
-        /// What is written there, such as `*/40`.
+        /// The text of the item, such as `*/40`.
         item: String,
-        /// The step, and the gap before the field starts anew.
+        /// The step.
         step: u64,
-        /// The gap between the last value and the first one of the next round.
+        /// The gap between the last value and the first value of the next round.
         last_gap: u64,
     },
-    /// A step beyond the whole field, so only its first value is left.
+    /// The step is larger than the field, so only the first value matches.
     StepBeyondField {
         /// The field.
         field: CronField,
-        /// What is written there, such as `*/90`.
+        /// The text of the item, such as `*/90`.
         item: String,
         /// The only value that matches.
         only: u64,
     },
-    /// `@every` with less than a minute.
+    /// The interval of `@every` is shorter than a minute.
     SubMinute {
         /// The interval.
         every: SignedDuration,
@@ -81,7 +82,7 @@ pub enum Lint {
 }
 
 impl Lint {
-    /// A short name that does not change: `never-matches`, `either-day`, `skipped-by-dst`,
+    /// Returns a stable short name: `never-matches`, `either-day`, `skipped-by-dst`,
     /// `repeated-by-dst`, `ambiguous-time`, `uneven-step`, `step-beyond-field` or `sub-minute`.
     pub fn code(&self) -> &'static str {
         match self {
@@ -107,55 +108,55 @@ impl fmt::Display for Lint {
             ),
             Lint::SkippedByDst { civil, until, zone } => write!(
                 f,
-                "does not run at {} because the clocks of {zone} are put forward to {} then; \
-                 a time outside the change, or UTC, runs every day",
-                shown(*civil),
+                "does not run at {} because the clocks of {zone} are set forward to {} then; \
+                 choose a time outside the transition, or UTC, to run every day",
+                display_civil(*civil),
                 until.strftime("%H:%M"),
             ),
             Lint::RepeatedByDst { civil, zone } => write!(
                 f,
-                "runs twice at {} because the clocks of {zone} are put back then; \
-                 a time outside the change, or UTC, runs once",
-                shown(*civil),
+                "runs twice at {} because the clocks of {zone} are set back then; \
+                 choose a time outside the transition, or UTC, to run once",
+                display_civil(*civil),
             ),
-            Lint::AmbiguousTime { civil, runs, zone } if civil == runs => write!(
+            Lint::AmbiguousTime { civil, slot, zone } if civil == slot => write!(
                 f,
-                "{} comes twice in {zone} and runs the first time; give an offset to choose",
-                shown(*civil),
+                "{} occurs twice in {zone} and runs the first time; add an offset to choose",
+                display_civil(*civil),
             ),
-            Lint::AmbiguousTime { civil, runs, zone } => write!(
+            Lint::AmbiguousTime { civil, slot, zone } => write!(
                 f,
-                "there is no {} in {zone}, where the clocks are put forward then; runs at {}",
-                shown(*civil),
-                runs.strftime("%H:%M"),
+                "{} does not exist in {zone}, where the clocks are set forward then; runs at {}",
+                display_civil(*civil),
+                slot.strftime("%H:%M"),
             ),
             Lint::UnevenStep { field, item, step, last_gap } => write!(
                 f,
-                "{item} in the {field} field is uneven: {step} apart, but {last_gap} before it \
-                 starts anew",
+                "{item} in the {field} field is uneven: values are {step} apart, but the last gap is \
+                 {last_gap}",
             ),
             Lint::StepBeyondField { field, item, only } => {
                 write!(
                     f,
-                    "{item} in the {field} field matches only {only}: the step leaves the field"
+                    "{item} in the {field} field matches only {only}: the step is larger than the field"
                 )
             }
             Lint::SubMinute { every } => write!(
                 f,
-                "runs every {} s; Kubernetes names Jobs by the minute and would start about one \
-                 of them a minute",
+                "runs every {} s; a scheduler with a resolution of one minute starts about one run a \
+                 minute",
                 every.as_secs()
             ),
         }
     }
 }
 
-fn shown(civil: DateTime) -> impl fmt::Display {
+fn display_civil(civil: DateTime) -> impl fmt::Display {
     civil.strftime("%H:%M on %Y-%m-%d")
 }
 
 impl Schedule {
-    /// What is probably not meant. Changes of the clocks count within two years after `now`.
+    /// Returns warnings about the schedule. DST transitions are checked for two years after `now`.
     ///
     /// ```
     /// # use punctual_schedule::{Lint, Schedule, Zones};
@@ -163,115 +164,126 @@ impl Schedule {
     /// let lints = Schedule::parse("30 2 * * *", &zone)?.lints("2026-01-01T00:00:00Z".parse()?);
     /// assert_eq!(
     ///     lints[0].to_string(),
-    ///     "does not run at 02:30 on 2026-03-08 because the clocks of America/New_York are put \
-    ///      forward to 03:00 then; a time outside the change, or UTC, runs every day"
+    ///     "does not run at 02:30 on 2026-03-08 because the clocks of America/New_York are set \
+    ///      forward to 03:00 then; choose a time outside the transition, or UTC, to run every day"
     /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lints(&self, now: Timestamp) -> Vec<Lint> {
-        match (self.kind(), self.calendar()) {
-            (_, Some(calendar)) => lint_calendar(self, calendar, now),
+        match (self.kind(), self.calendar_rule()) {
+            (_, Some(rule)) => lint_calendar(self, rule, now),
             (ScheduleKind::Every(every), _) if every.as_secs() < 60 => {
                 vec![Lint::SubMinute { every }]
             }
-            (ScheduleKind::At(at), _) => lint_instant(self, at).into_iter().collect(),
+            (ScheduleKind::At(at), _) => lint_at(self, at).into_iter().collect(),
             _ => Vec::new(),
         }
     }
 }
 
-fn lint_calendar(schedule: &Schedule, calendar: &CalendarRule, now: Timestamp) -> Vec<Lint> {
-    let fields = calendar.days.fields;
+fn lint_calendar(schedule: &Schedule, rule: &CalendarRule, now: Timestamp) -> Vec<Lint> {
+    let fields = rule.days.fields;
     let mut lints = Vec::new();
-    if calendar.is_never {
-        lints.push(Lint::NeverMatches { reason: why_never(calendar) });
+    if rule.is_never {
+        lints.push(Lint::NeverMatches { reason: explain_never(rule) });
     }
-    if !fields.both && fields.day_of_month != 0 && fields.day_of_week != 0 {
+    if !fields.requires_both && fields.day_of_month != 0 && fields.day_of_week != 0 {
         lints.push(Lint::EitherDay);
     }
     lints.extend(lint_steps(schedule));
-    if !calendar.is_never {
-        lints.extend(lint_clocks(schedule.zone(), calendar, now));
+    if !rule.is_never {
+        lints.extend(lint_transitions(schedule.zone(), rule, now));
     }
     lints
 }
 
-fn why_never(calendar: &CalendarRule) -> String {
-    let fields = calendar.days.fields;
-    let empty = [
-        (CronField::Minute, calendar.times.minutes == 0),
-        (CronField::Hour, calendar.times.hours == 0),
+fn explain_never(rule: &CalendarRule) -> String {
+    let fields = rule.days.fields;
+    let empty_fields = [
+        (CronField::Minute, rule.times.minutes == 0),
+        (CronField::Hour, rule.times.hours == 0),
         (CronField::Month, fields.month == 0),
-        (CronField::DayOfMonth, fields.both && fields.day_of_month == 0),
-        (CronField::DayOfWeek, fields.both && fields.day_of_week == 0),
+        (CronField::DayOfMonth, fields.requires_both && fields.day_of_month == 0),
+        (CronField::DayOfWeek, fields.requires_both && fields.day_of_week == 0),
         (CronField::DayOfWeek, fields.day_of_month == 0 && fields.day_of_week == 0),
     ];
-    match empty.iter().find(|(_, is_empty)| *is_empty) {
+    match empty_fields.iter().find(|(_, is_empty)| *is_empty) {
         Some((field, _)) => format!("the {field} field has no value"),
         None => "none of its months has any of its days".into(),
     }
 }
 
-/// The first time that is skipped and the first one that comes twice.
-fn lint_clocks(zone: &Zone, calendar: &CalendarRule, now: Timestamp) -> Vec<Lint> {
+/// Reports the first skipped time and the first repeated time.
+fn lint_transitions(zone: &Zone, rule: &CalendarRule, now: Timestamp) -> Vec<Lint> {
     let after = utc_minute::floor_minute(now);
-    let until = after + AHEAD_DAYS as u64 * 1440;
-    let all_hours = calendar.times.hours.count_ones() == 24;
+    let until = after + DST_DAYS * u64::from(DAY_MINUTES);
+    let is_hourly = rule.times.hours.count_ones() == 24;
     let mut lints: Vec<Lint> = Vec::new();
-    for shift in zone.segments().shifts(after, until) {
-        // What runs every hour goes on doing so when whole hours are skipped or repeated.
-        if all_hours && shift.from.abs_diff(shift.to).is_multiple_of(60) {
+    for transition in zone.offsets().transitions(after, until) {
+        // An hourly schedule stays hourly when whole hours are skipped or repeated.
+        let minutes = transition.civil_before.abs_diff(transition.civil_after);
+        if is_hourly && minutes % 60 == 0 {
             continue;
         }
-        let found = lint_shift(zone, calendar, shift);
-        lints.extend(found.filter(|new| lints.iter().all(|known| known.code() != new.code())));
+        let Some(lint) = lint_transition(zone, rule, transition) else { continue };
+        if lints.iter().all(|earlier| earlier.code() != lint.code()) {
+            lints.push(lint);
+        }
     }
     lints
 }
 
-fn lint_shift(zone: &Zone, calendar: &CalendarRule, shift: Transition) -> Option<Lint> {
-    let (first, end) = (shift.from.min(shift.to), shift.from.max(shift.to));
-    let found = calendar.at_or_after(first).filter(|minute| *minute < end)?;
-    let (civil, zone) = (calendar_rule::to_datetime(found)?, zone.name().to_string());
-    Some(if shift.from < shift.to {
-        Lint::SkippedByDst { civil, until: calendar_rule::to_datetime(shift.to)?, zone }
+fn lint_transition(zone: &Zone, rule: &CalendarRule, transition: Transition) -> Option<Lint> {
+    let first = transition.civil_before.min(transition.civil_after);
+    let end = transition.civil_before.max(transition.civil_after);
+    let found = rule.at_or_after(first).filter(|minute| *minute < end)?;
+    let civil = calendar_rule::to_datetime(found)?;
+    let zone = zone.name().to_string();
+    Some(if transition.is_forward() {
+        let until = calendar_rule::to_datetime(transition.civil_after)?;
+        Lint::SkippedByDst { civil, until, zone }
     } else {
         Lint::RepeatedByDst { civil, zone }
     })
 }
 
 fn lint_steps(schedule: &Schedule) -> Vec<Lint> {
-    let words = parse::body(schedule.text()).split_whitespace();
+    let texts = parse::strip_zone_prefix(schedule.text()).split_whitespace();
     CronField::ALL
         .into_iter()
-        .zip(words)
-        .flat_map(|(field, word)| lint_field(field, word))
+        .zip(texts)
+        .flat_map(|(field, text)| lint_field(field, text))
         .collect()
 }
 
-fn lint_field(field: CronField, word: &str) -> impl Iterator<Item = Lint> {
-    let items = word.split(',').filter(|item| item.contains('/'));
-    items.filter_map(move |item| lint_item(field, item))
+fn lint_field(field: CronField, text: &str) -> impl Iterator<Item = Lint> {
+    let items = text.split(',').filter(|item| item.contains('/'));
+    items.filter_map(move |item| lint_step(field, item))
 }
 
-fn lint_item(field: CronField, item: &str) -> Option<Lint> {
-    let FieldRange { first, last, step, .. } = FieldRange::parse(item, field).ok()?;
+fn lint_step(field: CronField, item: &str) -> Option<Lint> {
+    let range = FieldRange::parse(item, field).ok()?;
     let (min, max) = parse::bounds(field);
-    let (length, item) = (max - min + 1, item.to_string());
+    let length = max - min + 1;
+    let step = range.step;
     if step >= length {
-        return Some(Lint::StepBeyondField { field, item, only: first });
+        return Some(Lint::StepBeyondField { field, item: item.into(), only: range.first });
     }
-    let whole = (first, last) == (min, max);
+    let is_whole_field = range.first == min && range.last == max;
     let last_gap = length % step;
-    (whole && last_gap != 0).then_some(Lint::UnevenStep { field, item, step, last_gap })
+    if is_whole_field && last_gap != 0 {
+        return Some(Lint::UnevenStep { field, item: item.into(), step, last_gap });
+    }
+    None
 }
 
-/// An `@at` whose civil time is skipped or comes twice.
-fn lint_instant(schedule: &Schedule, at: Timestamp) -> Option<Lint> {
-    let text = parse::body(schedule.text()).strip_prefix("@at ")?;
+/// Reports an `@at` schedule whose civil time is skipped or repeated.
+fn lint_at(schedule: &Schedule, at: Timestamp) -> Option<Lint> {
+    let text = parse::strip_zone_prefix(schedule.text()).strip_prefix("@at ")?;
     let civil = parse::parse_civil(text)?;
     let zone = schedule.zone();
-    let unclear = zone.time_zone().to_ambiguous_timestamp(civil).is_ambiguous();
-    let runs = zone.at(at).datetime();
-    unclear.then(|| Lint::AmbiguousTime { civil, runs, zone: zone.name().into() })
+    if !zone.time_zone().to_ambiguous_timestamp(civil).is_ambiguous() {
+        return None;
+    }
+    Some(Lint::AmbiguousTime { civil, slot: zone.at(at).datetime(), zone: zone.name().into() })
 }

@@ -1,10 +1,10 @@
-//! Which minutes of a day a schedule runs at: the minute and hour fields.
+//! The times of day of a schedule: the minute and hour fields.
 
-/// Minutes of a day.
+/// The number of minutes in a day.
 pub(crate) const DAY_MINUTES: u32 = 1440;
 
-/// The times of day of a schedule: every chosen minute of every chosen hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A set of times of day: every selected minute of every selected hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TimeSet {
     /// Bit n is hour n.
     pub(crate) hours: u32,
@@ -13,25 +13,25 @@ pub(crate) struct TimeSet {
 }
 
 impl TimeSet {
-    pub(crate) fn is_never(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.hours == 0 || self.minutes == 0
     }
 
-    pub(crate) fn is_always(self) -> bool {
+    pub(crate) fn is_full(self) -> bool {
         self.per_day() == u64::from(DAY_MINUTES)
     }
 
-    /// How many times a day has.
+    /// Counts the times of one day.
     #[inline]
     pub(crate) fn per_day(self) -> u64 {
         u64::from(self.hours.count_ones() * self.minutes.count_ones())
     }
 
-    /// The first time of the day at or after minute `time`.
+    /// Returns the first time at or after minute `time` of the day.
     #[inline]
     pub(crate) fn at_or_after(self, time: u32) -> Option<u32> {
-        let (hour, minute) = (time / 60, time % 60);
-        let minutes = self.minutes & (u64::MAX << minute);
+        let hour = time / 60;
+        let minutes = self.minutes & (u64::MAX << (time % 60));
         if self.hours >> hour & 1 == 1 && minutes != 0 {
             return Some(hour * 60 + minutes.trailing_zeros());
         }
@@ -39,11 +39,11 @@ impl TimeSet {
         (hours != 0).then(|| hours.trailing_zeros() * 60 + self.minutes.trailing_zeros())
     }
 
-    /// The last time of the day at or before minute `time`.
+    /// Returns the last time at or before minute `time` of the day.
     #[inline]
     pub(crate) fn at_or_before(self, time: u32) -> Option<u32> {
-        let (hour, minute) = (time / 60, time % 60);
-        let minutes = self.minutes & (u64::MAX >> (63 - minute));
+        let hour = time / 60;
+        let minutes = self.minutes & (u64::MAX >> (63 - time % 60));
         if self.hours >> hour & 1 == 1 && minutes != 0 {
             return Some(hour * 60 + minutes.ilog2());
         }
@@ -51,26 +51,27 @@ impl TimeSet {
         (hours != 0).then(|| hours.ilog2() * 60 + self.minutes.ilog2())
     }
 
-    /// The first time of the day. The schedule must have one.
+    /// Returns the first time of the day. The set must not be empty.
     #[inline]
     pub(crate) fn first(self) -> u32 {
         self.hours.trailing_zeros() * 60 + self.minutes.trailing_zeros()
     }
 
-    /// The last time of the day. The schedule must have one.
+    /// Returns the last time of the day. The set must not be empty.
     #[inline]
     pub(crate) fn last(self) -> u32 {
         self.hours.ilog2() * 60 + self.minutes.ilog2()
     }
 
-    /// How many times of the day are before minute `time`, at most 1440.
+    /// Counts the times before minute `time` of the day; `time` is at most 1440.
     #[inline]
-    pub(crate) fn before(self, time: u32) -> u64 {
-        let (hour, minute) = (time / 60, time % 60);
-        let whole_hours =
+    pub(crate) fn count_before(self, time: u32) -> u64 {
+        let hour = time / 60;
+        let minute = time % 60;
+        let in_earlier_hours =
             (self.hours & !(u32::MAX << hour)).count_ones() * self.minutes.count_ones();
-        let of_hour =
+        let in_this_hour =
             (self.minutes & !(u64::MAX << minute)).count_ones() * (self.hours >> hour & 1);
-        u64::from(whole_hours + of_hour)
+        u64::from(in_earlier_hours + in_this_hour)
     }
 }

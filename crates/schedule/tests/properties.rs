@@ -1,5 +1,6 @@
-//! What holds for every schedule, zone and instant.
+//! Properties of every schedule, zone and instant.
 
+#![cfg(feature = "bundled-tzdata")]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -12,7 +13,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use punctual_schedule::{Schedule, Zones};
 
-/// Zones that have done odd things: half hours, date lines, midnight changes, Ramadan, none.
+/// Zones with unusual transitions: half hours, the date line, midnight, Ramadan, seconds, none.
 const ZONES: [&str; 14] = [
     "UTC",
     "America/New_York",
@@ -61,11 +62,11 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
     })
 }
 
-/// Mostly our times, sometimes all of jiff's, with fractions of seconds.
+/// Mostly instants of 1875 to 2223, sometimes any instant of jiff, with fractions of seconds.
 fn instant() -> impl Strategy<Value = Timestamp> {
-    let ours = -3_000_000_000..8_000_000_000_i64;
+    let usual = -3_000_000_000..8_000_000_000_i64;
     let all = Timestamp::MIN.as_second() + 1..Timestamp::MAX.as_second();
-    (prop_oneof![6 => ours, 1 => all], prop_oneof![Just(0), 0..1_000_000_000_i32])
+    (prop_oneof![6 => usual, 1 => all], prop_oneof![Just(0), 0..1_000_000_000_i32])
         .prop_map(|(secs, nanos)| Timestamp::from_second(secs).unwrap() + nanos_of(nanos))
 }
 
@@ -81,10 +82,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn next_is_the_first_slot_after(schedule in any_schedule(), at in instant()) {
+    fn next_after_is_the_first_later_slot(schedule in any_schedule(), at in instant()) {
         let Some(next) = schedule.next_after(at) else { return Ok(()) };
         prop_assert!(next > at);
-        // It is a slot itself, and there is none between.
+        // The result is a slot, and no slot lies between.
         prop_assert_eq!(schedule.latest_at_or_before(next), Some(next));
         prop_assert_eq!(schedule.latest_in(at, next), Some(next));
         prop_assert_eq!(schedule.count_in(at, next), 1);
@@ -92,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn latest_is_the_last_slot_before(schedule in any_schedule(), at in instant()) {
+    fn latest_at_or_before_is_the_last_earlier_slot(schedule in any_schedule(), at in instant()) {
         let Some(latest) = schedule.latest_at_or_before(at) else { return Ok(()) };
         prop_assert!(latest <= at);
         if !is_interval(&schedule) && latest > Timestamp::MIN {
@@ -103,11 +104,12 @@ proptest! {
     }
 
     #[test]
-    fn both_are_monotone(schedule in any_schedule(), a in instant(), b in instant()) {
-        let (a, b) = (a.min(b), a.max(b));
-        let forever = |slot: Option<Timestamp>| slot.unwrap_or(Timestamp::MAX);
-        prop_assert!(forever(schedule.next_after(a)) <= forever(schedule.next_after(b)));
-        prop_assert!(schedule.latest_at_or_before(a) <= schedule.latest_at_or_before(b));
+    fn next_and_latest_are_monotone(schedule in any_schedule(), a in instant(), b in instant()) {
+        let first = a.min(b);
+        let second = a.max(b);
+        let or_max = |slot: Option<Timestamp>| slot.unwrap_or(Timestamp::MAX);
+        prop_assert!(or_max(schedule.next_after(first)) <= or_max(schedule.next_after(second)));
+        prop_assert!(schedule.latest_at_or_before(first) <= schedule.latest_at_or_before(second));
     }
 
     #[test]
@@ -116,16 +118,19 @@ proptest! {
         let Some(last) = slots.last() else { return Ok(()) };
         prop_assert_eq!(schedule.count_in(at, *last), slots.len() as u64);
         prop_assert_eq!(schedule.latest_in(at, *last), Some(*last));
-        // The way back meets the same slots.
+        // Iterating backwards yields the same slots.
         let mut back: Vec<Timestamp> =
             schedule.before(*last).take_while(|slot| *slot > at).collect();
         back.reverse();
         prop_assert_eq!(&back[..], &slots[..slots.len() - 1]);
+        let mut between: Vec<Timestamp> = schedule.between(at, *last).rev().collect();
+        between.reverse();
+        prop_assert_eq!(between, slots);
     }
 
     #[test]
     fn counts_add_up(schedule in any_schedule(), a in instant(), b in instant(), c in instant()) {
-        // An interval counts from wherever it is asked.
+        // An interval counts from the start of each range.
         if is_interval(&schedule) {
             return Ok(());
         }
@@ -138,34 +143,43 @@ proptest! {
     }
 
     #[test]
-    fn never_means_never(schedule in any_schedule(), at in instant()) {
-        let nothing = schedule.next_after(at).is_none() && schedule.latest_at_or_before(at).is_none();
-        prop_assert!(!schedule.is_never() || nothing);
-        // 20 years after any time of ours there was a slot, unless there is none.
-        let in_range = at < Timestamp::from_second(200_000_000_000).unwrap();
-        let calendar = !schedule.text().starts_with('@');
-        prop_assert!(schedule.is_never() || !calendar || !in_range || schedule.next_after(at).is_some());
+    fn a_calendar_schedule_has_slots_unless_it_is_never(schedule in any_schedule(), at in instant()) {
+        let has_none = schedule.next_after(at).is_none() && schedule.latest_at_or_before(at).is_none();
+        prop_assert!(!schedule.is_never() || has_none);
+        // A later slot exists before the end of jiff's range.
+        let is_in_range = at < Timestamp::from_second(200_000_000_000).unwrap();
+        let is_calendar = !schedule.text().starts_with('@');
+        if is_calendar && is_in_range && !schedule.is_never() {
+            prop_assert!(schedule.next_after(at).is_some());
+        }
     }
 
     #[test]
-    fn any_text_gets_an_answer(text in "\\PC*", at in instant()) {
-        answers(&text, at);
+    fn display_parses_to_an_equal_schedule(schedule in any_schedule()) {
+        prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);
     }
 
     #[test]
-    fn any_text_of_the_right_letters_gets_an_answer(
+    fn no_text_causes_a_panic(text in "\\PC*", at in instant()) {
+        call_everything(&text, at);
+    }
+
+    #[test]
+    fn no_text_of_cron_characters_causes_a_panic(
         text in "(CRON_TZ=UTC |TZ=|@every |@at |@)?[-0-9*/,?a-zA-Z+.:@ ]{0,40}", at in instant()
     ) {
-        answers(&text, at);
+        call_everything(&text, at);
     }
 }
 
-/// Whatever is asked of whatever is accepted, there is an answer.
-fn answers(text: &str, at: Timestamp) {
+/// Calls every method if the text is valid.
+fn call_everything(text: &str, at: Timestamp) {
     let zone = Zones::bundled().get("Australia/Lord_Howe").unwrap();
     let Ok(schedule) = Schedule::parse(text, &zone) else { return };
     let next = schedule.next_after(at);
     let _ = (schedule.latest_at_or_before(at), schedule.count_in(Timestamp::MIN, Timestamp::MAX));
     let _ = (schedule.describe(), schedule.lints(at), schedule.latest_in(at, Timestamp::MAX));
+    let displayed = schedule.to_string().parse::<Schedule>();
+    assert_eq!(displayed.as_ref(), Ok(&schedule), "{text:?}");
     assert!(next.is_none_or(|next| next > at));
 }

@@ -1,5 +1,6 @@
-//! The recorded facts, through the library.
+//! Compares the library with the recorded vectors.
 
+#![cfg(feature = "bundled-tzdata")]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -10,26 +11,26 @@
 mod recorded;
 
 use punctual_schedule::{Schedule, Zones};
-use recorded::Slots;
+use recorded::RecordedSlots;
 
 #[test]
-fn slots_are_as_recorded() {
+fn slots_equal_the_recorded_slots() {
     let zones = Zones::bundled();
-    for Slots { expr, tz, after, next } in recorded::slots() {
+    for RecordedSlots { expr, tz, after, next } in recorded::read_slots() {
         let schedule = Schedule::parse(&expr, &zones.get(&tz).unwrap()).unwrap();
         let mut slots = schedule.after(after.parse().unwrap());
-        for wanted in next {
+        for expected in next {
             let found = slots.next().map(|slot| slot.to_string()).unwrap_or_default();
-            assert_eq!(found, wanted, "{expr} in {tz} after {after}");
+            assert_eq!(found, expected, "{expr} in {tz} after {after}");
         }
     }
 }
 
 #[test]
-fn texts_are_accepted_and_refused_as_recorded() {
+fn parse_results_equal_the_recorded_results() {
     let utc = Zones::bundled().utc();
-    for text in recorded::texts() {
-        let error = Schedule::parse(&text.expr, &utc).err().map(|error| error.to_string());
-        text.check(error.as_deref());
+    for result in recorded::read_parse_results() {
+        let error = Schedule::parse(&result.expr, &utc).err().map(|error| error.to_string());
+        result.compare(error.as_deref());
     }
 }

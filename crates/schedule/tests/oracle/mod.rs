@@ -1,42 +1,44 @@
-//! The rule itself, slowly: look at the clock on the wall every minute.
+//! A slow reference implementation: it checks the civil time of every minute.
 //!
-//! Nothing of the library is used here. Expressions are made together with the values they stand
-//! for, so that the parser is checked as well.
+//! It uses nothing of the library. Expressions are generated together with their values, so the
+//! parser is checked as well.
 
-pub(crate) mod dice;
+pub(crate) mod rng;
+
+use std::ops::RangeInclusive;
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-use dice::Dice;
+use rng::TestRng;
 
-/// A field: its text, and what it stands for.
+/// The text of a field and its values.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldSample {
     pub(crate) text: String,
     values: Vec<bool>,
     star: bool,
 }
 
-/// Five fields.
+/// The five fields of a random schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
-    pub(crate) minute: Field,
-    pub(crate) hour: Field,
-    pub(crate) day_of_month: Field,
-    pub(crate) month: Field,
-    pub(crate) day_of_week: Field,
+    pub(crate) minute: FieldSample,
+    pub(crate) hour: FieldSample,
+    pub(crate) day_of_month: FieldSample,
+    pub(crate) month: FieldSample,
+    pub(crate) day_of_week: FieldSample,
 }
 
 impl Expression {
-    /// A random expression that often has something to do with the given civil time.
-    pub(crate) fn random(dice: &mut Dice, near: DateTime) -> Expression {
+    /// Generates an expression that often matches near the given civil time.
+    pub(crate) fn random(rng: &mut TestRng, near: DateTime) -> Expression {
         let weekday = near.weekday().to_sunday_zero_offset() as u64;
         Expression {
-            minute: Field::random(dice, 0, 59, near.minute() as u64),
-            hour: Field::random(dice, 0, 23, near.hour() as u64),
-            day_of_month: Field::random_day(dice, 1, 31, near.day() as u64),
-            month: Field::random_day(dice, 1, 12, near.month() as u64),
-            day_of_week: Field::random_day(dice, 0, 6, weekday),
+            minute: FieldSample::random(rng, 0, 59, near.minute() as u64),
+            hour: FieldSample::random(rng, 0, 23, near.hour() as u64),
+            day_of_month: FieldSample::random_day(rng, 1, 31, near.day() as u64),
+            month: FieldSample::random_day(rng, 1, 12, near.month() as u64),
+            day_of_week: FieldSample::random_day(rng, 0, 6, weekday),
         }
     }
 
@@ -60,36 +62,42 @@ impl Expression {
     }
 }
 
-impl Field {
+impl FieldSample {
     fn has(&self, value: u64) -> bool {
         self.values[value as usize]
     }
 
-    /// Mostly a star, so that schedules with random times are not too rare.
-    fn random_day(dice: &mut Dice, min: u64, max: u64, near: u64) -> Field {
-        if dice.below(3) > 0 { Field::star() } else { Field::random(dice, min, max, near) }
+    /// Generates mostly stars, so that most random schedules have slots.
+    fn random_day(rng: &mut TestRng, min: u64, max: u64, near: u64) -> FieldSample {
+        if rng.below(3) > 0 {
+            FieldSample::star()
+        } else {
+            FieldSample::random(rng, min, max, near)
+        }
     }
 
-    fn star() -> Field {
-        Field { text: "*".into(), values: vec![true; 64], star: true }
+    fn star() -> FieldSample {
+        FieldSample { text: "*".into(), values: vec![true; 64], star: true }
     }
 
-    fn random(dice: &mut Dice, min: u64, max: u64, near: u64) -> Field {
-        let mut field = Field { text: String::new(), values: vec![false; 64], star: false };
-        for item in 0..=dice.below(3).saturating_sub(1) {
+    fn random(rng: &mut TestRng, min: u64, max: u64, near: u64) -> FieldSample {
+        let mut field = FieldSample { text: String::new(), values: vec![false; 64], star: false };
+        for item in 0..=rng.below(3).saturating_sub(1) {
             if item > 0 {
                 field.text.push(',');
             }
-            field.add_item(dice, (min, max), near);
+            field.add_item(rng, min..=max, near);
         }
         field
     }
 
-    fn add_item(&mut self, dice: &mut Dice, (min, max): (u64, u64), near: u64) {
-        let value = if dice.below(2) == 0 { near } else { min + dice.below(max - min + 1) };
-        let last = value + dice.below(max - value + 1);
-        let step = dice.pick(&[1, 2, 3, 5, 7, 15, 20, 61]);
-        let (text, first, last, step) = match dice.below(6) {
+    fn add_item(&mut self, rng: &mut TestRng, bounds: RangeInclusive<u64>, near: u64) {
+        let min = *bounds.start();
+        let max = *bounds.end();
+        let value = if rng.below(2) == 0 { near } else { min + rng.below(max - min + 1) };
+        let last = value + rng.below(max - value + 1);
+        let step = rng.pick(&[1, 2, 3, 5, 7, 15, 20, 61]);
+        let (text, first, last, step) = match rng.below(6) {
             0 => ("*".into(), min, max, 1),
             1 => (format!("*/{step}"), min, max, step),
             2 => (format!("{value}/{step}"), value, max, step),
@@ -99,11 +107,13 @@ impl Field {
         };
         self.star |= text.starts_with('*') && step == 1;
         self.text.push_str(&text);
-        (first..=last).step_by(step as usize).for_each(|value| self.values[value as usize] = true);
+        for value in (first..=last).step_by(step as usize) {
+            self.values[value as usize] = true;
+        }
     }
 }
 
-/// The Unix minutes of a window that match, found by looking at each of them.
+/// Returns the matching Unix minutes of a window by checking each of them.
 pub(crate) fn slots(
     expression: &Expression,
     zone: &TimeZone,
@@ -112,7 +122,7 @@ pub(crate) fn slots(
     window.filter(|minute| expression.matches(civil(zone, *minute))).collect()
 }
 
-/// What the clocks of a zone show at a Unix minute.
+/// Returns the civil time of a zone at a Unix minute.
 pub(crate) fn civil(zone: &TimeZone, minute: i64) -> DateTime {
     zone.to_datetime(instant(minute))
 }
