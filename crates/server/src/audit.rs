@@ -1,4 +1,4 @@
-//! Who did what, as lines of a file. Bodies and tokens are never written.
+//! The audit log: one JSON line per request. Bodies and tokens are never written.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,102 +11,112 @@ use serde::{Serialize, Serializer};
 
 use crate::secret_file;
 
-/// One request and its answer.
+/// One line of the audit log.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Entry {
-    /// When it came.
-    #[serde(serialize_with = "as_text")]
+pub(crate) struct AuditRecord {
+    /// When the request arrived.
+    #[serde(serialize_with = "serialize_time")]
     pub(crate) time: Timestamp,
-    /// Who asked.
+    /// The authenticated user.
     pub(crate) user: String,
-    /// What for.
+    /// The Kubernetes verb.
     pub(crate) verb: &'static str,
-    /// About what, with its parameters.
+    /// The path and the query.
     pub(crate) uri: String,
-    /// From where, by the client's own words.
+    /// The `User-Agent` that the client claims.
     pub(crate) user_agent: String,
-    /// What was answered.
+    /// The status code of the response.
     pub(crate) code: u16,
-    /// Microseconds to the answer.
+    /// Microseconds from the request to the response.
     pub(crate) micros: u64,
 }
 
-fn as_text<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(time)
 }
 
-/// Entries that may wait to be written.
-const WAITING_MAX: usize = 4096;
-/// A file is put aside when it has so many bytes; one older file is kept.
+/// Maximum number of records that wait to be written.
+const QUEUE_MAX: usize = 4096;
+/// Size in bytes at which the file is rotated. One older file is kept.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Where requests are written down.
+/// An audit log, written by a background thread. Clones share it.
 #[derive(Clone)]
 pub struct AuditLog {
-    lines: Option<SyncSender<Entry>>,
+    queue: Option<SyncSender<AuditRecord>>,
 }
 
 impl AuditLog {
-    /// Nowhere.
+    /// Returns a log that discards all records.
     pub fn none() -> AuditLog {
-        AuditLog { lines: None }
+        AuditLog { queue: None }
     }
 
-    /// In a file, which is put aside when it is large.
+    /// Opens a log file, which is rotated by size.
     pub fn to_file(path: &Path) -> std::io::Result<AuditLog> {
-        let log = Log::open(path.to_owned())?;
-        let (lines, waiting) = sync_channel(WAITING_MAX);
-        thread::Builder::new().name("audit".to_owned()).spawn(move || log.run(&waiting))?;
-        Ok(AuditLog { lines: Some(lines) })
+        let file = AuditFile::open(path.to_owned())?;
+        let (queue, records) = sync_channel(QUEUE_MAX);
+        thread::Builder::new().name("audit".to_owned()).spawn(move || file.run(&records))?;
+        Ok(AuditLog { queue: Some(queue) })
     }
 
-    /// Writes a request down. A disk that cannot keep up costs lines, never requests, and says so.
-    pub(crate) fn note(&self, entry: impl FnOnce() -> Entry) {
-        let Some(lines) = &self.lines else {
+    /// Queues a record. Requests never wait for the disk: if the queue is full, the record is lost and a
+    /// warning is logged.
+    pub(crate) fn record(&self, make_record: impl FnOnce() -> AuditRecord) {
+        let Some(queue) = &self.queue else {
             return;
         };
-        if let Err(TrySendError::Full(_)) = lines.try_send(entry()) {
-            tracing::warn!("the audit log cannot keep up, a request is not in it");
+        if let Err(TrySendError::Full(_)) = queue.try_send(make_record()) {
+            tracing::warn!("the disk of the audit log is too slow; a request was not recorded");
         }
     }
 }
 
-struct Log {
+struct AuditFile {
     path: PathBuf,
     file: BufWriter<File>,
     bytes: u64,
 }
 
-impl Log {
-    fn open(path: PathBuf) -> std::io::Result<Log> {
+impl AuditFile {
+    fn open(path: PathBuf) -> std::io::Result<AuditFile> {
         let file = secret_file::create_options().append(true).open(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Log { path, file: BufWriter::new(file), bytes })
+        Ok(AuditFile { path, file: BufWriter::new(file), bytes })
     }
 
-    /// Writes until nobody is left to write for; what is written is flushed whenever there is a pause.
-    fn run(mut self, waiting: &Receiver<Entry>) {
-        while let Ok(first) = waiting.recv() {
-            let mut result = self.write(&first);
-            while let (Ok(()), Ok(next)) = (&result, waiting.try_recv()) {
-                result = self.write(&next);
-            }
-            if let Err(error) = result.and_then(|()| self.file.flush()) {
-                tracing::warn!(%error, path = %self.path.display(), "the audit log cannot be written");
+    /// Writes records until all senders are dropped. Flushes whenever the queue is empty.
+    fn run(mut self, records: &Receiver<AuditRecord>) {
+        while let Ok(record) = records.recv() {
+            if let Err(error) = self.write_queued(&record, records) {
+                let path = self.path.display();
+                tracing::warn!(%error, %path, "cannot write the audit log; requests are not recorded");
             }
         }
     }
 
-    fn write(&mut self, entry: &Entry) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
+    fn write_queued(
+        &mut self,
+        first: &AuditRecord,
+        records: &Receiver<AuditRecord>,
+    ) -> std::io::Result<()> {
+        self.write(first)?;
+        while let Ok(record) = records.try_recv() {
+            self.write(&record)?;
+        }
+        self.file.flush()
+    }
+
+    fn write(&mut self, record: &AuditRecord) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
         if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
             self.file.flush()?;
-            let mut aside = self.path.clone().into_os_string();
-            aside.push(".1");
-            std::fs::rename(&self.path, aside)?;
-            *self = Log::open(self.path.clone())?;
+            let mut rotated = self.path.clone().into_os_string();
+            rotated.push(".1");
+            std::fs::rename(&self.path, rotated)?;
+            *self = AuditFile::open(self.path.clone())?;
         }
         self.bytes += line.len() as u64;
         self.file.write_all(&line)
@@ -118,11 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_becomes_a_line_without_its_body() {
+    fn a_record_is_a_json_line_without_the_body() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        let mut log = Log::open(path.clone()).unwrap();
-        let entry = Entry {
+        let mut file = AuditFile::open(path.clone()).unwrap();
+        let record = AuditRecord {
             time: Timestamp::UNIX_EPOCH,
             user: "admin".to_owned(),
             verb: "create",
@@ -131,20 +141,20 @@ mod tests {
             code: 201,
             micros: 7,
         };
-        log.write(&entry).unwrap();
-        log.file.flush().unwrap();
+        file.write(&record).unwrap();
+        file.file.flush().unwrap();
         let want = "{\"time\":\"1970-01-01T00:00:00Z\",\"user\":\"admin\",\"verb\":\"create\",\
                     \"uri\":\"/api/v1/namespaces\",\"userAgent\":\"kubectl\",\"code\":201,\"micros\":7}\n";
         assert_eq!(std::fs::read_to_string(&path).unwrap(), want);
     }
 
     #[test]
-    fn a_large_file_is_put_aside() {
+    fn a_large_file_is_rotated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        let mut log = Log::open(path.clone()).unwrap();
-        log.bytes = FILE_BYTES_MAX;
-        let entry = Entry {
+        let mut file = AuditFile::open(path.clone()).unwrap();
+        file.bytes = FILE_BYTES_MAX;
+        let record = AuditRecord {
             time: Timestamp::UNIX_EPOCH,
             user: String::new(),
             verb: "get",
@@ -153,7 +163,7 @@ mod tests {
             code: 200,
             micros: 0,
         };
-        log.write(&entry).unwrap();
+        file.write(&record).unwrap();
         assert!(path.exists() && folder.path().join("audit.log.1").exists());
     }
 }

@@ -1,8 +1,8 @@
-//! Who asks, and what they may do.
+//! Authentication and authorization.
 //!
-//! Two roles: whoever is in the group `system:masters` may do everything, whoever is in
-//! `punctual:view` may read everything but secrets. Others may ask about themselves. Nobody in
-//! particular may see that the server is well, and its version.
+//! There are two roles. Members of the group `system:masters` may do everything. Members of
+//! `punctual:view` may read everything but Secrets. Other authenticated users may use discovery and ask
+//! for their own permissions. Anonymous clients may read the health endpoints and the version.
 
 mod policy;
 mod review;
@@ -11,37 +11,38 @@ use http::{HeaderMap, header};
 use punctual_api::Status;
 use subtle::ConstantTimeEq;
 
-pub(crate) use self::policy::{Asked, authorize};
-pub(crate) use self::review::answer as answer_review;
+pub(crate) use self::policy::{AccessAttributes, authorize};
+pub(crate) use self::review::evaluate_review;
 
-/// The group whose members may do everything.
+/// The group of administrators.
 pub const ADMIN_GROUP: &str = "system:masters";
-/// The group whose members may read everything but secrets.
+/// The group of users who may read everything but Secrets.
 pub const VIEW_GROUP: &str = "punctual:view";
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// Somebody who asks.
+/// A user and the groups that decide the user's permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Name.
+    /// The name.
     pub name: String,
-    /// Groups.
+    /// The groups.
     pub groups: Vec<String>,
 }
 
 impl User {
-    /// Somebody known by name, in one group.
+    /// Returns an authenticated user in one group.
     pub fn new(name: &str, group: &str) -> User {
         User { name: name.to_owned(), groups: vec![group.to_owned(), AUTHENTICATED.to_owned()] }
     }
 
-    /// Nobody in particular.
+    /// Returns the user of requests without credentials.
     pub fn anonymous() -> User {
         let groups = vec!["system:unauthenticated".to_owned()];
         User { name: "system:anonymous".to_owned(), groups }
     }
 
-    /// The subject of a client's certificate: its common name, and organizations as groups.
+    /// Returns the user of a client certificate: its common name is the name, its organizations are the
+    /// groups.
     pub fn from_certificate(der: &[u8]) -> Option<User> {
         let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
         let subject = certificate.subject();
@@ -56,32 +57,33 @@ impl User {
     }
 }
 
-/// Tokens and whom they stand for.
+/// Accepted bearer tokens and their users.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    known: Vec<(String, User)>,
+    entries: Vec<(String, User)>,
 }
 
 impl Tokens {
-    /// Adds a token. An empty one is nobody's.
+    /// Adds a token. Ignores an empty one, which would match empty credentials.
     pub fn add(&mut self, token: &str, user: User) {
         if !token.is_empty() {
-            self.known.push((token.to_owned(), user));
+            self.entries.push((token.to_owned(), user));
         }
     }
 
-    /// Whom a token stands for. Takes the same time whichever it is, and however much of it is right.
+    /// Returns the user of a token. It compares all tokens in constant time, so that timing reveals
+    /// nothing about them.
     fn find(&self, token: &str) -> Option<&User> {
         let mut found = None;
-        for (known, user) in &self.known {
-            if bool::from(known.as_bytes().ct_eq(token.as_bytes())) {
+        for (accepted, user) in &self.entries {
+            if bool::from(accepted.as_bytes().ct_eq(token.as_bytes())) {
                 found = Some(user);
             }
         }
         found
     }
 
-    /// Who asks, by the header of the request.
+    /// Returns the user of a request by its `Authorization` header.
     pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<User, Status> {
         let Some(value) = headers.get(header::AUTHORIZATION) else {
             return Ok(User::anonymous());
@@ -101,28 +103,28 @@ mod tests {
     fn tokens() -> Tokens {
         let mut tokens = Tokens::default();
         tokens.add("secret", User::new("admin", ADMIN_GROUP));
-        tokens.add("", User::new("nobody", ADMIN_GROUP));
+        tokens.add("", User::new("empty", ADMIN_GROUP));
         tokens
     }
 
-    fn asked(authorization: &str) -> Result<User, u16> {
+    fn authenticate(authorization: &str) -> Result<User, u16> {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, authorization.parse().unwrap())]);
         tokens().authenticate(&headers).map_err(|status| status.code)
     }
 
     #[test]
-    fn a_token_stands_for_its_user_and_a_wrong_one_for_nobody() {
-        assert_eq!(asked("Bearer secret").unwrap().name, "admin");
-        assert_eq!(asked("bearer  secret").unwrap().name, "admin");
+    fn only_known_bearer_tokens_are_accepted() {
+        assert_eq!(authenticate("Bearer secret").unwrap().name, "admin");
+        assert_eq!(authenticate("bearer  secret").unwrap().name, "admin");
         for wrong in ["Bearer wrong", "Bearer secre", "Bearer ", "Bearer", "Basic secret", "secret"]
         {
-            assert_eq!(asked(wrong), Err(401), "{wrong}");
+            assert_eq!(authenticate(wrong), Err(401), "{wrong}");
         }
     }
 
     #[test]
-    fn without_a_token_nobody_in_particular_asks() {
+    fn requests_without_a_token_are_anonymous() {
         assert_eq!(tokens().authenticate(&HeaderMap::new()).unwrap(), User::anonymous());
     }
 }

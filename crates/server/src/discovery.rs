@@ -1,19 +1,21 @@
-//! What a server serves, told to clients that ask before they do anything else.
+//! API discovery: which groups, versions and resources the server has.
 //!
-//! There are two forms: the old one, with a document for every group and version, and the
-//! aggregated one ([`aggregated`]), which tells everything at once and is what kubectl asks for.
-//! Both are read off the tables in [`crate::resource`], so nothing can be served and not be told.
-//! Hashes of storage versions are left out: only storage migrators look at them.
+//! There are two forms: the legacy one, with a document for every group and version, and the aggregated
+//! one ([`aggregated`]), with one document for everything, which kubectl prefers. Both are generated
+//! from the table in [`crate::resource`]. Hashes of storage versions are left out, since only storage
+//! migrators use them.
 
 pub(crate) mod aggregated;
 
 use serde_json::{Value, json};
 
-use crate::resource::{ALL, GROUP_VERSIONS, NAMESPACES, REVIEWS, Resource, Review, Served, VERBS};
+use crate::resource::{
+    ALL, GROUP_VERSIONS, GroupVersion, NAMESPACES, REVIEWS, Resource, SelfReview, VERBS,
+};
 
-/// The document at `/api`. Clients inside and outside a cluster are told the same address.
+/// Returns the document at `/api`, with one server address for all clients.
 pub(crate) fn core_versions(server_address: &str) -> Value {
-    let versions: Vec<_> = versions_of("").map(|served| served.version).collect();
+    let versions: Vec<_> = versions_of("").map(|group_version| group_version.version).collect();
     json!({
         "kind": "APIVersions",
         "versions": versions,
@@ -23,13 +25,13 @@ pub(crate) fn core_versions(server_address: &str) -> Value {
     })
 }
 
-/// The document at `/apis`.
+/// Returns the document at `/apis`.
 pub(crate) fn group_list() -> Value {
     let groups: Vec<_> = group_names().map(group_entry).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// The document at `/apis/<group>`; the core group has none.
+/// Returns the document at `/apis/<group>`, which the core group does not have.
 pub(crate) fn group(name: &str) -> Option<Value> {
     let name = group_names().find(|known| *known == name)?;
     let mut document = group_entry(name);
@@ -39,26 +41,29 @@ pub(crate) fn group(name: &str) -> Option<Value> {
     Some(document)
 }
 
-/// The document at `/api/v1` (for the empty group) and `/apis/<group>/<version>`.
+/// Returns the document at `/api/v1` (for the empty group) or `/apis/<group>/<version>`.
 pub(crate) fn resource_list(group: &str, version: &str) -> Option<Value> {
-    let served = versions_of(group).find(|served| served.version == version)?;
-    let resources: Vec<_> = resources_of(served)
+    let group_version =
+        versions_of(group).find(|group_version| group_version.version == version)?;
+    let resources: Vec<_> = resources_of(group_version)
         .flat_map(resource_entries)
-        .chain(reviews_of(served).map(review_entry))
+        .chain(reviews_of(group_version).map(review_entry))
         .collect();
     let mut document = json!({
         "kind": "APIResourceList",
-        "groupVersion": served.api_version,
+        "groupVersion": group_version.api_version,
         "resources": resources,
     });
-    // kube-apiserver leaves the version of the document itself out for the core group.
-    if let (false, Some(entries)) = (group.is_empty(), document.as_object_mut()) {
+    // kube-apiserver leaves out `apiVersion` for the core group.
+    if !group.is_empty()
+        && let Some(entries) = document.as_object_mut()
+    {
         entries.insert("apiVersion".to_owned(), json!("v1"));
     }
     Some(document)
 }
 
-/// What can be done with a resource. Namespaces go one by one.
+/// Returns the verbs of a resource. Namespaces cannot be deleted as a collection.
 pub(crate) fn verbs(resource: &Resource) -> Vec<&'static str> {
     let is_namespaces = resource.plural == NAMESPACES.plural;
     VERBS.into_iter().filter(|verb| !(is_namespaces && *verb == "deletecollection")).collect()
@@ -66,12 +71,12 @@ pub(crate) fn verbs(resource: &Resource) -> Vec<&'static str> {
 
 fn group_entry(name: &'static str) -> Value {
     let versions: Vec<_> = versions_of(name)
-        .map(|served| json!({ "groupVersion": served.api_version, "version": served.version }))
+        .map(|group_version| json!({ "groupVersion": group_version.api_version, "version": group_version.version }))
         .collect();
     json!({ "name": name, "preferredVersion": versions.first(), "versions": versions })
 }
 
-/// A resource and its subresources.
+/// Returns the entries of a resource and its subresources.
 fn resource_entries(resource: &'static Resource) -> Vec<Value> {
     let mut entry = json!({
         "name": resource.plural,
@@ -80,7 +85,7 @@ fn resource_entries(resource: &'static Resource) -> Vec<Value> {
         "kind": resource.kind,
         "verbs": verbs(resource),
     });
-    add_names_for_people(&mut entry, resource);
+    add_short_names(&mut entry, resource);
     let subresources = resource.subresources.iter().map(|subresource| {
         json!({
             "name": format!("{}/{}", resource.plural, subresource.name()),
@@ -93,7 +98,7 @@ fn resource_entries(resource: &'static Resource) -> Vec<Value> {
     std::iter::once(entry).chain(subresources).collect()
 }
 
-fn review_entry(review: &Review) -> Value {
+fn review_entry(review: &SelfReview) -> Value {
     json!({
         "name": review.plural,
         "singularName": review.kind.to_ascii_lowercase(),
@@ -103,8 +108,8 @@ fn review_entry(review: &Review) -> Value {
     })
 }
 
-/// Short names and categories, which are left out where there are none.
-fn add_names_for_people(entry: &mut Value, resource: &Resource) {
+/// Adds short names and categories. Empty ones are left out.
+fn add_short_names(entry: &mut Value, resource: &Resource) {
     let Some(entries) = entry.as_object_mut() else { return };
     if !resource.short_names.is_empty() {
         entries.insert("shortNames".to_owned(), json!(resource.short_names));
@@ -114,27 +119,27 @@ fn add_names_for_people(entry: &mut Value, resource: &Resource) {
     }
 }
 
-/// The versions of a group, the preferred one first.
-fn versions_of(group: &str) -> impl Iterator<Item = Served> {
-    GROUP_VERSIONS.into_iter().filter(move |served| served.group == group)
+/// Returns the versions of a group; the preferred one comes first.
+fn versions_of(group: &str) -> impl Iterator<Item = GroupVersion> {
+    GROUP_VERSIONS.into_iter().filter(move |group_version| group_version.group == group)
 }
 
-/// Every group but the core group, once.
+/// Returns every group but the core group, once.
 fn group_names() -> impl Iterator<Item = &'static str> {
     let mut last = "";
-    GROUP_VERSIONS.into_iter().map(|served| served.group).filter(move |name| {
+    GROUP_VERSIONS.into_iter().map(|group_version| group_version.group).filter(move |name| {
         let is_new = *name != last;
         last = name;
         is_new
     })
 }
 
-fn resources_of(served: Served) -> impl Iterator<Item = &'static Resource> {
-    ALL.into_iter().filter(move |resource| resource.served.contains(&served))
+fn resources_of(group_version: GroupVersion) -> impl Iterator<Item = &'static Resource> {
+    ALL.into_iter().filter(move |resource| resource.group_versions.contains(&group_version))
 }
 
-fn reviews_of(served: Served) -> impl Iterator<Item = &'static Review> {
-    REVIEWS.iter().filter(move |review| review.served == served)
+fn reviews_of(group_version: GroupVersion) -> impl Iterator<Item = &'static SelfReview> {
+    REVIEWS.iter().filter(move |review| review.group_version == group_version)
 }
 
 #[cfg(test)]

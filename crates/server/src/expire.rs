@@ -1,11 +1,10 @@
-//! Events do not stay for ever: each is deleted so long after its last write, as kube-apiserver's
-//! `--event-ttl` has it. Beyond [`EVENTS_MAX`] the oldest go before their time.
+//! Deletes Events a fixed time after their last write, as kube-apiserver does with `--event-ttl`. If
+//! there are more than [`EVENTS_MAX`] Events, the oldest are deleted earlier.
 //!
-//! One task follows the Events in the store. They all live equally long, so the order of their
-//! writes is the order in which they go, and none costs more than a place in a queue. Where there
-//! are no Events nothing is awaited but the next one.
+//! One task watches the Events in the store. All Events live equally long, so a queue in the order of
+//! their writes suffices. Without Events the task only waits for the next one.
 
-mod ages;
+mod queue;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,71 +16,80 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::ages::{Ages, Write};
-use crate::registry::collection;
-use crate::resource::EVENT_LOG;
-use crate::server::Shared;
+use self::queue::{EventQueue, EventWrite};
+use crate::registry::resource_prefix;
+use crate::resource::EVENT_RESOURCE;
+use crate::server::ServerState;
 
-/// How many Events there may be.
+/// Maximum number of Events.
 const EVENTS_MAX: usize = 100_000;
 
-/// How many go in one transaction of the store; it takes no more by default.
+/// Number of Events deleted in one transaction, which is the store's default limit.
 const BATCH_MAX: usize = 256;
 
-/// How often we look at most, so that what is due at about the same time goes together.
-const LOOK_EVERY_MIN: Duration = Duration::from_secs(10);
+/// Minimum time between two checks, so that Events that expire at about the same time are deleted together.
+const CHECK_INTERVAL_MIN: Duration = Duration::from_secs(10);
 
-/// How often we look at least while there are Events: the clock may have been set.
-const LOOK_EVERY_MAX: Duration = Duration::from_secs(60);
+/// Maximum time between two checks while there are Events, since the clock may be set forward.
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// Deletes Events so long after their last write, until told to end or the server is gone. Does not
-/// keep the server alive, which may have to close its store.
-pub(crate) async fn expire(server: Weak<Shared>, ttl: Duration, ends: CancellationToken) {
+/// Deletes expired Events until `shutdown` is cancelled or the server is dropped. It holds only a weak
+/// reference, so that the server can be dropped and its store closed.
+pub(crate) async fn expire_events(
+    server: Weak<ServerState>,
+    ttl: Duration,
+    shutdown: CancellationToken,
+) {
     let expiry = async {
-        while let Some(mut expiry) = Expiry::begin(&server, ttl) {
+        while let Some(mut expiry) = EventExpiry::start(&server, ttl) {
             match expiry.run().await {
-                // Too many changes at once to follow: look at everything again.
+                // The task fell behind the store's history, so it lists the Events again.
                 Err(Error::Compacted { .. }) => {}
                 Err(Error::Closed) | Ok(()) => return,
-                Err(error) => return tracing::error!(%error, "events do not expire any more"),
+                Err(error) => {
+                    tracing::error!(%error, "expired Events are no longer deleted; restart the server");
+                    return;
+                }
             }
         }
     };
     tokio::select! {
         biased;
-        () = ends.cancelled() => {}
+        () = shutdown.cancelled() => {}
         () = expiry => {}
     }
 }
 
-struct Expiry {
-    server: Weak<Shared>,
+struct EventExpiry {
+    server: Weak<ServerState>,
     ttl: SignedDuration,
     watch: Watch,
-    ages: Ages,
-    /// None while there is nothing that could expire.
-    next_look: Option<Instant>,
+    queue: EventQueue,
+    /// When to check for expired Events; `None` without Events.
+    next_check: Option<Instant>,
 }
 
-impl Expiry {
-    /// Looks at the Events that there are. None if there is no server any more.
-    fn begin(server: &Weak<Shared>, ttl: Duration) -> Option<Expiry> {
-        let shared = server.upgrade()?;
-        let (store, now) = (&shared.registry.store, shared.registry.env.now());
-        let (prefix, snapshot) = (collection(&EVENT_LOG), store.snapshot());
-        let writes = snapshot.prefix(&prefix).map(|(key, entry)| Write {
-            at: written_at(entry, now),
+impl EventExpiry {
+    /// Lists the existing Events and starts to watch them. Returns `None` if the server was dropped.
+    fn start(server: &Weak<ServerState>, ttl: Duration) -> Option<EventExpiry> {
+        let state = server.upgrade()?;
+        let store = &state.registry.store;
+        let now = state.registry.env.now();
+        let prefix = resource_prefix(&EVENT_RESOURCE);
+        let snapshot = store.snapshot();
+        let writes = snapshot.prefix(&prefix).map(|(key, entry)| EventWrite {
+            time: estimate_write_time(entry, now),
             key: key.clone(),
             revision: entry.modified,
         });
-        let ages = Ages::new(writes.collect());
+        let queue = EventQueue::new(writes.collect());
         let watch = store.watch(&prefix, snapshot.revision()).ok()?;
         let ttl = SignedDuration::try_from(ttl).unwrap_or(SignedDuration::MAX);
-        let next_look = ages.oldest().map(|_| Instant::now());
-        Some(Expiry { server: server.clone(), ttl, watch, ages, next_look })
+        let next_check = queue.oldest().map(|_| Instant::now());
+        Some(EventExpiry { server: server.clone(), ttl, watch, queue, next_check })
     }
 
-    /// Goes on until the store is closed or the server is gone.
+    /// Runs until the store is closed or the server is dropped.
     async fn run(&mut self) -> Result<(), Error> {
         loop {
             let change = tokio::select! {
@@ -90,48 +98,54 @@ impl Expiry {
                     Some(change) => Some(change),
                     None => return Ok(()),
                 },
-                () = until(self.next_look) => None,
+                () = sleep_until(self.next_check) => None,
             };
-            let Some(shared) = self.server.upgrade() else {
+            let Some(state) = self.server.upgrade() else {
                 return Ok(());
             };
-            let now = shared.registry.env.now();
-            let is_time = change.is_none();
+            let now = state.registry.env.now();
+            let is_check_due = change.is_none();
             if let Some(change) = change {
-                self.ages.note(&change, now);
+                self.queue.record(&change, now);
             }
-            if is_time || self.ages.len() > EVENTS_MAX {
-                self.clear(&shared, now).await?;
-                self.next_look = None;
+            if is_check_due || self.queue.len() > EVENTS_MAX {
+                self.delete_expired(&state, now).await?;
+                self.next_check = None;
             }
-            if self.ages.is_littered() {
-                let snapshot = shared.registry.store.snapshot();
-                self.ages.tidy(|write| is_current(write, &snapshot));
+            if self.queue.needs_compaction() {
+                let snapshot = state.registry.store.snapshot();
+                self.queue.compact(|write| is_current(write, &snapshot));
             }
-            self.next_look = self.next_look.or_else(|| Some(Instant::now() + self.rest(now)?));
+            if self.next_check.is_none() {
+                self.next_check = self.check_delay(now).map(|delay| Instant::now() + delay);
+            }
         }
     }
 
-    /// How long nothing is due; none if nothing ever is.
-    fn rest(&self, now: Timestamp) -> Option<Duration> {
-        let due = self.ages.oldest()?.saturating_add(self.ttl).unwrap_or(Timestamp::MAX);
-        let rest = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-        Some(rest.clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX))
+    /// Returns the time until the next check, or `None` without Events.
+    fn check_delay(&self, now: Timestamp) -> Option<Duration> {
+        let due = self.queue.oldest()?.saturating_add(self.ttl).unwrap_or(Timestamp::MAX);
+        let delay = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+        Some(delay.clamp(CHECK_INTERVAL_MIN, CHECK_INTERVAL_MAX))
     }
 
-    /// Deletes what is due or too much.
-    async fn clear(&mut self, shared: &Arc<Shared>, now: Timestamp) -> Result<(), Error> {
-        let store = &shared.registry.store;
-        let until = now.saturating_sub(self.ttl).unwrap_or(Timestamp::MIN);
+    /// Deletes Events that are expired, and the oldest ones above the maximum number.
+    async fn delete_expired(
+        &mut self,
+        state: &Arc<ServerState>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let store = &state.registry.store;
+        let expired_before = now.saturating_sub(self.ttl).unwrap_or(Timestamp::MIN);
         loop {
-            // What we deleted is counted by what the watch tells of it.
+            // The watch also reports these deletes, which keeps the count of Events correct.
             while let Some(change) = self.watch.try_next()? {
-                self.ages.note(&change, now);
+                self.queue.record(&change, now);
             }
-            let excess = if self.ages.len() > EVENTS_MAX { BATCH_MAX } else { 0 };
+            let excess = if self.queue.len() > EVENTS_MAX { BATCH_MAX } else { 0 };
             let due = {
                 let snapshot = store.snapshot();
-                self.ages.take(until, excess, |write| is_current(write, &snapshot))
+                self.queue.take_due(expired_before, excess, |write| is_current(write, &snapshot))
             };
             if due.is_empty() {
                 return Ok(());
@@ -141,22 +155,22 @@ impl Expiry {
     }
 }
 
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
 
-/// Whether an Event was not written again since.
-fn is_current(write: &Write, snapshot: &Snapshot) -> bool {
+/// Whether this is still the last write of its Event.
+fn is_current(write: &EventWrite, snapshot: &Snapshot) -> bool {
     snapshot.get(&write.key).is_some_and(|entry| entry.modified == write.revision)
 }
 
-/// Deletes Events together, but those that were written at the last moment.
-async fn delete(store: &Store, mut writes: Vec<Write>) -> Result<(), Error> {
+/// Deletes Events in one transaction, except those that were written again meanwhile.
+async fn delete(store: &Store, mut writes: Vec<EventWrite>) -> Result<(), Error> {
     while !writes.is_empty() {
-        let op = |write: &Write| Op::delete(write.key.clone(), Condition::At(write.revision));
+        let op = |write: &EventWrite| Op::delete(write.key.clone(), Condition::At(write.revision));
         match store.write(writes.iter().map(op).collect::<Vec<Op>>()).await {
             Err(Error::Conflict(conflict)) => writes.retain(|write| write.key != conflict.key),
             result => return result.map(drop),
@@ -165,35 +179,35 @@ async fn delete(store: &Store, mut writes: Vec<Write>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What an Event tells of its time.
+/// The times in an Event.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Told {
-    metadata: ToldMeta,
+struct EventTimes {
+    metadata: EventMetadataTimes,
     last_timestamp: Option<Time>,
     event_time: Option<MicroTime>,
-    series: Option<ToldSeries>,
+    series: Option<EventSeriesTimes>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ToldMeta {
+struct EventMetadataTimes {
     creation_timestamp: Option<Time>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ToldSeries {
+struct EventSeriesTimes {
     last_observed_time: Option<MicroTime>,
 }
 
-/// When an Event that we did not see being written was probably written. Reporters say what they
-/// like of the time, so a time ahead of us counts as now.
-fn written_at(entry: &Entry, now: Timestamp) -> Timestamp {
-    let told: Told = serde_json::from_slice(&entry.value).unwrap_or_default();
-    let observed = told.series.and_then(|series| series.last_observed_time);
-    let times = [told.metadata.creation_timestamp, told.last_timestamp].into_iter().flatten();
-    let micro_times = [told.event_time, observed].into_iter().flatten();
+/// Estimates when an Event was written before the watch started, from the latest time in it. Clients
+/// choose these times freely, so a future time counts as now.
+fn estimate_write_time(entry: &Entry, now: Timestamp) -> Timestamp {
+    let event: EventTimes = serde_json::from_slice(&entry.value).unwrap_or_default();
+    let observed = event.series.and_then(|series| series.last_observed_time);
+    let times = [event.metadata.creation_timestamp, event.last_timestamp].into_iter().flatten();
+    let micro_times = [event.event_time, observed].into_iter().flatten();
     let latest = times.map(Time::timestamp).chain(micro_times.map(MicroTime::timestamp)).max();
     latest.map_or(now, |latest| latest.min(now))
 }

@@ -1,10 +1,10 @@
-//! From a request to its answer: who, may they, what, and how it went.
+//! Request handling: authenticates, authorizes, limits, dispatches and records each request.
 
 mod body;
-mod feed;
-mod patching;
+mod non_resource;
+mod patch;
 mod read;
-mod site;
+mod watch;
 mod write;
 
 use std::panic::AssertUnwindSafe;
@@ -20,15 +20,15 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::answer::{self, Answer};
 use crate::audit;
-use crate::auth::{Asked, User, authorize};
-use crate::metrics;
-use crate::request::{Query, Target};
+use crate::auth::{AccessAttributes, User, authorize};
+use crate::metrics::RequestLabels;
+use crate::request::{Query, RequestTarget};
 use crate::resource::Subresource;
+use crate::response::{self, ApiResult};
 use crate::server::{InProcess, Server};
 
-/// One request on its way.
+/// An authenticated request that is being handled.
 pub(crate) struct Call {
     pub(crate) server: Server,
     pub(crate) parts: Parts,
@@ -37,24 +37,28 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A header as text; empty if there is none.
+    /// Returns a header as text, or an empty text if it is absent.
     pub(crate) fn header(&self, name: header::HeaderName) -> &str {
         header_text(&self.parts, name)
     }
 
-    /// A place for an ordinary request; our own process needs none.
-    fn request_place(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
-        let gate = &self.server.shared.gate;
-        (!self.is_inside()).then(|| gate.request(Instant::now())).transpose()
+    /// Takes a permit for an ordinary request. Requests from this process are not limited.
+    fn acquire_request(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
+        if self.is_in_process() {
+            return Ok(None);
+        }
+        self.server.state.limiter.acquire_request(Instant::now()).map(Some)
     }
 
-    /// A place for a watch, or what lasts as one; our own process needs none.
-    pub(crate) fn watch_place(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
-        let gate = &self.server.shared.gate;
-        (!self.is_inside()).then(|| gate.watch()).transpose()
+    /// Takes a permit for a watch or a followed log. Requests from this process are not limited.
+    pub(crate) fn acquire_watch(&self) -> Result<Option<OwnedSemaphorePermit>, Status> {
+        if self.is_in_process() {
+            return Ok(None);
+        }
+        self.server.state.limiter.acquire_watch().map(Some)
     }
 
-    fn is_inside(&self) -> bool {
+    fn is_in_process(&self) -> bool {
         self.parts.extensions.get::<InProcess>().is_some()
     }
 }
@@ -63,65 +67,63 @@ fn header_text(parts: &Parts, name: header::HeaderName) -> &str {
     parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Answers a request, whatever it is.
+/// Handles every request of the server.
 pub(crate) async fn handle(State(server): State<Server>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let target = Target::parse(parts.uri.path());
+    let target = RequestTarget::parse(parts.uri.path());
     let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let about = about(&parts.method, &target, &query);
-    let (begun, came) = (Instant::now(), server.shared.registry.env.now());
+    let labels = request_labels(&parts.method, &target, &query);
+    let started_at = Instant::now();
+    let time = server.state.registry.env.now();
     let user = match parts.extensions.get::<User>() {
         Some(user) => Ok(user.clone()),
-        None => server.shared.tokens.authenticate(&parts.headers),
+        None => server.state.tokens.authenticate(&parts.headers),
     };
-    let note = Note {
-        user: user.as_ref().map_or_else(|_| String::new(), |user| user.name.clone()),
-        // HTTP/2 names the host as well, which is always us.
-        uri: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
-        user_agent: header_text(&parts, header::USER_AGENT).to_owned(),
-    };
-    let span =
-        tracing::debug_span!("request", verb = about.verb, uri = %note.uri, user = %note.user);
-    let answer = match user {
+    let user_name = user.as_ref().map_or_else(|_| String::new(), |user| user.name.clone());
+    // An HTTP/2 URI also contains the host, which the audit log leaves out.
+    let uri = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+    let user_agent = header_text(&parts, header::USER_AGENT).to_owned();
+    let span = tracing::debug_span!("request", verb = labels.verb, %uri, user = %user_name);
+    let result = match user {
         Ok(user) => {
             let call = Call { server: server.clone(), parts, query, user };
-            bounded(call, target, body, &about).instrument(span).await
+            handle_limited(call, target, body, &labels).instrument(span).await
         }
         Err(status) => Err(status),
     };
-    let response = answer.unwrap_or_else(|status| answer::status(&status));
-    let (code, took) = (response.status().as_u16(), begun.elapsed());
-    server.shared.metrics.answered(&about, code, took);
-    server.shared.audit.note(|| audit::Entry {
-        time: came,
-        user: note.user,
-        verb: about.verb,
-        uri: note.uri,
-        user_agent: note.user_agent,
+    let response = result.unwrap_or_else(|status| response::render_status(&status));
+    let code = response.status().as_u16();
+    let elapsed = started_at.elapsed();
+    server.state.metrics.record_response(&labels, code, elapsed);
+    server.state.audit.record(|| audit::AuditRecord {
+        time,
+        user: user_name,
+        verb: labels.verb,
+        uri,
+        user_agent,
         code,
-        micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     });
     response
 }
 
-/// What is kept of a request for the audit.
-struct Note {
-    user: String,
-    uri: String,
-    user_agent: String,
-}
-
-/// Answers within the limits.
-async fn bounded(call: Call, target: Target, body: Body, about: &metrics::Request) -> Answer {
-    authorize(&call.user, &asked(&call, &target, about))?;
-    if about.verb == "watch" {
-        return guarded(call, target, body).await;
+/// Authorizes a request and handles it within the server's limits.
+async fn handle_limited(
+    call: Call,
+    target: RequestTarget,
+    body: Body,
+    labels: &RequestLabels,
+) -> ApiResult {
+    authorize(&call.user, &access_attributes(&call, &target, labels))?;
+    if labels.verb == "watch" {
+        return handle_panics(call, target, body).await;
     }
     let server = call.server.clone();
-    let _place = call.request_place()?;
-    let _counted = server.shared.metrics.in_flight();
-    let answer = tokio::time::timeout(server.request_timeout(), guarded(call, target, body));
-    answer.await.unwrap_or_else(|_| {
+    let _permit = call.acquire_request()?;
+    let _in_flight = server.state.metrics.track_request();
+    let timeout = server.request_timeout();
+    let handled = tokio::time::timeout(timeout, handle_panics(call, target, body));
+    handled.await.unwrap_or_else(|_| {
         Err(Status::failure(
             StatusReason::Timeout,
             "Timeout: request did not complete within the allotted timeout",
@@ -129,36 +131,40 @@ async fn bounded(call: Call, target: Target, body: Body, about: &metrics::Reques
     })
 }
 
-/// A panic is our failure, not the end of the connection.
-async fn guarded(call: Call, target: Target, body: Body) -> Answer {
-    let answer = AssertUnwindSafe(dispatch(call, target, body)).catch_unwind().await;
-    answer
-        .unwrap_or_else(|_| Err(Status::internal("the request could not be answered; see the log")))
+/// Turns a panic of a handler into a response with code 500, so that the connection survives.
+async fn handle_panics(call: Call, target: RequestTarget, body: Body) -> ApiResult {
+    let handled = AssertUnwindSafe(dispatch(call, target, body)).catch_unwind().await;
+    handled.unwrap_or_else(|_| {
+        Err(Status::internal("the server panicked while handling the request; see the server log"))
+    })
 }
 
-async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
+async fn dispatch(call: Call, target: RequestTarget, body: Body) -> ApiResult {
     let method = call.parts.method.clone();
     match (target, method) {
-        (Target::Unknown, method) => site::answer(&call, &method),
-        (Target::NoResource, _) => Err(no_such_resource()),
-        (Target::Review(review), Method::POST) => write::review(&call, review, body).await,
-        (Target::Collection { view, namespace }, method) => {
-            let place = crate::registry::Place { view, namespace: namespace.unwrap_or_default() };
+        (RequestTarget::Unknown, method) => non_resource::handle(&call, &method),
+        (RequestTarget::NoResource, _) => Err(no_such_resource()),
+        (RequestTarget::Review(review), Method::POST) => write::review(&call, review, body).await,
+        (RequestTarget::Collection { served, namespace }, method) => {
+            let collection =
+                crate::registry::CollectionRef { served, namespace: namespace.unwrap_or_default() };
             match method {
-                Method::GET | Method::HEAD => read::list_or_watch(&call, place),
-                // What lives in a namespace is created in one.
-                Method::POST if place.namespace.is_empty() && view.resource.is_namespaced => {
+                Method::GET | Method::HEAD => read::list_or_watch(&call, collection),
+                // Namespaced objects are created in a namespace, never at the cluster scope.
+                Method::POST
+                    if collection.namespace.is_empty() && served.resource.is_namespaced =>
+                {
                     Err(not_allowed())
                 }
-                Method::POST => write::create(&call, place, body).await,
-                Method::DELETE => write::delete_collection(&call, place, body).await,
+                Method::POST => write::create(&call, collection, body).await,
+                Method::DELETE => write::delete_collection(&call, collection, body).await,
                 _ => Err(not_allowed()),
             }
         }
-        (Target::Object { view, namespace, name, below }, method) => {
-            let place = crate::registry::Place { view, namespace };
-            let object = crate::registry::ObjectRef { place, name, below };
-            match (method, below) {
+        (RequestTarget::Object { served, namespace, name, subresource }, method) => {
+            let collection = crate::registry::CollectionRef { served, namespace };
+            let object = crate::registry::ObjectRef { collection, name, subresource };
+            match (method, subresource) {
                 (Method::GET, Some(Subresource::Log)) => read::log(&call, &object).await,
                 (Method::GET | Method::HEAD, None | Some(Subresource::Status)) => {
                     read::get(&call, &object)
@@ -167,7 +173,7 @@ async fn dispatch(call: Call, target: Target, body: Body) -> Answer {
                     write::replace(&call, &object, body).await
                 }
                 (Method::PATCH, None | Some(Subresource::Status)) => {
-                    patching::answer(&call, &object, body).await
+                    patch::handle(&call, &object, body).await
                 }
                 (Method::DELETE, None) => write::delete(&call, &object, body).await,
                 _ => Err(not_allowed()),
@@ -191,62 +197,72 @@ pub(crate) fn empty_details(status: Status) -> Status {
     status.with_details(StatusDetails::default())
 }
 
-/// What a request is about, in words of our tables.
-fn about(method: &Method, target: &Target, query: &Query) -> metrics::Request {
-    let none = metrics::Request { verb: "", group: "", version: "", resource: "", subresource: "" };
-    let (view, below, is_one) = match target {
-        Target::Collection { view, .. } => (view, None, false),
-        Target::Object { view, below, .. } => (view, *below, true),
-        Target::Review(review) => {
-            return metrics::Request {
+/// Returns the metric labels of a request. All values come from static tables, so there are few.
+fn request_labels(method: &Method, target: &RequestTarget, query: &Query) -> RequestLabels {
+    let (served, subresource, is_object) = match target {
+        RequestTarget::Collection { served, .. } => (served, None, false),
+        RequestTarget::Object { served, subresource, .. } => (served, *subresource, true),
+        RequestTarget::Review(review) => {
+            return RequestLabels {
                 verb: verb(method, true, false),
-                group: review.served.group,
-                version: review.served.version,
+                group: review.group_version.group,
+                version: review.group_version.version,
                 resource: review.plural,
                 subresource: "",
             };
         }
-        _ => return metrics::Request { verb: verb(method, true, false), ..none },
+        _ => {
+            let verb = verb(method, true, false);
+            return RequestLabels { verb, group: "", version: "", resource: "", subresource: "" };
+        }
     };
-    metrics::Request {
-        verb: verb(method, is_one, query.flag("watch")),
-        group: view.served.group,
-        version: view.served.version,
-        resource: view.resource.plural,
-        subresource: below.map_or("", Subresource::name),
+    RequestLabels {
+        verb: verb(method, is_object, query.flag("watch")),
+        group: served.group_version.group,
+        version: served.group_version.version,
+        resource: served.resource.plural,
+        subresource: subresource.map_or("", Subresource::name),
     }
 }
 
-fn verb(method: &Method, is_one: bool, is_watch: bool) -> &'static str {
+/// Returns Kubernetes' verb for an HTTP method.
+fn verb(method: &Method, is_object: bool, is_watch: bool) -> &'static str {
     match *method {
-        Method::GET | Method::HEAD if is_one => "get",
+        Method::GET | Method::HEAD if is_object => "get",
         Method::GET | Method::HEAD if is_watch => "watch",
         Method::GET | Method::HEAD => "list",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
-        Method::DELETE if is_one => "delete",
+        Method::DELETE if is_object => "delete",
         Method::DELETE => "deletecollection",
         _ => "other",
     }
 }
 
-fn asked<'a>(call: &'a Call, target: &'a Target, about: &metrics::Request) -> Asked<'a> {
+/// Returns the attributes that authorization decides on.
+fn access_attributes<'a>(
+    call: &'a Call,
+    target: &'a RequestTarget,
+    labels: &RequestLabels,
+) -> AccessAttributes<'a> {
     let (namespace, name) = match target {
-        Target::Collection { namespace, .. } => (namespace.as_deref().unwrap_or_default(), ""),
-        Target::Object { view, namespace, name, .. } if view.resource.is_namespaced => {
+        RequestTarget::Collection { namespace, .. } => {
+            (namespace.as_deref().unwrap_or_default(), "")
+        }
+        RequestTarget::Object { served, namespace, name, .. } if served.resource.is_namespaced => {
             (namespace.as_str(), name.as_str())
         }
-        Target::Object { name, .. } => ("", name.as_str()),
+        RequestTarget::Object { name, .. } => ("", name.as_str()),
         _ => ("", ""),
     };
-    match about.resource {
-        "" => Asked::Path { verb: about.verb, path: call.parts.uri.path() },
-        resource => Asked::Resource {
-            verb: about.verb,
-            group: about.group,
+    match labels.resource {
+        "" => AccessAttributes::Path { verb: labels.verb, path: call.parts.uri.path() },
+        resource => AccessAttributes::Resource {
+            verb: labels.verb,
+            group: labels.group,
             resource,
-            subresource: about.subresource,
+            subresource: labels.subresource,
             namespace,
             name,
         },

@@ -1,22 +1,21 @@
 //! The Kubernetes API for the batch kinds, over a durable store.
 //!
 //! ```text
-//!  connection ─▶ listen ─▶ http: who? may they? what? ─▶ registry ─▶ Store (one commit, one fsync)
-//!   TLS, h1/h2            auth     request               │  ▲            │
-//!                                                        ▼  │            ▼
-//!                         answer ◀── stored bytes    strategy, patch   Snapshot, Watch
+//!  connection ─▶ listen ─▶ http: authenticate, authorize, parse ─▶ registry ─▶ Store (one commit, one fsync)
+//!   TLS, h1/h2                   auth, request                      │  ▲            │
+//!                                                                   ▼  │            ▼
+//!                          response ◀── stored bytes        strategy, patch    Snapshot, Watch
 //! ```
 //!
-//! Objects lie in the store as JSON whose beginning can be swapped, so reads, lists and watches copy
-//! bytes and parse nothing unless a selector or a table asks (`stored`). Writes are decided on what
-//! is there and committed under the condition that it still is (`registry`). What may be written is
-//! decided by `punctual_api::strategy`; who owns which field by [`patch`].
+//! The store holds objects as JSON whose first bytes can be replaced, so reads, lists and watches copy
+//! bytes and decode an object only for a selector or a table (`stored`). Writes are computed from the
+//! stored object and committed on the condition that it has not changed (`registry`).
+//! `punctual_api::strategy` decides what a write may change, and [`patch`] who owns which field.
 //!
-//! A [`Server`] is a value with a router, so a client in the same process needs no socket:
-//! `Server::local` is the API for one user of this process, [`serve`] the one for everybody else.
-//! Time and chance come from a [`ServerEnv`], so that a simulation has its own.
+//! A [`Server`] has a router, so clients in the same process need no socket: [`Server::local_router`]
+//! is the API for one user of this process, [`serve`] serves all other clients. The clock and the
+//! source of randomness are a [`ServerEnv`], which tests and the simulator replace.
 
-mod answer;
 mod audit;
 mod auth;
 mod discovery;
@@ -34,6 +33,7 @@ mod pki;
 mod registry;
 mod request;
 mod resource;
+mod response;
 mod secret_file;
 mod selector;
 mod server;

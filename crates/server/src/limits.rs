@@ -1,4 +1,4 @@
-//! How much is done at a time, so that no client can take everything.
+//! Limits that keep one client from using all resources of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use punctual_api::Status;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// The bounds of a server.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body, in bytes.
+    /// Maximum size of a request body in bytes.
     pub body_bytes_max: usize,
-    /// Ordinary requests at a time.
+    /// Maximum number of concurrent requests other than watches.
     pub requests_max: usize,
-    /// Watches at a time.
+    /// Maximum number of concurrent watches.
     pub watches_max: usize,
-    /// Ordinary requests in a second, over a few seconds.
+    /// Maximum rate of requests other than watches. Bursts of one second's worth are allowed.
     pub requests_per_second: u32,
-    /// The longest that an ordinary request may take.
+    /// Time limit of a request other than a watch.
     pub request_timeout: Duration,
-    /// Connections at a time.
+    /// Maximum number of concurrent connections.
     pub connections_max: usize,
 }
 
@@ -37,62 +37,64 @@ impl Default for Limits {
     }
 }
 
-/// Lets in as much as the limits allow.
-pub(crate) struct Gate {
+/// Enforces the limits on concurrent requests and on their rate.
+pub(crate) struct RequestLimiter {
     requests: Arc<Semaphore>,
     watches: Arc<Semaphore>,
-    rate: std::sync::Mutex<Bucket>,
+    rate: std::sync::Mutex<TokenBucket>,
 }
 
-impl Gate {
-    pub(crate) fn new(limits: &Limits) -> Gate {
+impl RequestLimiter {
+    pub(crate) fn new(limits: &Limits) -> RequestLimiter {
         let rate = f64::from(limits.requests_per_second);
-        Gate {
+        RequestLimiter {
             requests: Arc::new(Semaphore::new(limits.requests_max)),
             watches: Arc::new(Semaphore::new(limits.watches_max)),
-            rate: std::sync::Mutex::new(Bucket { rate, tokens: rate, filled_at: None }),
+            rate: std::sync::Mutex::new(TokenBucket { rate, tokens: rate, filled_at: None }),
         }
     }
 
-    /// A place for an ordinary request.
-    pub(crate) fn request(&self, now: Instant) -> Result<OwnedSemaphorePermit, Status> {
+    /// Takes a permit for a request other than a watch. Fails if a limit is reached.
+    pub(crate) fn acquire_request(&self, now: Instant) -> Result<OwnedSemaphorePermit, Status> {
         let mut rate = self.rate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !rate.take(now) {
-            return Err(busy("too many requests in a second"));
+            return Err(too_many("too many requests in a second"));
         }
         drop(rate);
-        self.requests.clone().try_acquire_owned().map_err(|_| busy("too many requests at a time"))
+        let permit = self.requests.clone().try_acquire_owned();
+        permit.map_err(|_| too_many("too many requests at a time"))
     }
 
-    /// A place for a watch.
-    pub(crate) fn watch(&self) -> Result<OwnedSemaphorePermit, Status> {
-        self.watches.clone().try_acquire_owned().map_err(|_| busy("too many watches at a time"))
+    /// Takes a permit for a watch. Fails if the limit is reached.
+    pub(crate) fn acquire_watch(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let permit = self.watches.clone().try_acquire_owned();
+        permit.map_err(|_| too_many("too many watches at a time"))
     }
 }
 
-fn busy(why: &str) -> Status {
+fn too_many(why: &str) -> Status {
     Status::too_many_requests(format!("{why}, please try again later"), 1)
 }
 
-/// A second's worth of requests that fills up as time goes by.
-struct Bucket {
+/// A token bucket that holds one second's worth of requests.
+struct TokenBucket {
     rate: f64,
     tokens: f64,
     filled_at: Option<Instant>,
 }
 
-impl Bucket {
+impl TokenBucket {
     fn take(&mut self, now: Instant) -> bool {
         if let Some(before) = self.filled_at {
-            let passed = now.saturating_duration_since(before).as_secs_f64();
-            self.tokens = (self.tokens + passed * self.rate).min(self.rate);
+            let elapsed = now.saturating_duration_since(before).as_secs_f64();
+            self.tokens = (self.tokens + elapsed * self.rate).min(self.rate);
         }
         self.filled_at = Some(now);
-        let is_enough = self.tokens >= 1.0;
-        if is_enough {
+        let has_token = self.tokens >= 1.0;
+        if has_token {
             self.tokens -= 1.0;
         }
-        is_enough
+        has_token
     }
 }
 
@@ -101,26 +103,28 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_has_room_for_so_many_requests_and_the_next_for_as_many_again() {
-        let gate = Gate::new(&Limits { requests_per_second: 10, ..Limits::default() });
-        let taken =
-            |count: usize| (0..count).filter(|_| gate.request(Instant::now()).is_ok()).count();
-        assert_eq!(taken(25), 10);
+    async fn requests_above_the_rate_are_refused_until_the_bucket_refills() {
+        let limiter = RequestLimiter::new(&Limits { requests_per_second: 10, ..Limits::default() });
+        let accepted = |count: usize| {
+            (0..count).filter(|_| limiter.acquire_request(Instant::now()).is_ok()).count()
+        };
+        assert_eq!(accepted(25), 10);
         tokio::time::advance(Duration::from_millis(500)).await;
-        assert_eq!(taken(25), 5);
+        assert_eq!(accepted(25), 5);
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(taken(25), 10);
+        assert_eq!(accepted(25), 10);
     }
 
     #[tokio::test]
-    async fn a_place_is_free_again_when_its_request_is_over() {
-        let gate = Gate::new(&Limits { requests_max: 1, watches_max: 1, ..Limits::default() });
-        let place = gate.request(Instant::now()).unwrap();
-        let refused = gate.request(Instant::now()).unwrap_err();
+    async fn a_permit_is_free_again_when_its_request_ends() {
+        let limits = Limits { requests_max: 1, watches_max: 1, ..Limits::default() };
+        let limiter = RequestLimiter::new(&limits);
+        let permit = limiter.acquire_request(Instant::now()).unwrap();
+        let refused = limiter.acquire_request(Instant::now()).unwrap_err();
         assert_eq!((refused.code, refused.details.unwrap().retry_after_seconds), (429, 1));
-        drop(place);
-        assert!(gate.request(Instant::now()).is_ok());
-        let _watch = gate.watch().unwrap();
-        assert_eq!(gate.watch().unwrap_err().code, 429);
+        drop(permit);
+        assert!(limiter.acquire_request(Instant::now()).is_ok());
+        let _watch = limiter.acquire_watch().unwrap();
+        assert_eq!(limiter.acquire_watch().unwrap_err().code, 429);
     }
 }

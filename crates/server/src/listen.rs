@@ -1,4 +1,4 @@
-//! Connections: accepted up to a bound, encrypted, in HTTP/1.1 or HTTP/2 as the client speaks.
+//! Accepts TLS connections and serves HTTP/1.1 or HTTP/2 on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,49 +19,50 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::User;
 use crate::server::Server;
 
-/// How long a client may take to begin: TLS, and the header of a request.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long requests may take to end when the server does.
-const FAREWELL: Duration = Duration::from_secs(10);
-/// How long accepting rests when the system has no more room for connections.
-const REST: Duration = Duration::from_millis(50);
+/// Time limit for a client to finish the TLS handshake, and to send the headers of an HTTP/1.1 request.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time limit for requests to finish during a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Delay after a failed accept, for example when the process has no free file descriptor.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves until told to stop, then lets requests finish.
+/// Serves the API until `stop` is cancelled. Then it lets running requests finish.
 pub async fn serve(
     server: Server,
     listener: TcpListener,
     tls: Arc<ServerConfig>,
     stop: CancellationToken,
 ) {
-    let room = Arc::new(Semaphore::new(server.shared.limits.connections_max));
+    let connections = Arc::new(Semaphore::new(server.state.limits.connections_max));
     let acceptor = TlsAcceptor::from(tls);
     let graceful = Arc::new(GracefulShutdown::new());
     let builder = Arc::new(builder());
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&listener, &connections) => accepted,
         };
-        let Some((socket, place)) = accepted else {
-            tokio::time::sleep(REST).await;
+        let Some((socket, permit)) = accepted else {
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let (acceptor, router) = (acceptor.clone(), server.router());
-        let (builder, watcher) = (builder.clone(), graceful.watcher());
+        let acceptor = acceptor.clone();
+        let router = server.router();
+        let builder = builder.clone();
+        let watcher = graceful.watcher();
         tokio::spawn(async move {
-            let _place = place;
-            let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(socket)).await
-            else {
+            let _permit = permit;
+            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(socket));
+            let Ok(Ok(stream)) = handshake.await else {
                 return;
             };
             let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
             let user = certificate.and_then(|der| User::from_certificate(der));
-            let router = known(router, user);
-            let service = TowerToHyperService::new(router);
+            let service = TowerToHyperService::new(with_user(router, user));
             let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-            // A client that goes away, or speaks something else, harms nobody.
+            // Disconnects and malformed requests are the client's problem.
             if let Err(error) = watcher.watch(connection.into_owned()).await {
-                tracing::debug!(%error, "a connection ended");
+                tracing::debug!(%error, "a client connection failed");
             }
         });
     }
@@ -70,8 +71,8 @@ pub async fn serve(
     finish(graceful).await;
 }
 
-/// What a client's certificate says goes with each of its requests.
-fn known(router: Router, user: Option<User>) -> Router {
+/// Attaches the user of the client certificate, if there is one, to each request of a connection.
+fn with_user(router: Router, user: Option<User>) -> Router {
     match user {
         Some(user) => router.layer(Extension(user)),
         None => router,
@@ -80,18 +81,18 @@ fn known(router: Router, user: Option<User>) -> Router {
 
 async fn accept(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
+    connections: &Arc<Semaphore>,
 ) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = room.clone().acquire_owned().await.ok()?;
+    let permit = connections.clone().acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((socket, _)) => {
-            // Answers are small and waited for; a client that is gone without a word is noticed.
+            // Responses must not wait for more data, and vanished clients must be noticed.
             let _ = socket.set_nodelay(true);
             let _ = SockRef::from(&socket).set_tcp_keepalive(&keep_alive());
-            Some((socket, place))
+            Some((socket, permit))
         }
         Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
+            tracing::warn!(%error, "cannot accept a connection; retrying");
             None
         }
     }
@@ -103,10 +104,10 @@ fn keep_alive() -> TcpKeepalive {
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE_TIMEOUT);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).max_concurrent_streams(1_000);
-    // A client that is gone without a word is noticed, and its watches end.
+    // Pings detect vanished clients, so that their watches end.
     http2.keep_alive_interval(Duration::from_secs(30)).keep_alive_timeout(Duration::from_secs(20));
     builder
 }
@@ -115,7 +116,7 @@ async fn finish(graceful: Arc<GracefulShutdown>) {
     let Some(graceful) = Arc::into_inner(graceful) else {
         return;
     };
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some connections did not end in time");
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some connections did not close within the shutdown timeout; closing them");
     }
 }

@@ -1,4 +1,4 @@
-//! What Pods write: the questions about it, and whoever has the answers.
+//! Requests for Pod logs, and the interface to the component that has them.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -10,42 +10,43 @@ use punctual_api::{Pod, Status};
 
 use crate::request::Query;
 
-/// Which lines are wanted.
+/// The options of a log request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogQuery {
     /// The container.
     pub container: String,
-    /// Whether to go on with what it writes.
+    /// Whether to stream new lines until the container ends.
     pub follow: bool,
-    /// Whether the run before the last is meant.
+    /// Whether to read the log of the previous run of the container.
     pub previous: bool,
-    /// Only lines of the last so many seconds.
+    /// Returns only lines of the last so many seconds.
     pub since_seconds: Option<i64>,
-    /// Only lines since then.
+    /// Returns only lines since this time.
     pub since_time: Option<Timestamp>,
-    /// Whether each line begins with its time.
+    /// Whether each line starts with its time.
     pub timestamps: bool,
-    /// Only so many of the last lines.
+    /// Returns at most so many lines, the last ones.
     pub tail_lines: Option<u64>,
-    /// Only so many bytes.
+    /// Returns at most so many bytes.
     pub limit_bytes: Option<u64>,
 }
 
-/// Lines as they come.
+/// A stream of log lines.
 pub type LogStream = BoxStream<'static, std::io::Result<Bytes>>;
 
-/// Whoever runs Pods and keeps what they write.
+/// The component that runs Pods and stores their logs.
 pub trait LogSource: Send + Sync {
-    /// The lines of a Pod's container; none if it has not begun.
+    /// Returns the log of a Pod's container, or `None` if it has not started.
     fn logs(&self, pod: Pod, query: LogQuery) -> BoxFuture<'_, Result<Option<LogStream>, Status>>;
 }
 
 impl LogQuery {
-    /// Reads what a client asks about a Pod.
+    /// Parses and validates the query of a log request.
     pub(crate) fn parse(query: &Query, pod: &Pod) -> Result<LogQuery, Status> {
-        let number = |name: &str| query.number(name).map_err(Status::bad_request);
+        let number =
+            |name: &str| query.number(name).map_err(|error| Status::bad_request(error.to_string()));
         let mut errors = Vec::new();
-        let mut natural = |name: &str, least: i64| -> Result<Option<i64>, Status> {
+        let mut at_least = |name: &str, least: i64| -> Result<Option<i64>, Status> {
             let value = number(name)?;
             if let Some(value) = value.filter(|value| *value < least) {
                 let detail = format!("must be greater than or equal to {least}");
@@ -53,9 +54,9 @@ impl LogQuery {
             }
             Ok(value)
         };
-        let since_seconds = natural("sinceSeconds", 1)?;
-        let tail_lines = natural("tailLines", 0)?;
-        let limit_bytes = natural("limitBytes", 1)?;
+        let since_seconds = at_least("sinceSeconds", 1)?;
+        let tail_lines = at_least("tailLines", 0)?;
+        let limit_bytes = at_least("limitBytes", 1)?;
         let stream = query.text("stream");
         if !["", "All"].contains(&stream) {
             errors.push(FieldError::not_supported(&FieldPath::root("stream"), stream, &["All"]));
@@ -67,11 +68,11 @@ impl LogQuery {
         let since_time = match query.text("sinceTime") {
             "" => None,
             text => Some(text.parse().map_err(|why| {
-                Status::bad_request(format!("sinceTime {text:?} is no time: {why}"))
+                Status::bad_request(format!("sinceTime {text:?} is not a valid time: {why}"))
             })?),
         };
         Ok(LogQuery {
-            container: container(query.text("container"), pod)?,
+            container: choose_container(query.text("container"), pod)?,
             follow: query.flag("follow"),
             previous: query.flag("previous"),
             since_seconds,
@@ -83,12 +84,12 @@ impl LogQuery {
     }
 }
 
-/// The container that is meant: the only one if none is named.
-fn container(asked: &str, pod: &Pod) -> Result<String, Status> {
+/// Returns the requested container, or the only one if none is requested.
+fn choose_container(requested: &str, pod: &Pod) -> Result<String, Status> {
     let name = &pod.metadata.name;
     let main: Vec<&str> = pod.spec.containers.iter().map(|c| c.name.as_str()).collect();
     let init: Vec<&str> = pod.spec.init_containers.iter().map(|c| c.name.as_str()).collect();
-    match (asked, main.as_slice()) {
+    match (requested, main.as_slice()) {
         ("", [only]) => Ok((*only).to_owned()),
         ("", _) => {
             let mut message = format!(
@@ -100,9 +101,11 @@ fn container(asked: &str, pod: &Pod) -> Result<String, Status> {
             }
             Err(Status::bad_request(message))
         }
-        (asked, main) if main.contains(&asked) || init.contains(&asked) => Ok(asked.to_owned()),
-        (asked, _) => {
-            Err(Status::bad_request(format!("container {asked} is not valid for pod {name}")))
+        (requested, main) if main.contains(&requested) || init.contains(&requested) => {
+            Ok(requested.to_owned())
+        }
+        (requested, _) => {
+            Err(Status::bad_request(format!("container {requested} is not valid for pod {name}")))
         }
     }
 }
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_container_is_meant_and_of_several_one_must_be_named() {
+    fn container_defaults_to_the_only_one_and_must_be_named_otherwise() {
         let container = |query: &str, containers: &[&str]| {
             LogQuery::parse(&Query::parse(query), &pod(containers))
                 .map(|query| query.container)
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_times_are_checked() {
+    fn invalid_numbers_and_times_are_refused() {
         let parse = |query: &str| LogQuery::parse(&Query::parse(query), &pod(&["a"]));
         let query = parse("tailLines=5&sinceTime=2026-01-01T00:00:00Z&follow=true").unwrap();
         assert_eq!((query.tail_lines, query.follow), (Some(5), true));

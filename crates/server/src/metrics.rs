@@ -1,4 +1,4 @@
-//! What the server counts, under Kubernetes' names where there are any.
+//! Metrics, under the names of Kubernetes where they exist.
 
 mod process;
 
@@ -14,11 +14,11 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use punctual_store::Snapshot;
 
-use self::process::Process;
+use self::process::ProcessCollector;
 
-/// What a request was about. Every value comes out of a table of ours, so there are few of them.
+/// The labels of a request. All values come from static tables, which bounds the number of series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Request {
+pub(crate) struct RequestLabels {
     pub(crate) verb: &'static str,
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
@@ -26,8 +26,9 @@ pub(crate) struct Request {
     pub(crate) subresource: &'static str,
 }
 
+/// The labels of a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ResponseLabels {
     verb: &'static str,
     group: &'static str,
     version: &'static str,
@@ -36,18 +37,18 @@ struct Answered {
     code: u16,
 }
 
-/// Appends what others of this process count, without an end.
+/// Appends metrics of other components in OpenMetrics text format, without the final `# EOF`.
 pub type ExtraMetrics = dyn Fn(&mut String) + Send + Sync;
 
-/// Seconds from half a millisecond to half a minute.
+/// Histogram buckets in seconds, from half a millisecond to half a minute.
 const BUCKETS: [f64; 14] =
     [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 15.0, 30.0];
 
-/// The counters of one server.
+/// The metrics of one server.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
-    durations: Family<Request, Histogram, fn() -> Histogram>,
+    requests: Family<ResponseLabels, Counter>,
+    durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     watches: Gauge,
     objects: Gauge,
@@ -74,96 +75,105 @@ impl Default for Metrics {
 impl Metrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register("apiserver_request", "Requests answered", self.requests.clone());
+        registry.register("apiserver_request", "Number of responses", self.requests.clone());
         registry.register(
             "apiserver_request_duration_seconds",
-            "Time to the answer, watches excepted",
+            "Response latency, except for watches",
             self.durations.clone(),
         );
         registry.register(
             "apiserver_current_inflight_requests",
-            "Requests being answered, watches excepted",
+            "Number of requests being served, except for watches",
             self.in_flight.clone(),
         );
         registry.register(
             "apiserver_longrunning_requests",
-            "Watches that are open",
+            "Number of open watches",
             self.watches.clone(),
         );
-        registry.register("apiserver_storage_objects", "Objects stored", self.objects.clone());
-        registry.register("punctual_store_revision", "Changes so far", self.revision.clone());
+        registry.register(
+            "apiserver_storage_objects",
+            "Number of stored objects",
+            self.objects.clone(),
+        );
+        registry.register(
+            "punctual_store_revision",
+            "Latest revision of the store",
+            self.revision.clone(),
+        );
         register_process(registry);
     }
 
-    /// Counts an answer, and its time unless it was a watch.
-    pub(crate) fn answered(&self, request: &Request, code: u16, took: Duration) {
-        let Request { verb, group, version, resource, subresource } = request.clone();
-        let answered = Answered { verb, group, version, resource, subresource, code };
-        self.requests.get_or_create(&answered).inc();
+    /// Records a response, and its latency unless it is a watch.
+    pub(crate) fn record_response(&self, request: &RequestLabels, code: u16, latency: Duration) {
+        let RequestLabels { verb, group, version, resource, subresource } = request.clone();
+        let labels = ResponseLabels { verb, group, version, resource, subresource, code };
+        self.requests.get_or_create(&labels).inc();
         if verb != "watch" {
-            self.durations.get_or_create(request).observe(took.as_secs_f64());
+            self.durations.get_or_create(request).observe(latency.as_secs_f64());
         }
     }
 
-    /// Counts a request as being answered until the result is dropped.
-    pub(crate) fn in_flight(&self) -> InFlight {
-        InFlight::new(&self.in_flight)
+    /// Counts a request as in flight until the guard is dropped.
+    pub(crate) fn track_request(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.in_flight)
     }
 
-    /// Counts a watch as open until the result is dropped.
-    pub(crate) fn watching(&self) -> InFlight {
-        InFlight::new(&self.watches)
+    /// Counts a watch as open until the guard is dropped.
+    pub(crate) fn track_watch(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.watches)
     }
 
-    /// The page that Prometheus reads; others of this process may have something to add.
-    pub(crate) fn page(&self, snapshot: &Snapshot, others: Option<&ExtraMetrics>) -> String {
+    /// Encodes all metrics, with those of other components.
+    pub(crate) fn encode(&self, snapshot: &Snapshot, extra: Option<&ExtraMetrics>) -> String {
         self.objects.set(i64::try_from(snapshot.len()).unwrap_or(i64::MAX));
         self.revision.set(i64::try_from(snapshot.revision()).unwrap_or(i64::MAX));
-        let mut page = String::new();
-        // Writing to a text cannot fail.
-        let _ = encode_registry(&mut page, &self.registry);
-        if let Some(others) = others {
-            others(&mut page);
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode_registry(&mut text, &self.registry);
+        if let Some(extra) = extra {
+            extra(&mut text);
         }
-        let _ = encode_eof(&mut page);
-        page
+        let _ = encode_eof(&mut text);
+        text
     }
 }
 
-/// How a page says that it is in the format of OpenMetrics.
+/// The content type of OpenMetrics text.
 pub(crate) const OPEN_METRICS_TYPE: &str =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The page of a process without a server: what it is, what it uses, and what others of it count.
-pub(crate) fn encode_process_metrics(others: &ExtraMetrics) -> String {
-    let (mut registry, mut page) = (Registry::default(), String::new());
+/// Encodes the metrics of a process that has no server.
+pub(crate) fn encode_process_metrics(extra: &ExtraMetrics) -> String {
+    let mut registry = Registry::default();
     register_process(&mut registry);
-    // Writing to a text cannot fail.
-    let _ = encode_registry(&mut page, &registry);
-    others(&mut page);
-    let _ = encode_eof(&mut page);
-    page
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = encode_registry(&mut text, &registry);
+    extra(&mut text);
+    let _ = encode_eof(&mut text);
+    text
 }
 
 fn register_process(registry: &mut Registry) {
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-    registry.register("punctual_build", "What this is", build);
-    registry.register_collector(Box::new(Process));
+    registry.register("punctual_build", "Version of the program", build);
+    registry.register_collector(Box::new(ProcessCollector));
 }
 
-/// Something that goes on.
-pub(crate) struct InFlight {
+/// Increments a gauge until it is dropped.
+pub(crate) struct GaugeGuard {
     gauge: Gauge,
 }
 
-impl InFlight {
-    fn new(gauge: &Gauge) -> InFlight {
+impl GaugeGuard {
+    fn new(gauge: &Gauge) -> GaugeGuard {
         gauge.inc();
-        InFlight { gauge: gauge.clone() }
+        GaugeGuard { gauge: gauge.clone() }
     }
 }
 
-impl Drop for InFlight {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.gauge.dec();
     }

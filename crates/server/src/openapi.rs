@@ -28,7 +28,7 @@ use punctual_api::Dialect;
 use serde_json::{Map, Value, json};
 
 use self::components::Components;
-use crate::resource::{GROUP_VERSIONS, Served};
+use crate::resource::{GROUP_VERSIONS, GroupVersion};
 
 /// The media types by which clients ask for version 2 as protobuf; the first is that of the answer.
 pub(crate) const PROTOBUF_TYPES: [&str; 2] = [
@@ -80,8 +80,8 @@ impl Documents {
         self.index.get_or_init(|| {
             let paths: Map<String, Value> = GROUP_VERSIONS
                 .into_iter()
-                .filter_map(|served| {
-                    let path = path_of(served);
+                .filter_map(|group_version| {
+                    let path = path_of(group_version);
                     let hash = &self.v3(&path)?.hash;
                     let url = format!("/openapi/v3/{path}?hash={hash}");
                     Some((path, json!({ "serverRelativeURL": url })))
@@ -93,9 +93,10 @@ impl Documents {
 
     /// The document at `/openapi/v3/<path>`, where the path is such as `apis/batch/v1`.
     pub(crate) fn v3(&self, path: &str) -> Option<&Document> {
-        let place = GROUP_VERSIONS.into_iter().position(|served| path_of(served) == path)?;
-        let (served, document) = (*GROUP_VERSIONS.get(place)?, self.v3.get(place)?);
-        Some(document.get_or_init(|| Document::json(&v3_document(served, self.dialect))))
+        let place =
+            GROUP_VERSIONS.into_iter().position(|group_version| path_of(group_version) == path)?;
+        let (group_version, document) = (*GROUP_VERSIONS.get(place)?, self.v3.get(place)?);
+        Some(document.get_or_init(|| Document::json(&v3_document(group_version, self.dialect))))
     }
 
     /// The document at `/openapi/v2`, as JSON.
@@ -110,16 +111,16 @@ impl Documents {
 }
 
 /// The path of a group and version, without the slash it starts with.
-fn path_of(served: Served) -> String {
-    match served.group {
-        "" => format!("api/{}", served.version),
-        group => format!("apis/{group}/{}", served.version),
+fn path_of(group_version: GroupVersion) -> String {
+    match group_version.group {
+        "" => format!("api/{}", group_version.version),
+        group => format!("apis/{group}/{}", group_version.version),
     }
 }
 
-fn v3_document(served: Served, dialect: Dialect) -> Value {
-    let components = Components::new(served, dialect);
-    let paths = paths::of(served);
+fn v3_document(group_version: GroupVersion, dialect: Dialect) -> Value {
+    let components = Components::new(group_version, dialect);
+    let paths = paths::of(group_version);
     let schemas = components.reachable_from(&paths);
     json!({
         "openapi": "3.0.0",
@@ -140,7 +141,9 @@ fn v3_document(served: Served, dialect: Dialect) -> Value {
 }
 
 fn v2_document(dialect: Dialect) -> Value {
-    swagger::document(GROUP_VERSIONS.into_iter().map(|served| v3_document(served, dialect)))
+    swagger::document(
+        GROUP_VERSIONS.into_iter().map(|group_version| v3_document(group_version, dialect)),
+    )
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 mod apply;
 mod compare;
 mod fields;
-mod grain;
+mod granularity;
 mod json;
 mod managed;
 mod merge;
@@ -33,7 +33,7 @@ pub use self::apply::server_side_apply;
 pub use self::json::apply_json_patch;
 pub use self::merge::apply_merge_patch;
 pub use self::strategic::apply_strategic_patch;
-pub(crate) use self::strategic::shown;
+pub(crate) use self::strategic::format_go_map;
 pub use self::track::{manager_from_user_agent, restore_unchanged_times, track_fields};
 
 /// Who writes an object, by which door, and when.
@@ -46,7 +46,7 @@ pub struct FieldManager<'a> {
     /// The subresource that is written; empty for the object itself.
     pub subresource: &'a str,
     /// Shape of the object.
-    pub shape: &'static StructSchema,
+    pub schema: &'static StructSchema,
     /// Now.
     pub now: Timestamp,
 }

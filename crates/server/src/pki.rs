@@ -1,4 +1,4 @@
-//! Certificates, tokens and kubeconfigs: made at the first start, kept beside the data.
+//! Certificates, tokens and kubeconfigs. They are created at the first start and stored beside the data.
 
 mod files;
 mod issue;
@@ -14,42 +14,43 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 
-use self::files::read_or_make;
-use self::issue::{Authority, Purpose};
+use self::files::read_or_create;
+use self::issue::{Authority, CertificateUse};
 pub use self::kubeconfig::{Credential, Kubeconfig};
 use crate::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
 use crate::env::{ServerEnv, new_token};
 
-/// Why the server's identity could not be made or read.
+/// Why the server's certificates and tokens could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     /// A file could not be read or written.
-    #[error("could not {doing} {path}")]
+    #[error("cannot {action} {path}")]
     File {
-        /// The verb of what was tried.
-        doing: &'static str,
+        /// What was tried, as a verb.
+        action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A file is there but is not what it should be. Remove the folder `pki` to make all of it anew.
+    /// A file is invalid, or a certificate cannot be made.
     #[error(
-        "{path} is not usable: {why}; remove it and what was signed with it to have it made anew"
+        "{path} is not usable: {reason}; remove it and the certificates signed with it, and start \
+         the server again to recreate them"
     )]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        why: String,
+        /// The cause.
+        reason: String,
     },
 }
 
-/// Who the server is and whom it believes.
+/// The server's certificate authority and tokens.
 pub struct ServerIdentity {
     authority: Authority,
-    /// The certificate that clients check the server by, in PEM.
+    /// The certificate of the authority in PEM, by which clients verify the server.
     pub ca_pem: String,
     admin_token: String,
     view_token: String,
@@ -57,12 +58,12 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Reads the identity in a folder, or makes it.
+    /// Reads the identity from a folder. Creates what is missing.
     pub fn open(folder: &Path, env: &dyn ServerEnv) -> Result<ServerIdentity, PkiError> {
-        files::folder(folder)?;
+        files::create_folder(folder)?;
         let authority = Authority::open(folder, env.now())?;
-        let admin_token = read_or_make(&folder.join("admin.token"), || Ok(new_token(env)))?;
-        let view_token = read_or_make(&folder.join("view.token"), || Ok(new_token(env)))?;
+        let admin_token = read_or_create(&folder.join("admin.token"), || Ok(new_token(env)))?;
+        let view_token = read_or_create(&folder.join("served.token"), || Ok(new_token(env)))?;
         Ok(ServerIdentity {
             ca_pem: authority.certificate_pem.clone(),
             authority,
@@ -72,26 +73,30 @@ impl ServerIdentity {
         })
     }
 
-    /// The tokens of the two roles.
+    /// Returns the tokens of the roles admin and view.
     pub fn tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         tokens.add(&self.admin_token, User::new("admin", ADMIN_GROUP));
-        tokens.add(&self.view_token, User::new("view", VIEW_GROUP));
+        tokens.add(&self.view_token, User::new("served", VIEW_GROUP));
         tokens
     }
 
-    /// How the server shows who it is: to clients of these addresses, besides the local ones. A
-    /// certificate that does not fit any more is made anew.
+    /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues a new
+    /// certificate if the stored one lacks an address or expires soon.
     pub fn tls(&self, addresses: &[IpAddr], now: Timestamp) -> Result<ServerConfig, PkiError> {
-        let (certificate, key) =
-            self.authority.issue(&self.folder, "server", &Purpose::Server(addresses), now)?;
+        let (certificate, key) = self.authority.issue(
+            &self.folder,
+            "server",
+            &CertificateUse::Server(addresses),
+            now,
+        )?;
         let path = self.folder.join("server.crt");
-        let unusable = |why: String| PkiError::Unusable { path: path.clone(), why };
-        let chain = vec![der::<CertificateDer<'static>>(&certificate, &path)?];
-        let key = der::<PrivateKeyDer<'static>>(&key, &self.folder.join("server.key"))?;
+        let unusable = |reason: String| PkiError::Unusable { path: path.clone(), reason };
+        let chain = vec![parse_pem::<CertificateDer<'static>>(&certificate, &path)?];
+        let key = parse_pem::<PrivateKeyDer<'static>>(&key, &self.folder.join("server.key"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
-        let root = der::<CertificateDer<'static>>(&self.ca_pem, &path)?;
+        let root = parse_pem::<CertificateDer<'static>>(&self.ca_pem, &path)?;
         roots.add(root).map_err(|why| unusable(why.to_string()))?;
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
@@ -108,27 +113,27 @@ impl ServerIdentity {
         Ok(config)
     }
 
-    /// What the kubectl of somebody needs: a certificate with their name, and the group that gives
-    /// them a role.
+    /// Issues a client certificate for a user and returns a kubeconfig with it. The user's first group
+    /// decides the role.
     pub fn client_kubeconfig(
         &self,
         server: &str,
         user: &User,
         now: Timestamp,
     ) -> Result<Kubeconfig, PkiError> {
-        let (certificate_pem, key_pem) = self.authority.sign(&Purpose::Client(user), now)?;
+        let (certificate_pem, key_pem) = self.authority.sign(&CertificateUse::Client(user), now)?;
         let credential = Credential::Certificate { certificate_pem, key_pem };
         Ok(self.kubeconfig(server, &user.name, credential))
     }
 
-    /// What an administrator's kubectl needs.
+    /// Returns the kubeconfig of the role admin.
     pub fn admin_kubeconfig(&self, server: &str) -> Kubeconfig {
         self.kubeconfig(server, "admin", Credential::Token(self.admin_token.clone()))
     }
 
-    /// What a viewer's kubectl needs.
+    /// Returns the kubeconfig of the role view.
     pub fn view_kubeconfig(&self, server: &str) -> Kubeconfig {
-        self.kubeconfig(server, "view", Credential::Token(self.view_token.clone()))
+        self.kubeconfig(server, "served", Credential::Token(self.view_token.clone()))
     }
 
     fn kubeconfig(&self, server: &str, user: &str, credential: Credential) -> Kubeconfig {
@@ -141,7 +146,7 @@ impl ServerIdentity {
     }
 }
 
-fn der<T: PemObject>(pem: &str, path: &Path) -> Result<T, PkiError> {
+fn parse_pem<T: PemObject>(pem: &str, path: &Path) -> Result<T, PkiError> {
     T::from_pem_slice(pem.as_bytes())
-        .map_err(|why| PkiError::Unusable { path: path.to_owned(), why: why.to_string() })
+        .map_err(|why| PkiError::Unusable { path: path.to_owned(), reason: why.to_string() })
 }

@@ -1,8 +1,8 @@
-//! The objects in the store: what may be done to them, and what then happens.
+//! Reads and writes objects in the store.
 //!
-//! Every write is decided on what the store holds now and committed under the condition that it
-//! still holds it; where it does not, the write is decided again. What a write does to the object is
-//! `punctual_api::strategy`'s business, what others may know of it `watch`'s and `list`'s.
+//! Every write uses optimistic concurrency: it is computed from the stored object and committed on the
+//! condition that the object has not changed. If it has changed, the write is computed again.
+//! `punctual_api::strategy` decides what a write may change.
 
 mod create;
 mod delete;
@@ -21,155 +21,168 @@ use punctual_api::{Dialect, Status, schema};
 use punctual_store::{Condition, Error, Op, Store};
 use serde_json::Value;
 
-pub(crate) use self::delete::Deleted;
-pub(crate) use self::list::Page;
-pub(crate) use self::update::Change;
-pub(crate) use self::watch::{Feed, Seen};
+pub(crate) use self::delete::DeleteResult;
+pub(crate) use self::list::ListPage;
+pub(crate) use self::update::ObjectUpdate;
+pub(crate) use self::watch::{ObjectWatch, WatchEvent};
 use crate::env::ServerEnv;
 use crate::patch::{self, FieldManager};
-use crate::resource::{NAMESPACES, Resource, Subresource, View};
-use crate::stored::{Stored, to_served, to_stored};
+use crate::resource::{NAMESPACES, Resource, ServedResource, Subresource};
+use crate::stored::{StoredObject, convert_to_served, convert_to_stored};
 
-/// The objects and the rules for them.
+/// The stored objects and the rules that writes must obey.
 #[derive(Clone)]
 pub(crate) struct Registry {
     pub(crate) store: Store,
-    pub(crate) rules: ValidationOptions,
+    pub(crate) validation: ValidationOptions,
     pub(crate) env: Arc<dyn ServerEnv>,
-    /// The node of Pods that name none.
+    /// The node to which Pods without a `nodeName` are assigned, if any.
     pub(crate) node: Option<String>,
 }
 
-/// Where an object is or will be.
+/// A collection of objects: a resource, in one namespace or at the cluster scope.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) view: View,
-    /// Empty where there is none.
+pub(crate) struct CollectionRef {
+    pub(crate) served: ServedResource,
+    /// The namespace; empty for cluster-scoped resources and for lists over all namespaces.
     pub(crate) namespace: String,
 }
 
-/// An object by its name.
+/// An object, or a subresource of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectRef {
-    pub(crate) place: Place,
+    pub(crate) collection: CollectionRef,
     pub(crate) name: String,
-    pub(crate) below: Option<Subresource>,
+    pub(crate) subresource: Option<Subresource>,
 }
 
-/// Who writes, and whether it is meant.
+/// Attributes of a write request that apply to all kinds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteContext {
     pub(crate) manager: String,
     pub(crate) is_dry_run: bool,
 }
 
-/// What a write left behind.
+/// The outcome of a create or an update.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
-    pub(crate) object: Stored,
+pub(crate) struct WriteResult {
+    pub(crate) object: StoredObject,
+    /// Warnings for the client.
     pub(crate) warnings: Vec<String>,
     pub(crate) is_new: bool,
 }
 
-impl Place {
-    /// The key of an object here.
+impl CollectionRef {
+    /// Returns the store key of an object in this collection.
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}{name}", self.prefix())
     }
 
-    /// What the keys of all objects here begin with.
+    /// Returns the common prefix of the store keys of this collection.
     pub(crate) fn prefix(&self) -> String {
         match self.namespace.as_str() {
-            "" => collection(self.view.resource),
-            namespace => format!("{}{namespace}/", collection(self.view.resource)),
+            "" => resource_prefix(self.served.resource),
+            namespace => format!("{}{namespace}/", resource_prefix(self.served.resource)),
         }
     }
 }
 
 impl ObjectRef {
     pub(crate) fn key(&self) -> String {
-        self.place.key(&self.name)
+        self.collection.key(&self.name)
     }
 
-    /// Somebody who writes this object.
-    pub(crate) fn writer<'a>(
+    /// Returns the field manager of a write to this object.
+    pub(crate) fn field_manager<'a>(
         &self,
         manager: &'a str,
         now: Timestamp,
     ) -> Result<FieldManager<'a>, Status> {
-        let view = self.place.view;
-        let shape = schema::find_kind(view.served.api_version, view.resource.kind)
+        let served = self.collection.served;
+        let schema = schema::find_kind(served.group_version.api_version, served.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no schema"))?;
-        let subresource = self.below.map_or("", Subresource::name);
-        Ok(FieldManager { manager, api_version: view.served.api_version, subresource, shape, now })
+        let subresource = self.subresource.map_or("", Subresource::name);
+        Ok(FieldManager {
+            manager,
+            api_version: served.group_version.api_version,
+            subresource,
+            schema,
+            now,
+        })
     }
 
     pub(crate) fn not_found(&self) -> Status {
-        Status::not_found(self.place.view.name(), &self.name)
+        Status::not_found(self.collection.served.name(), &self.name)
     }
 }
 
-/// What the keys of a resource begin with.
-pub(crate) fn collection(resource: &Resource) -> String {
-    match resource.stored().group {
+/// Returns the common prefix of the store keys of a resource.
+pub(crate) fn resource_prefix(resource: &Resource) -> String {
+    match resource.storage_version().group {
         "" => format!("/{}/", resource.plural),
         group => format!("/{}.{group}/", resource.plural),
     }
 }
 
-/// Tries before a write that loses every race is given back to its sender.
-const TRIES_MAX: usize = 64;
+/// How often a write is tried before it fails because other writers always come first.
+const ATTEMPTS_MAX: usize = 64;
 
 impl Registry {
-    /// One object.
-    pub(crate) fn get(&self, object: &ObjectRef) -> Result<Stored, Status> {
+    /// Returns one object.
+    pub(crate) fn get(&self, object: &ObjectRef) -> Result<StoredObject, Status> {
         let entry = self.store.get(&object.key()).ok_or_else(|| object.not_found())?;
-        Ok(Stored::of(object.place.view, &entry))
+        Ok(StoredObject::from_entry(object.collection.served, &entry))
     }
 
-    /// The strategy of a resource under the name it is written by.
-    fn kind(&self, view: &View) -> Result<ResourceKind, Status> {
-        ResourceKind::from_gvk(view.resource.stored().api_version, view.resource.kind)
+    /// Returns the kind whose strategy applies to a resource.
+    fn resource_kind(&self, served: &ServedResource) -> Result<ResourceKind, Status> {
+        ResourceKind::from_gvk(served.resource.storage_version().api_version, served.resource.kind)
             .ok_or_else(|| Status::internal("the kind has no strategy"))
     }
 
-    /// Fields that nobody knows are kept, unless we are to be told from kube-apiserver by nothing.
+    /// Keeps unknown fields unless the dialect is strict.
     pub(crate) fn unknown_fields(&self) -> UnknownFields {
-        match self.rules.dialect {
+        match self.validation.dialect {
             Dialect::Punctual => UnknownFields::Keep,
             Dialect::Strict => UnknownFields::Drop,
         }
     }
 
-    /// The condition that a namespace takes new objects, if there is one to ask.
-    fn activate_namespace(&self, place: &Place, name: &str) -> Result<Option<Op>, Status> {
-        if place.namespace.is_empty() {
+    /// Checks that the namespace of a new object exists and is not terminating. Returns a precondition
+    /// that makes the commit fail if the namespace has changed meanwhile.
+    fn check_namespace_active(
+        &self,
+        collection: &CollectionRef,
+        name: &str,
+    ) -> Result<Option<Op>, Status> {
+        if collection.namespace.is_empty() {
             return Ok(None);
         }
-        let key = namespace_key(&place.namespace);
-        let missing = || Status::not_found(NAMESPACES_NAME, &place.namespace);
+        let key = namespace_key(&collection.namespace);
+        let missing = || Status::not_found(NAMESPACES_NAME, &collection.namespace);
         let entry = self.store.get(&key).ok_or_else(missing)?;
         let namespace: Value = serde_json::from_slice(&entry.value).unwrap_or_default();
         if namespace.pointer("/status/phase").and_then(Value::as_str) == Some("Terminating") {
-            return Err(terminating(place, name));
+            return Err(terminating(collection, name));
         }
         Ok(Some(Op::check(key, Condition::At(entry.modified))))
     }
 
-    /// Writes down who wrote what. Managers are told by the fields they wrote, under the names they
-    /// wrote them.
-    fn track(
+    /// Records in `managedFields` which fields a write changed. Ownership is recorded in the API version
+    /// of the request.
+    fn track_fields(
         &self,
         old: Option<&Value>,
         new: &mut Value,
         object: &ObjectRef,
-        (context, now): (&WriteContext, Timestamp),
+        context: &WriteContext,
+        now: Timestamp,
     ) -> Result<(), Status> {
-        let view = &object.place.view;
-        let writer = object.writer(&context.manager, now)?;
-        to_served(new, view);
-        patch::track_fields(old, new, &writer);
-        to_stored(new, view);
+        let served = &object.collection.served;
+        let manager = object.field_manager(&context.manager, now)?;
+        convert_to_served(new, served);
+        patch::track_fields(old, new, &manager);
+        convert_to_stored(new, served);
         Ok(())
     }
 }
@@ -178,15 +191,15 @@ const NAMESPACES_NAME: punctual_api::status::GroupResource<'static> =
     punctual_api::status::GroupResource { group: "", name: "namespaces" };
 
 fn namespace_key(name: &str) -> String {
-    format!("{}{name}", collection(&NAMESPACES))
+    format!("{}{name}", resource_prefix(&NAMESPACES))
 }
 
-fn terminating(place: &Place, name: &str) -> Status {
-    let namespace = &place.namespace;
+fn terminating(collection: &CollectionRef, name: &str) -> Status {
+    let namespace = &collection.namespace;
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );
-    let mut status = Status::forbidden(place.view.name(), name, &why);
+    let mut status = Status::forbidden(collection.served.name(), name, &why);
     if let Some(details) = &mut status.details {
         details.causes.push(StatusCause {
             reason: "NamespaceTerminating".to_owned(),
@@ -197,8 +210,8 @@ fn terminating(place: &Place, name: &str) -> Status {
     status
 }
 
-/// What a client is told about a store that cannot do what it should.
-pub(crate) fn store_failed(error: &Error) -> Status {
+/// Converts an error of the store to a response.
+pub(crate) fn store_error(error: &Error) -> Status {
     match error {
         Error::Busy => Status::too_many_requests("too many writes are waiting", 1),
         Error::Invalid(why) => Status::failure(StatusReason::RequestEntityTooLarge, why.clone()),
@@ -206,13 +219,14 @@ pub(crate) fn store_failed(error: &Error) -> Status {
             Status::failure(StatusReason::ServiceUnavailable, "the server is shutting down")
         }
         other => {
-            tracing::error!(error = %chain(other), "the store failed");
+            tracing::error!(error = %error_chain(other), "the store failed; writes are refused");
             Status::failure(StatusReason::ServiceUnavailable, format!("the store failed: {other}"))
         }
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+/// Joins an error and its sources to one text.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -222,6 +236,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// Returns the text at a JSON pointer, or an empty text.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

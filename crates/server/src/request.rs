@@ -1,15 +1,16 @@
-//! What a request asks for: which object, how, and in which form.
+//! Parses requests: path, query, options and content types.
 
-mod form;
+mod media_type;
 mod options;
 mod query;
 mod target;
 
-pub(crate) use self::form::{
-    BodyFormat, Encoding, Form, Shape, discovery_versions, encoding, media_type,
+pub(crate) use self::media_type::{
+    BodyEncoding, ResponseFormat, ResponseShape, TextFormat, discovery_versions, encoding,
+    media_type,
 };
 pub(crate) use self::options::{
     DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions, WriteVerb,
 };
 pub(crate) use self::query::Query;
-pub(crate) use self::target::{OURSELVES, Target};
+pub(crate) use self::target::{KUBERNETES_SERVICE_PATH, RequestTarget};

@@ -1,56 +1,56 @@
-//! What is served: every resource under every name, in one table.
+//! The table of served resources.
 //!
-//! A [`Resource`] is what is stored; a [`Served`] is one group and version under which it is seen.
-//! CronJobs and Events are served under two versions and stored once.
+//! A [`Resource`] is a stored collection. It is served under one or more group-versions; CronJobs and
+//! Events are served under two and stored once.
 
 use punctual_api::decode::ExpectedKind;
 use punctual_api::status::{GroupKind, GroupResource};
 
-/// One stored collection.
+/// A stored collection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
-    /// Plural name, also the last part of its path.
+    /// The plural name, which is also the path segment.
     pub(crate) plural: &'static str,
-    /// Singular name, for people.
+    /// The singular name.
     pub(crate) singular: &'static str,
-    /// Kind of its objects.
+    /// The kind of its objects.
     pub(crate) kind: &'static str,
-    /// Short names, for people.
+    /// Short names for kubectl.
     pub(crate) short_names: &'static [&'static str],
-    /// Groups of resources that people ask for together.
+    /// Categories for kubectl, such as `all`.
     pub(crate) categories: &'static [&'static str],
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub(crate) is_namespaced: bool,
-    /// What can be asked below an object.
+    /// The served subresources.
     pub(crate) subresources: &'static [Subresource],
-    /// Under which names it is served; the first is the one it is stored in.
-    pub(crate) served: &'static [Served],
+    /// The group-versions under which it is served; objects are stored in the first one.
+    pub(crate) group_versions: &'static [GroupVersion],
 }
 
-/// A group and version.
+/// An API group and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Served {
-    /// Group; empty for the core group.
+pub(crate) struct GroupVersion {
+    /// The group; empty for the core group.
     pub(crate) group: &'static str,
-    /// Version.
+    /// The version.
     pub(crate) version: &'static str,
-    /// Both, as objects say it.
+    /// Both, in the form of the field `apiVersion`.
     pub(crate) api_version: &'static str,
 }
 
-/// What can be asked below an object.
+/// A subresource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Subresource {
-    /// What was seen of it.
+    /// The status of an object.
     Status,
-    /// What its processes wrote.
+    /// The log of a Pod.
     Log,
-    /// The end of a namespace.
+    /// The finalizers of a namespace.
     Finalize,
 }
 
 impl Subresource {
-    /// As it is written in a path.
+    /// Returns the path segment.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subresource::Status => "status",
@@ -59,7 +59,7 @@ impl Subresource {
         }
     }
 
-    /// What can be done with it, as discovery lists it.
+    /// Returns the verbs that discovery lists.
     pub(crate) fn verbs(self) -> &'static [&'static str] {
         match self {
             Subresource::Status => &["get", "patch", "update"],
@@ -69,22 +69,25 @@ impl Subresource {
     }
 }
 
-/// What can be done with every resource.
+/// The verbs of every resource.
 pub(crate) const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-const CORE: Served = Served { group: "", version: "v1", api_version: "v1" };
-const BATCH: Served = Served { group: "batch", version: "v1", api_version: "batch/v1" };
-const BATCH_BETA: Served =
-    Served { group: "batch", version: "v1beta1", api_version: "batch/v1beta1" };
-const EVENTS: Served =
-    Served { group: "events.k8s.io", version: "v1", api_version: "events.k8s.io/v1" };
-const COORDINATION: Served =
-    Served { group: "coordination.k8s.io", version: "v1", api_version: "coordination.k8s.io/v1" };
-const OURS: Served =
-    Served { group: "punctual.dev", version: "v1", api_version: "punctual.dev/v1" };
+const CORE: GroupVersion = GroupVersion { group: "", version: "v1", api_version: "v1" };
+const BATCH: GroupVersion = GroupVersion { group: "batch", version: "v1", api_version: "batch/v1" };
+const BATCH_BETA: GroupVersion =
+    GroupVersion { group: "batch", version: "v1beta1", api_version: "batch/v1beta1" };
+const EVENTS: GroupVersion =
+    GroupVersion { group: "events.k8s.io", version: "v1", api_version: "events.k8s.io/v1" };
+const COORDINATION: GroupVersion = GroupVersion {
+    group: "coordination.k8s.io",
+    version: "v1",
+    api_version: "coordination.k8s.io/v1",
+};
+const PUNCTUAL: GroupVersion =
+    GroupVersion { group: "punctual.dev", version: "v1", api_version: "punctual.dev/v1" };
 
-/// A resource of the core group without anything special.
+/// Defaults for the resources below.
 const PLAIN: Resource = Resource {
     plural: "",
     singular: "",
@@ -93,7 +96,7 @@ const PLAIN: Resource = Resource {
     categories: &[],
     is_namespaced: true,
     subresources: &[],
-    served: &[CORE],
+    group_versions: &[CORE],
 };
 
 /// CronJobs.
@@ -104,7 +107,7 @@ pub(crate) static CRON_JOBS: Resource = Resource {
     short_names: &["cj"],
     categories: &["all"],
     subresources: &[Subresource::Status],
-    served: &[BATCH, BATCH_BETA],
+    group_versions: &[BATCH, BATCH_BETA],
     ..PLAIN
 };
 
@@ -115,11 +118,11 @@ pub(crate) static JOBS: Resource = Resource {
     kind: "Job",
     categories: &["all"],
     subresources: &[Subresource::Status],
-    served: &[BATCH],
+    group_versions: &[BATCH],
     ..PLAIN
 };
 
-/// ScheduledJobs, our own kind.
+/// ScheduledJobs, a kind of Punctual.
 pub(crate) static SCHEDULED_JOBS: Resource = Resource {
     plural: "scheduledjobs",
     singular: "scheduledjob",
@@ -127,7 +130,7 @@ pub(crate) static SCHEDULED_JOBS: Resource = Resource {
     short_names: &["sj"],
     categories: &["all"],
     subresources: &[Subresource::Status],
-    served: &[OURS],
+    group_versions: &[PUNCTUAL],
     ..PLAIN
 };
 
@@ -153,13 +156,13 @@ pub(crate) static PODS: Resource = Resource {
     ..PLAIN
 };
 
-/// Events, of both groups.
-pub(crate) static EVENT_LOG: Resource = Resource {
+/// Events, of the core group and of `events.k8s.io`.
+pub(crate) static EVENT_RESOURCE: Resource = Resource {
     plural: "events",
     singular: "event",
     kind: "Event",
     short_names: &["ev"],
-    served: &[CORE, EVENTS],
+    group_versions: &[CORE, EVENTS],
     ..PLAIN
 };
 
@@ -201,14 +204,14 @@ pub(crate) static LEASES: Resource = Resource {
     plural: "leases",
     singular: "lease",
     kind: "Lease",
-    served: &[COORDINATION],
+    group_versions: &[COORDINATION],
     ..PLAIN
 };
 
-/// Everything that is served.
+/// All served resources.
 pub(crate) static ALL: [&Resource; 11] = [
     &CONFIG_MAPS,
-    &EVENT_LOG,
+    &EVENT_RESOURCE,
     &NAMESPACES,
     &NODES,
     &PODS,
@@ -220,95 +223,103 @@ pub(crate) static ALL: [&Resource; 11] = [
     &SCHEDULED_JOBS,
 ];
 
-/// A review: posted, answered, never stored.
+/// A self-subject review. It is evaluated and returned, never stored.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Review {
-    /// Plural name.
+pub(crate) struct SelfReview {
+    /// The plural name.
     pub(crate) plural: &'static str,
-    /// Kind.
+    /// The kind.
     pub(crate) kind: &'static str,
-    /// Group and version.
-    pub(crate) served: Served,
+    /// The group and version.
+    pub(crate) group_version: GroupVersion,
 }
 
-const AUTHORIZATION: Served =
-    Served { group: "authorization.k8s.io", version: "v1", api_version: "authorization.k8s.io/v1" };
-const AUTHENTICATION: Served = Served {
+const AUTHORIZATION: GroupVersion = GroupVersion {
+    group: "authorization.k8s.io",
+    version: "v1",
+    api_version: "authorization.k8s.io/v1",
+};
+const AUTHENTICATION: GroupVersion = GroupVersion {
     group: "authentication.k8s.io",
     version: "v1",
     api_version: "authentication.k8s.io/v1",
 };
 
-/// The reviews that are answered.
-pub(crate) static REVIEWS: [Review; 3] = [
-    Review {
+/// The served reviews.
+pub(crate) static REVIEWS: [SelfReview; 3] = [
+    SelfReview {
         plural: "selfsubjectaccessreviews",
         kind: "SelfSubjectAccessReview",
-        served: AUTHORIZATION,
+        group_version: AUTHORIZATION,
     },
-    Review {
+    SelfReview {
         plural: "selfsubjectrulesreviews",
         kind: "SelfSubjectRulesReview",
-        served: AUTHORIZATION,
+        group_version: AUTHORIZATION,
     },
-    Review { plural: "selfsubjectreviews", kind: "SelfSubjectReview", served: AUTHENTICATION },
+    SelfReview {
+        plural: "selfsubjectreviews",
+        kind: "SelfSubjectReview",
+        group_version: AUTHENTICATION,
+    },
 ];
 
-/// Every group and version once, the core group first, the preferred version of a group first.
-pub(crate) static GROUP_VERSIONS: [Served; 8] =
-    [CORE, BATCH, BATCH_BETA, EVENTS, COORDINATION, AUTHENTICATION, AUTHORIZATION, OURS];
+/// All group-versions. The core group comes first, and the preferred version of each group.
+pub(crate) static GROUP_VERSIONS: [GroupVersion; 8] =
+    [CORE, BATCH, BATCH_BETA, EVENTS, COORDINATION, AUTHENTICATION, AUTHORIZATION, PUNCTUAL];
 
 impl Resource {
-    /// The group and version that objects are stored in.
-    pub(crate) fn stored(&self) -> Served {
-        self.served.first().copied().unwrap_or(CORE)
+    /// Returns the group-version in which objects are stored.
+    pub(crate) fn storage_version(&self) -> GroupVersion {
+        self.group_versions.first().copied().unwrap_or(CORE)
     }
 
-    /// The resource of that plural name in a group and version.
+    /// Finds a resource by its plural name in a group-version.
     pub(crate) fn find(
         group: &str,
         version: &str,
         plural: &str,
-    ) -> Option<(&'static Resource, Served)> {
+    ) -> Option<(&'static Resource, GroupVersion)> {
         ALL.into_iter().filter(|resource| resource.plural == plural).find_map(|resource| {
-            let is_it = |served: &&Served| served.group == group && served.version == version;
-            Some((resource, *resource.served.iter().find(is_it)?))
+            let is_wanted =
+                |served: &&GroupVersion| served.group == group && served.version == version;
+            Some((resource, *resource.group_versions.iter().find(is_wanted)?))
         })
     }
 
-    /// The subresource of that name.
+    /// Finds a subresource by its name.
     pub(crate) fn subresource(&self, name: &str) -> Option<Subresource> {
         self.subresources.iter().copied().find(|subresource| subresource.name() == name)
     }
 }
 
-/// A resource under one of its names.
+/// A resource in one of its served group-versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct View {
-    /// What is stored.
+pub(crate) struct ServedResource {
+    /// The resource.
     pub(crate) resource: &'static Resource,
-    /// The name it is asked for under.
-    pub(crate) served: Served,
+    /// The group-version of the request.
+    pub(crate) group_version: GroupVersion,
 }
 
-impl View {
-    /// As messages name it.
+impl ServedResource {
+    /// Returns the group and resource for error messages.
     pub(crate) fn name(&self) -> GroupResource<'static> {
-        GroupResource { group: self.served.group, name: self.resource.plural }
+        GroupResource { group: self.group_version.group, name: self.resource.plural }
     }
 
-    /// Its kind, as messages name it.
+    /// Returns the group and kind for error messages.
     pub(crate) fn group_kind(&self) -> GroupKind<'static> {
-        GroupKind { group: self.served.group, kind: self.resource.kind }
+        GroupKind { group: self.group_version.group, kind: self.resource.kind }
     }
 
-    /// What a body is to contain.
+    /// Returns the API version and kind that request bodies must have.
     pub(crate) fn expected(&self) -> ExpectedKind<'static> {
-        ExpectedKind { api_version: self.served.api_version, kind: self.resource.kind }
+        ExpectedKind { api_version: self.group_version.api_version, kind: self.resource.kind }
     }
 
-    /// Whether objects are stored in this very form.
+    /// Whether this is the version in which objects are stored.
     pub(crate) fn is_stored_form(&self) -> bool {
-        self.resource.stored() == self.served
+        self.resource.storage_version() == self.group_version
     }
 }

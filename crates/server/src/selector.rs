@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about.
+//! Label and field selectors of lists, watches and collection deletes.
 
 mod field;
 mod label;
@@ -8,9 +8,14 @@ use serde_json::Value;
 
 pub(crate) use self::field::FieldSelector;
 pub(crate) use self::label::LabelSelector;
-use crate::resource::View;
+use crate::resource::ServedResource;
 
-/// Both selectors of a request.
+/// A selector that cannot be parsed. The text is that of kube-apiserver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SelectorError(String);
+
+/// The label selector and the field selector of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     labels: LabelSelector,
@@ -18,24 +23,29 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Reads what a client asks for.
-    pub(crate) fn parse(labels: &str, fields: &str, view: &View) -> Result<Selector, Status> {
-        let labels = LabelSelector::parse(labels).map_err(Status::bad_request)?;
-        let fields = FieldSelector::parse(fields, view).map_err(Status::bad_request)?;
+    /// Parses both selectors of a request. An empty text selects everything.
+    pub(crate) fn parse(
+        labels: &str,
+        fields: &str,
+        served: &ServedResource,
+    ) -> Result<Selector, Status> {
+        let invalid = |error: SelectorError| Status::bad_request(error.to_string());
+        let labels = LabelSelector::parse(labels).map_err(invalid)?;
+        let fields = FieldSelector::parse(fields, served).map_err(invalid)?;
         Ok(Selector { labels, fields })
     }
 
-    /// Whether it selects everything, so that nothing needs to be looked at.
+    /// Whether it selects everything, so that objects need not be decoded.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// Whether a stored object is selected.
+    /// Whether it selects an object in its stored version.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.fields.matches(object) && self.labels.matches(object.pointer("/metadata/labels"))
     }
 
-    /// Whether an object can be selected by its key, without being read.
+    /// Whether it can select an object with this key. This check does not decode the object.
     pub(crate) fn may_match(&self, key: &str) -> bool {
         let name = self.fields.exact("metadata.name");
         name.is_none_or(|name| key.rsplit('/').next() == Some(name))

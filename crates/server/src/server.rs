@@ -1,4 +1,4 @@
-//! The server as a value: objects, people and documents behind one router.
+//! The server: its configuration, its state and its router.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,46 +16,46 @@ use crate::auth::{Tokens, User};
 use crate::env::{ServerEnv, SystemEnv};
 use crate::expire;
 use crate::http;
-use crate::limits::{Gate, Limits};
+use crate::limits::{Limits, RequestLimiter};
 use crate::logs::LogSource;
 use crate::metrics::{ExtraMetrics, Metrics};
 use crate::openapi::Documents;
-use crate::registry::{Place, Registry, WriteContext};
-use crate::resource::{NAMESPACES, View};
+use crate::registry::{CollectionRef, Registry, WriteContext};
+use crate::resource::{NAMESPACES, ServedResource};
 
-/// What a server is made of.
+/// The configuration of a server.
 pub struct Config {
-    /// The objects.
+    /// The store that holds the objects.
     pub store: Store,
-    /// The time zones that exist.
+    /// The known time zones.
     pub zones: Zones,
-    /// What is accepted in Kubernetes' own kinds.
+    /// Which extensions of the Kubernetes kinds are accepted.
     pub dialect: Dialect,
-    /// Whom to believe.
+    /// The accepted bearer tokens.
     pub tokens: Tokens,
-    /// How much at a time.
+    /// The limits on requests.
     pub limits: Limits,
-    /// Where requests are written down.
+    /// The audit log.
     pub audit: AuditLog,
-    /// Whoever keeps what Pods write.
+    /// The source of Pod logs, if Pods run here.
     pub logs: Option<Arc<dyn LogSource>>,
-    /// The node of Pods that name none. With one machine there is nothing to choose.
+    /// The node to which Pods without a `nodeName` are assigned, if any.
     pub node: Option<String>,
-    /// Time and chance.
+    /// The clock and the source of randomness.
     pub env: Arc<dyn ServerEnv>,
-    /// What else this process counts: appends to the page at `/metrics`, in its format, without the
-    /// `# EOF`.
+    /// Appends the metrics of other components of this process to the response of `/metrics`, in
+    /// OpenMetrics text format without the final `# EOF`.
     pub extra_metrics: Option<Arc<ExtraMetrics>>,
-    /// How long Events are kept after their last write. The oldest go earlier where there are more
-    /// than 100,000 of them.
+    /// How long Events are kept after their last write. The oldest Events are deleted earlier if there
+    /// are more than 100,000.
     pub event_ttl: Duration,
 }
 
-/// As kube-apiserver's `--event-ttl` has it.
+/// Default of kube-apiserver's `--event-ttl`.
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 impl Config {
-    /// A server of a store, with nobody to believe and nothing unusual.
+    /// Returns the default configuration: no tokens, no audit log, no Pod logs.
     pub fn new(store: Store) -> Config {
         Config {
             store,
@@ -73,94 +73,94 @@ impl Config {
     }
 }
 
-/// A running server. Clones are handles to the same one.
+/// A running server. Clones share the same state.
 #[derive(Clone)]
 pub struct Server {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<ServerState>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) registry: Registry,
     pub(crate) tokens: Tokens,
     pub(crate) documents: Documents,
     pub(crate) limits: Limits,
-    pub(crate) gate: Gate,
+    pub(crate) limiter: RequestLimiter,
     pub(crate) audit: AuditLog,
     pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
     pub(crate) extra_metrics: Option<Arc<ExtraMetrics>>,
-    /// Ends watches, which would otherwise never end.
-    pub(crate) ends: CancellationToken,
+    /// Cancelled on shutdown, to end watches and followed logs.
+    pub(crate) shutdown: CancellationToken,
 }
 
-/// Goes with the requests of this very process.
+/// Marks requests that come from this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InProcess;
 
-/// Namespaces that are always there.
-const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+/// Namespaces that the server creates at start.
+const INITIAL_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl Server {
-    /// Makes a server; what every cluster has is created if it is not there yet. To be called within
-    /// a runtime of tokio, which from then on lets Events expire.
+    /// Starts a server and creates the initial namespaces. Must be called within a tokio runtime, since
+    /// it spawns the task that deletes expired Events.
     pub async fn start(config: Config) -> Result<Server, Status> {
-        let rules = ValidationOptions { zones: config.zones, dialect: config.dialect };
-        let (store, env, node) = (config.store, config.env, config.node);
-        let registry = Registry { store, rules, env, node };
-        let shared = Shared {
+        let validation = ValidationOptions { zones: config.zones, dialect: config.dialect };
+        let registry =
+            Registry { store: config.store, validation, env: config.env, node: config.node };
+        let state = ServerState {
             registry,
             tokens: config.tokens,
             documents: Documents::new(config.dialect),
-            gate: Gate::new(&config.limits),
+            limiter: RequestLimiter::new(&config.limits),
             limits: config.limits,
             audit: config.audit,
             logs: config.logs,
             metrics: Metrics::default(),
             extra_metrics: config.extra_metrics,
-            ends: CancellationToken::new(),
+            shutdown: CancellationToken::new(),
         };
-        let server = Server { shared: Arc::new(shared) };
-        for name in FIRST_NAMESPACES {
+        let server = Server { state: Arc::new(state) };
+        for name in INITIAL_NAMESPACES {
             server.ensure_namespace(name).await?;
         }
-        let (shared, ends) = (Arc::downgrade(&server.shared), server.shared.ends.clone());
-        tokio::spawn(expire::expire(shared, config.event_ttl, ends));
+        let state = Arc::downgrade(&server.state);
+        let shutdown = server.state.shutdown.clone();
+        tokio::spawn(expire::expire_events(state, config.event_ttl, shutdown));
         Ok(server)
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Status> {
-        let view = View { resource: &NAMESPACES, served: NAMESPACES.stored() };
-        let place = Place { view, namespace: String::new() };
-        if self.shared.registry.store.get(&place.key(name)).is_some() {
+        let served =
+            ServedResource { resource: &NAMESPACES, group_version: NAMESPACES.storage_version() };
+        let collection = CollectionRef { served, namespace: String::new() };
+        if self.state.registry.store.get(&collection.key(name)).is_some() {
             return Ok(());
         }
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let context = WriteContext { manager: "punctual".to_owned(), is_dry_run: false };
-        self.shared.registry.create(&place, namespace, &context).await.map(|_| ())
+        self.state.registry.create(&collection, namespace, &context).await.map(|_| ())
     }
 
-    /// The API for whoever shows who they are.
+    /// Returns the API for remote clients, which authenticate with a token or a certificate.
     pub fn router(&self) -> Router {
         Router::new().fallback(http::handle).with_state(self.clone())
     }
 
-    /// The API for one user of this process: no token, no socket.
-    ///
-    /// The limits on how much is done at a time are for strangers: whoever is part of this process
-    /// must not be kept out by them.
+    /// Returns the API for one user of this process. It needs neither a token nor a socket, and the
+    /// request limits do not apply, since components of this process must not be locked out.
     pub fn local_router(&self, user: User) -> Router {
         self.router().layer(Extension(user)).layer(Extension(InProcess))
     }
 
-    /// Ends all watches and takes no more requests that last. What is being written is finished.
-    /// Events stay as they are.
+    /// Ends all watches and followed logs, and makes the server report that it is not ready. Running
+    /// writes finish. Events no longer expire.
     pub fn shutdown(&self) {
-        self.shared.ends.cancel();
+        self.state.shutdown.cancel();
     }
 
-    /// The longest that an ordinary request may take.
+    /// Returns the time limit of a request other than a watch.
     pub(crate) fn request_timeout(&self) -> Duration {
-        self.shared.limits.request_timeout
+        self.state.limits.request_timeout
     }
 }

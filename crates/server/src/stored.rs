@@ -1,8 +1,8 @@
-//! Objects as bytes: how they lie in the store and how they go out, mostly without being read.
+//! The stored form of objects, and how responses are made of it without decoding.
 //!
-//! A stored object is JSON that begins with `apiVersion`, `kind` and an empty `resourceVersion`, so
-//! that an answer is the stored text with another beginning: the version under which it was asked
-//! for and its revision. Lists and watches therefore copy bytes and parse nothing.
+//! A stored object is JSON that starts with `apiVersion`, `kind` and an empty `resourceVersion`. A
+//! response is the stored text with another head, which contains the requested API version and the
+//! revision. Lists and watches therefore copy bytes and decode nothing.
 
 use bytes::Bytes;
 use punctual_api::convert::{EventVersion, convert_event};
@@ -10,110 +10,111 @@ use punctual_api::{Status, defaults};
 use punctual_store::Entry;
 use serde_json::{Map, Value};
 
-use crate::resource::{EVENT_LOG, Resource, View};
+use crate::resource::{EVENT_RESOURCE, Resource, ServedResource};
 use crate::table::partial;
 
-/// Writes an object in its stored form. `resourceVersion` is left out: the store knows it.
+/// Encodes an object in its stored form. `resourceVersion` is left empty, since the store knows it.
 pub(crate) fn encode(object: &Value, resource: &Resource) -> Bytes {
     let mut text = Vec::new();
-    head(resource).iter().for_each(|part| text.extend_from_slice(part.as_bytes()));
+    for part in head(resource) {
+        text.extend_from_slice(part.as_bytes());
+    }
     text.push(b'"');
     if let Some(metadata) = object.get("metadata").and_then(Value::as_object) {
-        write_rest(&mut text, metadata, &["resourceVersion"]);
+        write_fields_except(&mut text, metadata, &["resourceVersion"]);
     }
     text.push(b'}');
     if let Some(fields) = object.as_object() {
-        write_rest(&mut text, fields, &["apiVersion", "kind", "metadata"]);
+        write_fields_except(&mut text, fields, &["apiVersion", "kind", "metadata"]);
     }
     text.push(b'}');
-    // Kept for as long as the object is, so no byte more than it has.
+    // The store keeps these bytes in memory, so they must not have spare capacity.
     Bytes::from(text.into_boxed_slice())
 }
 
-/// What a stored object begins with, up to where its revision will be.
+/// Returns the head of a stored object, up to the value of its `resourceVersion`.
 fn head(resource: &Resource) -> [&'static str; 5] {
-    let api_version = resource.stored().api_version;
+    let api_version = resource.storage_version().api_version;
     ["{\"apiVersion\":\"", api_version, "\",\"kind\":\"", resource.kind, HEAD_END]
 }
 
 const HEAD_END: &str = "\",\"metadata\":{\"resourceVersion\":\"";
 
-fn write_rest(text: &mut Vec<u8>, fields: &Map<String, Value>, without: &[&str]) {
-    for (name, value) in fields.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
+fn write_fields_except(text: &mut Vec<u8>, fields: &Map<String, Value>, except: &[&str]) {
+    for (name, value) in fields.iter().filter(|(name, _)| !except.contains(&name.as_str())) {
         text.push(b',');
-        // Trees and texts are JSON already, and writing to memory cannot fail.
+        // Encoding JSON values to memory cannot fail.
         let _ = serde_json::to_writer(&mut *text, name);
         text.push(b':');
         let _ = serde_json::to_writer(&mut *text, value);
     }
 }
 
-/// What the metadata of an object alone begins with, up to its revision.
+/// The head of a `PartialObjectMetadata`, up to the value of its `resourceVersion`.
 const PARTIAL_HEAD: &str = "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\
                             \"metadata\":{\"resourceVersion\":\"";
 
-/// Whether an answer carries `apiVersion` and `kind`.
+/// Whether an encoded object has the fields `apiVersion` and `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
-    /// As objects that stand alone.
-    Yes,
-    /// As items of a list, which says it once for all.
-    No,
+pub(crate) enum TypeMeta {
+    /// It has, as single objects do.
+    Include,
+    /// It has not: items of a list leave them out, since the list has them.
+    Omit,
 }
 
-/// An object in the store.
+/// An object as the store holds it, in the API version of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) view: View,
+pub(crate) struct StoredObject {
+    pub(crate) served: ServedResource,
     pub(crate) value: Bytes,
-    /// Its revision; 0 for an object that only might have been stored.
+    /// The revision; 0 in a dry run, where the object is not stored.
     pub(crate) revision: u64,
 }
 
-impl Stored {
-    /// An entry of the store, seen under one of its names.
-    pub(crate) fn of(view: View, entry: &Entry) -> Stored {
-        Stored { view, value: entry.value.clone(), revision: entry.modified }
+impl StoredObject {
+    /// Creates one from an entry of the store.
+    pub(crate) fn from_entry(served: ServedResource, entry: &Entry) -> StoredObject {
+        StoredObject { served, value: entry.value.clone(), revision: entry.modified }
     }
 
-    /// The object as the store has it, with its revision.
-    pub(crate) fn tree(&self) -> Result<Value, Status> {
+    /// Decodes the object in its stored version, with its revision.
+    pub(crate) fn to_json(&self) -> Result<Value, Status> {
         let mut object: Value = serde_json::from_slice(&self.value)
-            .map_err(|why| Status::internal(&format!("a stored object cannot be read: {why}")))?;
+            .map_err(|why| Status::internal(&format!("cannot decode a stored object: {why}")))?;
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-            match self.revision {
-                0 => metadata.remove("resourceVersion"),
-                _ => {
-                    metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into())
-                }
-            };
+            if self.revision == 0 {
+                metadata.remove("resourceVersion");
+            } else {
+                metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
+            }
         }
         Ok(object)
     }
 
-    /// The object as it was asked for.
-    pub(crate) fn served_tree(&self) -> Result<Value, Status> {
-        let mut object = self.tree()?;
-        to_served(&mut object, &self.view);
+    /// Decodes the object in the requested version.
+    pub(crate) fn to_served_json(&self) -> Result<Value, Status> {
+        let mut object = self.to_json()?;
+        convert_to_served(&mut object, &self.served);
         Ok(object)
     }
 
-    /// Appends the object as it was asked for.
-    pub(crate) fn write(&self, typed: Typed, out: &mut Vec<u8>) -> Result<(), Status> {
-        match self.behind_head() {
-            Some(rest) if !is_converted(&self.view) => {
+    /// Appends the encoded object in the requested version.
+    pub(crate) fn write(&self, typed: TypeMeta, out: &mut Vec<u8>) -> Result<(), Status> {
+        match self.after_head() {
+            Some(rest) if !needs_conversion(&self.served) => {
                 self.write_head(typed, out);
                 out.extend_from_slice(self.after_revision(rest));
                 Ok(())
             }
-            _ => self.write_tree(typed, out),
+            _ => self.write_converted(typed, out),
         }
     }
 
-    /// Appends the metadata alone, as a `PartialObjectMetadata`. It is the first thing in a stored
-    /// object, so all that is looked for is its end.
+    /// Appends the metadata as a `PartialObjectMetadata`. It comes first in a stored object, so only its
+    /// end must be found.
     pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Status> {
-        match self.behind_head().and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
+        match self.after_head().and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
             Some(metadata) if self.revision != 0 => {
                 out.extend_from_slice(PARTIAL_HEAD.as_bytes());
                 out.extend_from_slice(self.revision.to_string().as_bytes());
@@ -121,24 +122,25 @@ impl Stored {
                 out.push(b'}');
                 Ok(())
             }
-            _ => serde_json::to_writer(out, &partial::object(&self.served_tree()?))
+            _ => serde_json::to_writer(out, &partial::object(&self.to_served_json()?))
                 .map_err(|why| Status::internal(&why.to_string())),
         }
     }
 
-    /// What follows the place of the revision; none if the object is not in our form.
-    fn behind_head(&self) -> Option<&[u8]> {
-        let mut parts = head(self.view.resource).into_iter();
+    /// Returns the bytes after the empty `resourceVersion`. Returns `None` if the stored text does not
+    /// start with the usual head.
+    fn after_head(&self) -> Option<&[u8]> {
+        let mut parts = head(self.served.resource).into_iter();
         parts.try_fold(&*self.value, |rest, part| rest.strip_prefix(part.as_bytes()))
     }
 
-    fn write_head(&self, typed: Typed, out: &mut Vec<u8>) {
-        let api_version = self.view.served.api_version;
-        if typed == Typed::Yes {
+    fn write_head(&self, typed: TypeMeta, out: &mut Vec<u8>) {
+        let api_version = self.served.group_version.api_version;
+        if typed == TypeMeta::Include {
             out.extend_from_slice(b"{\"apiVersion\":\"");
             out.extend_from_slice(api_version.as_bytes());
             out.extend_from_slice(b"\",\"kind\":\"");
-            out.extend_from_slice(self.view.resource.kind.as_bytes());
+            out.extend_from_slice(self.served.resource.kind.as_bytes());
             out.extend_from_slice(b"\",");
         } else {
             out.push(b'{');
@@ -150,17 +152,19 @@ impl Stored {
         }
     }
 
-    /// What follows the digits of the revision; without a revision not even a comma.
+    /// Returns the bytes after the revision. Without a revision it skips the quote and the comma, too.
     fn after_revision<'a>(&self, rest: &'a [u8]) -> &'a [u8] {
-        match self.revision {
-            0 => rest.strip_prefix(b"\",").or_else(|| rest.strip_prefix(b"\"")).unwrap_or(rest),
-            _ => rest,
+        if self.revision != 0 {
+            return rest;
         }
+        rest.strip_prefix(b"\",").or_else(|| rest.strip_prefix(b"\"")).unwrap_or(rest)
     }
 
-    fn write_tree(&self, typed: Typed, out: &mut Vec<u8>) -> Result<(), Status> {
-        let mut object = self.served_tree()?;
-        if let (Typed::No, Value::Object(fields)) = (typed, &mut object) {
+    fn write_converted(&self, typed: TypeMeta, out: &mut Vec<u8>) -> Result<(), Status> {
+        let mut object = self.to_served_json()?;
+        if typed == TypeMeta::Omit
+            && let Value::Object(fields) = &mut object
+        {
             fields.remove("apiVersion");
             fields.remove("kind");
         }
@@ -168,10 +172,12 @@ impl Stored {
     }
 }
 
-/// How far the metadata goes in a text that begins with the quote behind its first value.
+/// Returns the length of the metadata in a text that starts with the closing quote of its first value.
 fn end_of_metadata(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut is_string, mut is_escaped) = (1_usize, true, false);
-    for (at, byte) in text.iter().enumerate() {
+    let mut depth = 1_usize;
+    let mut is_string = true;
+    let mut is_escaped = false;
+    for (index, byte) in text.iter().enumerate() {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' if is_string => is_escaped = true,
@@ -182,32 +188,32 @@ fn end_of_metadata(text: &[u8]) -> Option<usize> {
             _ => {}
         }
         if depth == 0 {
-            return Some(at + 1);
+            return Some(index + 1);
         }
     }
     None
 }
 
-/// Whether objects look different under the name they are asked for.
-fn is_converted(view: &View) -> bool {
-    view.resource == &EVENT_LOG && !view.is_stored_form()
+/// Whether the requested version differs from the stored version in more than `apiVersion`.
+fn needs_conversion(served: &ServedResource) -> bool {
+    served.resource == &EVENT_RESOURCE && !served.is_stored_form()
 }
 
-/// From the stored form to the one asked for.
-pub(crate) fn to_served(object: &mut Value, view: &View) {
-    if is_converted(view) {
+/// Converts an object from the stored version to the requested one.
+pub(crate) fn convert_to_served(object: &mut Value, served: &ServedResource) {
+    if needs_conversion(served) {
         convert_event(object, EventVersion::EventsV1);
         defaults::canonical(object);
     }
-    set_api_version(object, view.served.api_version);
+    set_api_version(object, served.group_version.api_version);
 }
 
-/// From the form of a request to the stored one.
-pub(crate) fn to_stored(object: &mut Value, view: &View) {
-    if is_converted(view) {
+/// Converts an object from the version of a request to the stored one.
+pub(crate) fn convert_to_stored(object: &mut Value, served: &ServedResource) {
+    if needs_conversion(served) {
         convert_event(object, EventVersion::CoreV1);
     }
-    set_api_version(object, view.resource.stored().api_version);
+    set_api_version(object, served.resource.storage_version().api_version);
 }
 
 fn set_api_version(object: &mut Value, api_version: &str) {
@@ -223,15 +229,18 @@ mod tests {
     use super::*;
     use crate::resource::CRON_JOBS;
 
-    fn stored(version: usize, revision: u64) -> (Stored, Value) {
+    fn stored(version: usize, revision: u64) -> (StoredObject, Value) {
         let object = json!({"apiVersion": "batch/v1", "kind": "CronJob",
             "metadata": {"name": "a\"b", "annotations": {"x": "\"resourceVersion\":\"\""}, "resourceVersion": "7"},
             "spec": {"schedule": "@daily"}});
-        let view = View { resource: &CRON_JOBS, served: CRON_JOBS.served[version] };
-        (Stored { view, value: encode(&object, &CRON_JOBS), revision }, object)
+        let served = ServedResource {
+            resource: &CRON_JOBS,
+            group_version: CRON_JOBS.group_versions[version],
+        };
+        (StoredObject { served, value: encode(&object, &CRON_JOBS), revision }, object)
     }
 
-    fn written(stored: &Stored, typed: Typed) -> Value {
+    fn written(stored: &StoredObject, typed: TypeMeta) -> Value {
         let mut out = Vec::new();
         stored.write(typed, &mut out).unwrap();
         serde_json::from_slice(&out).unwrap()
@@ -240,20 +249,20 @@ mod tests {
     #[test]
     fn what_is_stored_comes_back_with_its_revision() {
         let (stored, object) = stored(0, 7);
-        assert_eq!(stored.tree().unwrap(), object);
-        assert_eq!(written(&stored, Typed::Yes), object);
+        assert_eq!(stored.to_json().unwrap(), object);
+        assert_eq!(written(&stored, TypeMeta::Include), object);
     }
 
     #[test]
     fn a_version_changes_the_beginning_alone_and_items_have_none() {
         let (stored, mut object) = stored(1, 7);
         object["apiVersion"] = json!("batch/v1beta1");
-        assert_eq!(written(&stored, Typed::Yes), object);
-        assert_eq!(stored.served_tree().unwrap(), object);
+        assert_eq!(written(&stored, TypeMeta::Include), object);
+        assert_eq!(stored.to_served_json().unwrap(), object);
         let fields = object.as_object_mut().unwrap();
         fields.remove("apiVersion");
         fields.remove("kind");
-        assert_eq!(written(&stored, Typed::No), object);
+        assert_eq!(written(&stored, TypeMeta::Omit), object);
     }
 
     #[test]
@@ -274,7 +283,7 @@ mod tests {
     fn an_object_that_only_might_be_stored_has_no_revision() {
         let (stored, mut object) = stored(0, 0);
         object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-        assert_eq!(written(&stored, Typed::Yes), object);
-        assert_eq!(stored.tree().unwrap(), object);
+        assert_eq!(written(&stored, TypeMeta::Include), object);
+        assert_eq!(stored.to_json().unwrap(), object);
     }
 }

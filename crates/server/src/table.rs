@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::row::Row;
-use crate::resource::View;
+use crate::resource::ServedResource;
 
 /// The mark of the bookmark that ends the initial events of a watch. Clients wait for it, so it
 /// is sent even to those that want no objects.
@@ -51,7 +51,7 @@ impl IncludeObject {
 
 /// How a table is to be rendered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rendering {
+pub(crate) struct TableOptions {
     /// What rows say about their objects.
     pub(crate) include: IncludeObject,
     /// Whether columns are described. A watch describes them in its first event alone.
@@ -62,8 +62,13 @@ pub(crate) struct Rendering {
 
 /// A table of objects. `metadata` is that of the list, or of the list of one (see
 /// [`metadata_of_one`]).
-pub(crate) fn render(view: View, objects: &[Value], metadata: Value, how: Rendering) -> Value {
-    let layout = Layout::of(view.resource.kind);
+pub(crate) fn render(
+    served: ServedResource,
+    objects: &[Value],
+    metadata: Value,
+    how: TableOptions,
+) -> Value {
+    let layout = Layout::of(served.resource.kind);
     let columns = how.has_columns.then(|| layout.columns.iter().map(Column::definition).collect());
     let rows: Vec<_> = objects.iter().map(|object| layout.row(object, how)).collect();
     json!({
@@ -110,7 +115,7 @@ impl Layout {
         }
     }
 
-    fn row(&self, object: &Value, how: Rendering) -> Value {
+    fn row(&self, object: &Value, how: TableOptions) -> Value {
         let row = Row { object, now: how.now };
         let cells: Vec<_> = self.columns.iter().map(|column| (column.cell)(&row)).collect();
         let mut shown = json!({ "cells": cells, "object": included(object, how.include) });

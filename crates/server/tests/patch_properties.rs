@@ -16,8 +16,8 @@ use serde_json::{Map, Value, json};
 
 fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     let now = jiff::Timestamp::from_second(second).unwrap();
-    let shape = schema::find_struct("Pod").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", shape, now }
+    let schema = schema::find_struct("Pod").unwrap();
+    FieldManager { manager, api_version: "v1", subresource: "", schema, now }
 }
 
 /// Any tree, with names that mean something now and then.

@@ -93,12 +93,12 @@ impl Line {
     /// The object that the request makes of what is there.
     fn patched(&self, live: &Value) -> Result<Value, Status> {
         let (api_version, body) = (self.api_version(), self.request.to_string());
-        let shape = schema::find_kind(&api_version, self.kind()).unwrap();
+        let schema = schema::find_kind(&api_version, self.kind()).unwrap();
         match self.content_type.as_str() {
             "application/merge-patch+json" => patch::apply_merge_patch(live, body.as_bytes()),
             "application/json-patch+json" => patch::apply_json_patch(live, body.as_bytes()),
             "application/strategic-merge-patch+json" => {
-                patch::apply_strategic_patch(live, self.request.clone(), shape)
+                patch::apply_strategic_patch(live, self.request.clone(), schema)
             }
             other => panic!("{other}"),
         }
@@ -117,7 +117,7 @@ impl Line {
             manager: self.parameter("fieldManager").unwrap_or("python-requests"),
             api_version: &api_version,
             subresource: &self.subresource,
-            shape: schema::find_kind(&api_version, self.kind()).unwrap(),
+            schema: schema::find_kind(&api_version, self.kind()).unwrap(),
             now: self.now(),
         })
     }

@@ -73,7 +73,7 @@ fn owners_are_those_of_kubernetes_after_any_sequence_of_writes() {
                 manager: step["manager"].as_str().unwrap(),
                 api_version: "v1",
                 subresource: "",
-                shape: schema::find_struct("Pod").unwrap(),
+                schema: schema::find_struct("Pod").unwrap(),
                 now: jiff::Timestamp::UNIX_EPOCH,
             };
             let force = step["force"] == true;

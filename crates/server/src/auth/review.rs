@@ -1,18 +1,23 @@
-//! Questions of somebody about themselves: `kubectl auth can-i` and `kubectl auth whoami`.
+//! Self-subject reviews, as used by `kubectl auth can-i` and `kubectl auth whoami`.
 
 use jiff::Timestamp;
 use punctual_api::Time;
 use serde_json::{Value, json};
 
-use super::policy::{Asked, may};
+use super::policy::{AccessAttributes, is_allowed};
 use super::{ADMIN_GROUP, User, VIEW_GROUP};
-use crate::resource::Review;
+use crate::resource::SelfReview;
 
-/// Answers a review.
-pub(crate) fn answer(review: &Review, object: &Value, user: &User, now: Timestamp) -> Value {
-    let mut answer = json!({
+/// Evaluates a review and returns it with its status.
+pub(crate) fn evaluate_review(
+    review: &SelfReview,
+    object: &Value,
+    user: &User,
+    now: Timestamp,
+) -> Value {
+    let mut evaluated = json!({
         "kind": review.kind,
-        "apiVersion": review.served.api_version,
+        "apiVersion": review.group_version.api_version,
         "metadata": {"creationTimestamp": null},
     });
     let (spec, status) = match review.kind {
@@ -20,7 +25,7 @@ pub(crate) fn answer(review: &Review, object: &Value, user: &User, now: Timestam
         "SelfSubjectRulesReview" => (Some(json!({})), rules(user)),
         _ => (None, json!({"userInfo": {"username": user.name, "groups": user.groups}})),
     };
-    if let Value::Object(fields) = &mut answer {
+    if let Value::Object(fields) = &mut evaluated {
         if review.kind == "SelfSubjectReview" {
             let created = Time::new(now).to_string();
             fields.insert("metadata".to_owned(), json!({"creationTimestamp": created}));
@@ -28,27 +33,27 @@ pub(crate) fn answer(review: &Review, object: &Value, user: &User, now: Timestam
         fields.extend(spec.map(|spec| ("spec".to_owned(), spec)));
         fields.insert("status".to_owned(), status);
     }
-    answer
+    evaluated
 }
 
 fn access(object: &Value, user: &User) -> Value {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let is_path = object.pointer("/spec/nonResourceAttributes").is_some();
-    let asked = match is_path {
-        true => Asked::Path {
+    let attributes = if object.pointer("/spec/nonResourceAttributes").is_some() {
+        AccessAttributes::Path {
             verb: text("/spec/nonResourceAttributes/verb"),
             path: text("/spec/nonResourceAttributes/path"),
-        },
-        false => Asked::Resource {
+        }
+    } else {
+        AccessAttributes::Resource {
             verb: text("/spec/resourceAttributes/verb"),
             group: text("/spec/resourceAttributes/group"),
             resource: text("/spec/resourceAttributes/resource"),
             subresource: text("/spec/resourceAttributes/subresource"),
             namespace: text("/spec/resourceAttributes/namespace"),
             name: text("/spec/resourceAttributes/name"),
-        },
+        }
     };
-    json!({"allowed": may(user, &asked)})
+    json!({"allowed": is_allowed(user, &attributes)})
 }
 
 fn rules(user: &User) -> Value {

@@ -2,33 +2,35 @@
 
 use serde_json::{Value, json};
 
-use super::{add_names_for_people, group_names, resources_of, reviews_of, verbs, versions_of};
-use crate::resource::{Resource, Review, Served};
+use super::{add_short_names, group_names, resources_of, reviews_of, verbs, versions_of};
+use crate::resource::{GroupVersion, Resource, SelfReview};
 
-/// The versions of the document; they differ in name alone.
+/// A version of the aggregated document. The versions differ only in name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
-    /// What clients ask for since 1.30.
+pub(crate) enum DiscoveryVersion {
+    /// For clients since Kubernetes 1.30.
     V2,
-    /// What older clients ask for.
+    /// For older clients.
     V2Beta1,
 }
 
-impl Form {
-    /// The form that a client asks for by the `v` parameter of a media type.
+impl DiscoveryVersion {
+    /// Parses the `v` parameter of a media type.
     pub(crate) fn parse(version: &str) -> Option<Self> {
         match version {
-            "v2" => Some(Form::V2),
-            "v2beta1" => Some(Form::V2Beta1),
+            "v2" => Some(DiscoveryVersion::V2),
+            "v2beta1" => Some(DiscoveryVersion::V2Beta1),
             _ => None,
         }
     }
 
-    /// The media type of the answer; clients look at it to tell the forms apart.
+    /// Returns the media type of the response, by which clients distinguish the versions.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
-            Form::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Form::V2Beta1 => {
+            DiscoveryVersion::V2 => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            DiscoveryVersion::V2Beta1 => {
                 "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
         }
@@ -36,26 +38,26 @@ impl Form {
 
     fn api_version(self) -> &'static str {
         match self {
-            Form::V2 => "apidiscovery.k8s.io/v2",
-            Form::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
+            DiscoveryVersion::V2 => "apidiscovery.k8s.io/v2",
+            DiscoveryVersion::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
         }
     }
 }
 
-/// The aggregated document at `/api`.
-pub(crate) fn core(form: Form) -> Value {
-    list(form, vec![group_item("")])
+/// Returns the aggregated document at `/api`.
+pub(crate) fn core(version: DiscoveryVersion) -> Value {
+    list(version, vec![group_item("")])
 }
 
-/// The aggregated document at `/apis`.
-pub(crate) fn groups(form: Form) -> Value {
-    list(form, group_names().map(group_item).collect())
+/// Returns the aggregated document at `/apis`.
+pub(crate) fn groups(version: DiscoveryVersion) -> Value {
+    list(version, group_names().map(group_item).collect())
 }
 
-fn list(form: Form, items: Vec<Value>) -> Value {
+fn list(version: DiscoveryVersion, items: Vec<Value>) -> Value {
     json!({
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": form.api_version(),
+        "apiVersion": version.api_version(),
         "metadata": {},
         "items": items,
     })
@@ -63,17 +65,17 @@ fn list(form: Form, items: Vec<Value>) -> Value {
 
 fn group_item(name: &str) -> Value {
     let versions: Vec<_> = versions_of(name).map(version_item).collect();
-    // The core group has no name, and what is empty is left out.
+    // The core group has no name.
     let metadata = if name.is_empty() { json!({}) } else { json!({ "name": name }) };
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn version_item(served: Served) -> Value {
-    let resources: Vec<_> = resources_of(served)
+fn version_item(group_version: GroupVersion) -> Value {
+    let resources: Vec<_> = resources_of(group_version)
         .map(resource_item)
-        .chain(reviews_of(served).map(review_item))
+        .chain(reviews_of(group_version).map(review_item))
         .collect();
-    json!({ "version": served.version, "resources": resources, "freshness": "Current" })
+    json!({ "version": group_version.version, "resources": resources, "freshness": "Current" })
 }
 
 fn resource_item(resource: &'static Resource) -> Value {
@@ -84,7 +86,7 @@ fn resource_item(resource: &'static Resource) -> Value {
         "singularResource": resource.singular,
         "verbs": verbs(resource),
     });
-    add_names_for_people(&mut item, resource);
+    add_short_names(&mut item, resource);
     let subresources: Vec<_> = resource
         .subresources
         .iter()
@@ -96,13 +98,15 @@ fn resource_item(resource: &'static Resource) -> Value {
             })
         })
         .collect();
-    if let (false, Some(entries)) = (subresources.is_empty(), item.as_object_mut()) {
+    if !subresources.is_empty()
+        && let Some(entries) = item.as_object_mut()
+    {
         entries.insert("subresources".to_owned(), Value::Array(subresources));
     }
     item
 }
 
-fn review_item(review: &Review) -> Value {
+fn review_item(review: &SelfReview) -> Value {
     json!({
         "resource": review.plural,
         "responseKind": response_kind(review.kind),
@@ -112,7 +116,7 @@ fn review_item(review: &Review) -> Value {
     })
 }
 
-/// A kind of the very group and version it is listed under, which then go without saying.
+/// Returns the kind of responses. Empty group and version mean those under which the resource is listed.
 fn response_kind(kind: &str) -> Value {
     json!({ "group": "", "version": "", "kind": kind })
 }

@@ -1,8 +1,8 @@
-//! Compared with what kube-apiserver v1.36 answered, cut down to the resources served here.
+//! Comparison with documents recorded from kube-apiserver v1.36, reduced to the resources served here.
 
 use serde_json::{Value, json};
 
-use super::aggregated::{self, Form};
+use super::aggregated::{self, DiscoveryVersion};
 use super::*;
 
 fn recorded(path: &str) -> Value {
@@ -10,7 +10,7 @@ fn recorded(path: &str) -> Value {
     all[path].clone()
 }
 
-/// Only kube-apiserver's own versions and groups, in the order of their names.
+/// Returns the groups and versions that kube-apiserver also has, sorted by name.
 fn comparable(mut groups: Value, name: impl Fn(&Value) -> String) -> Vec<Value> {
     let groups = groups.as_array_mut().unwrap();
     groups.retain(|group| name(group) != "punctual.dev");
@@ -22,13 +22,13 @@ fn comparable(mut groups: Value, name: impl Fn(&Value) -> String) -> Vec<Value> 
 }
 
 #[test]
-fn the_core_group_is_told_as_recorded() {
+fn core_group_matches_the_recording() {
     assert_eq!(core_versions("127.0.0.1:6443"), recorded("/api"));
     assert_eq!(resource_list("", "v1").unwrap(), recorded("/api/v1"));
 }
 
 #[test]
-fn the_resources_of_a_group_are_told_as_recorded() {
+fn resources_of_groups_match_the_recording() {
     for group in ["batch", "coordination.k8s.io", "events.k8s.io"] {
         let list = resource_list(group, "v1").unwrap();
         assert_eq!(list, recorded(&format!("/apis/{group}/v1")), "{group}");
@@ -36,7 +36,7 @@ fn the_resources_of_a_group_are_told_as_recorded() {
 }
 
 #[test]
-fn the_groups_are_told_as_recorded() {
+fn groups_match_the_recording() {
     let name = |group: &Value| group["name"].as_str().unwrap().to_owned();
     assert_eq!(
         comparable(group_list()["groups"].clone(), name),
@@ -45,9 +45,9 @@ fn the_groups_are_told_as_recorded() {
 }
 
 #[test]
-fn aggregated_discovery_is_as_recorded() {
+fn aggregated_discovery_matches_the_recording() {
     let name = |group: &Value| group["metadata"]["name"].as_str().unwrap().to_owned();
-    let ours = aggregated::groups(Form::V2);
+    let ours = aggregated::groups(DiscoveryVersion::V2);
     let theirs = recorded("aggregated discovery");
     assert_eq!(ours["kind"], theirs["kind"]);
     assert_eq!(ours["apiVersion"], theirs["apiVersion"]);
@@ -55,7 +55,7 @@ fn aggregated_discovery_is_as_recorded() {
 }
 
 #[test]
-fn a_group_prefers_its_newest_version() {
+fn newest_version_of_a_group_is_preferred() {
     let batch = group("batch").unwrap();
     assert_eq!(batch["kind"], "APIGroup");
     assert_eq!(batch["preferredVersion"], json!({ "groupVersion": "batch/v1", "version": "v1" }));
@@ -63,7 +63,7 @@ fn a_group_prefers_its_newest_version() {
 }
 
 #[test]
-fn what_is_not_served_is_not_told() {
+fn unknown_groups_and_versions_have_no_document() {
     assert_eq!(group(""), None);
     assert_eq!(group("apps"), None);
     assert_eq!(resource_list("batch", "v2"), None);
@@ -71,27 +71,29 @@ fn what_is_not_served_is_not_told() {
 }
 
 #[test]
-fn everything_that_is_served_is_told_in_both_forms() {
-    let (core, groups) = (aggregated::core(Form::V2Beta1), aggregated::groups(Form::V2Beta1));
+fn both_forms_contain_every_served_resource() {
+    let core = aggregated::core(DiscoveryVersion::V2Beta1);
+    let groups = aggregated::groups(DiscoveryVersion::V2Beta1);
     for document in [&core, &groups] {
         assert_eq!(document["apiVersion"], "apidiscovery.k8s.io/v2beta1");
     }
     let items = core["items"].as_array().unwrap().iter().chain(groups["items"].as_array().unwrap());
-    let mut told: Vec<Value> = items
+    let mut listed: Vec<Value> = items
         .flat_map(|item| item["versions"].as_array().unwrap())
         .flat_map(|version| version["resources"].as_array().unwrap())
         .map(|resource| resource["resource"].clone())
         .collect();
-    let served = ALL.iter().map(|resource| resource.served.len()).sum::<usize>() + REVIEWS.len();
-    assert_eq!(told.len(), served);
-    told.retain(|name| name == "cronjobs");
-    assert_eq!(told.len(), 2);
+    let expected =
+        ALL.iter().map(|resource| resource.group_versions.len()).sum::<usize>() + REVIEWS.len();
+    assert_eq!(listed.len(), expected);
+    listed.retain(|name| name == "cronjobs");
+    assert_eq!(listed.len(), 2);
 }
 
 #[test]
 fn lists_of_resources_and_verbs_are_sorted() {
-    for served in GROUP_VERSIONS {
-        let list = resource_list(served.group, served.version).unwrap();
+    for group_version in GROUP_VERSIONS {
+        let list = resource_list(group_version.group, group_version.version).unwrap();
         let names: Vec<_> =
             list["resources"].as_array().unwrap().iter().map(|r| r["name"].to_string()).collect();
         assert!(names.is_sorted(), "{names:?}");

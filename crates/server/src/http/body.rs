@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded, and of the type that their header says.
+//! Request bodies: reads them up to the size limit and decodes them by their content type.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -10,63 +10,66 @@ use punctual_api::{proto, yaml};
 use serde_json::Value;
 
 use super::Call;
-use crate::request::{BodyFormat, Encoding, encoding};
+use crate::request::{BodyEncoding, TextFormat, encoding};
 
-/// All of a body, if it is not too large.
+/// Reads a whole body. Fails if it is larger than the limit.
 pub(super) async fn read(call: &Call, body: Body) -> Result<Bytes, Status> {
-    let most = call.server.shared.limits.body_bytes_max;
-    axum::body::to_bytes(body, most).await.map_err(|error| {
-        let is_large = std::error::Error::source(&error)
+    let limit = call.server.state.limits.body_bytes_max;
+    axum::body::to_bytes(body, limit).await.map_err(|error| {
+        let is_too_large = std::error::Error::source(&error)
             .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
-        match is_large {
-            true => Status::failure(
+        if is_too_large {
+            Status::failure(
                 StatusReason::RequestEntityTooLarge,
-                format!("Request entity too large: limit is {most}"),
-            ),
-            false => Status::bad_request(format!("the body could not be read: {error}")),
+                format!("Request entity too large: limit is {limit}"),
+            )
+        } else {
+            Status::bad_request(format!("cannot read the request body: {error}"))
         }
     })
 }
 
-/// The object in a body.
-pub(super) fn object(
+/// Decodes the object in a body of any supported content type.
+pub(super) fn decode_object(
     call: &Call,
     body: &[u8],
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, Status> {
     match encoding(call.header(header::CONTENT_TYPE))? {
-        Encoding::Text(format) => decoded(call, body, format, expected),
-        Encoding::Protobuf => checked(call, proto::decode_object(body, expected)?, expected),
+        BodyEncoding::Text(format) => decode_text(call, body, format, expected),
+        BodyEncoding::Protobuf => check(call, proto::decode_object(body, expected)?, expected),
     }
 }
 
-/// The object in a text of a format.
-pub(super) fn decoded(
+/// Decodes the object in a JSON or YAML body.
+pub(super) fn decode_text(
     call: &Call,
     body: &[u8],
-    format: BodyFormat,
+    format: TextFormat,
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, Status> {
-    let registry = &call.server.shared.registry;
-    let (dialect, unknown) = (registry.rules.dialect, registry.unknown_fields());
+    let registry = &call.server.state.registry;
     match format {
-        BodyFormat::Json => decode::decode_json(body, expected, dialect, unknown),
-        BodyFormat::Yaml => checked(call, yaml_tree(body)?, expected),
+        TextFormat::Json => {
+            let dialect = registry.validation.dialect;
+            decode::decode_json(body, expected, dialect, registry.unknown_fields())
+        }
+        TextFormat::Yaml => check(call, parse_yaml(body)?, expected),
     }
 }
 
-/// An object that did not come as JSON.
-fn checked(
+/// Checks an object that was not decoded from JSON.
+fn check(
     call: &Call,
-    read: DecodedObject,
+    object: DecodedObject,
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, Status> {
-    let registry = &call.server.shared.registry;
-    decode::check_object(read, expected, registry.rules.dialect, registry.unknown_fields())
+    let registry = &call.server.state.registry;
+    decode::check_object(object, expected, registry.validation.dialect, registry.unknown_fields())
 }
 
-/// A body of YAML, which may be JSON.
-pub(super) fn yaml_tree(body: &[u8]) -> Result<DecodedObject, Status> {
+/// Parses a YAML body. JSON is valid YAML.
+fn parse_yaml(body: &[u8]) -> Result<DecodedObject, Status> {
     let bad = |why: String| Status::bad_request(format!("error converting YAML to JSON: {why}"));
     let text = std::str::from_utf8(body).map_err(|why| bad(why.to_string()))?;
     let (value, duplicates) =
@@ -74,20 +77,20 @@ pub(super) fn yaml_tree(body: &[u8]) -> Result<DecodedObject, Status> {
     if !value.is_object() {
         return Err(bad("the body is not an object".to_owned()));
     }
-    let doubts = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-    Ok(DecodedObject { value, field_warnings: doubts })
+    let warnings = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    Ok(DecodedObject { value, field_warnings: warnings })
 }
 
-/// The options in the body of a delete, if there are any.
-pub(super) fn options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status> {
+/// Decodes the DeleteOptions in the body of a delete request, if the body is not empty.
+pub(super) fn decode_delete_options(call: &Call, body: &[u8]) -> Result<Option<Value>, Status> {
     if body.is_empty() {
         return Ok(None);
     }
     match encoding(call.header(header::CONTENT_TYPE))? {
-        Encoding::Protobuf => proto::decode_delete_options(body).map(Some),
-        Encoding::Text(BodyFormat::Yaml) => yaml_tree(body).map(|decoded| Some(decoded.value)),
-        Encoding::Text(BodyFormat::Json) => serde_json::from_slice(body)
+        BodyEncoding::Protobuf => proto::decode_delete_options(body).map(Some),
+        BodyEncoding::Text(TextFormat::Yaml) => parse_yaml(body).map(|decoded| Some(decoded.value)),
+        BodyEncoding::Text(TextFormat::Json) => serde_json::from_slice(body)
             .map(|fields| Some(Value::Object(fields)))
-            .map_err(|why| Status::bad_request(format!("the options cannot be read: {why}"))),
+            .map_err(|why| Status::bad_request(format!("cannot decode DeleteOptions: {why}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads: one object, many, or what changes.
+//! Handlers of reads: get, list, watch and log.
 
 use axum::body::Body;
 use futures::StreamExt as _;
@@ -6,56 +6,60 @@ use http::{HeaderValue, Response, StatusCode, header};
 use punctual_api::{Pod, Status};
 use serde::Deserialize as _;
 
-use super::{Call, feed};
-use crate::answer::{self, Answer, ListAnswer, Showing};
+use super::{Call, watch};
 use crate::logs::LogQuery;
-use crate::registry::{ObjectRef, Place};
-use crate::request::{Form, ListOptions};
+use crate::registry::{CollectionRef, ObjectRef};
+use crate::request::{ListOptions, ResponseFormat};
+use crate::response::{self, ApiResult, ListResponse, RenderOptions};
 use crate::table::IncludeObject;
 
 impl Call {
-    /// How the answer is to be shown.
-    pub(super) fn showing(&self) -> Result<Showing, Status> {
-        let form = Form::accepted(self.header(header::ACCEPT))?;
-        let include = IncludeObject::parse(self.query.text("includeObject"));
-        let include = include.map_err(Status::bad_request)?;
-        Ok(Showing { form, include, now: self.server.shared.registry.env.now() })
+    /// Parses how the client wants objects to be rendered.
+    pub(super) fn render_options(&self) -> Result<RenderOptions, Status> {
+        let format = ResponseFormat::negotiate(self.header(header::ACCEPT))?;
+        let include = IncludeObject::parse(self.query.text("includeObject"))
+            .map_err(|error| Status::bad_request(error.to_string()))?;
+        Ok(RenderOptions { format, include, now: self.server.state.registry.env.now() })
     }
 
-    fn takes_gzip(&self) -> bool {
+    fn accepts_gzip(&self) -> bool {
         let accepted = self.header(header::ACCEPT_ENCODING);
         accepted.split(',').any(|coding| coding.split(';').next().map(str::trim) == Some("gzip"))
     }
 }
 
-/// One object.
-pub(super) fn get(call: &Call, object: &ObjectRef) -> Answer {
-    let showing = call.showing()?;
-    let stored = call.server.shared.registry.get(object)?;
-    answer::object(StatusCode::OK, &stored, showing)
+/// Handles a get.
+pub(super) fn get(call: &Call, object: &ObjectRef) -> ApiResult {
+    let options = call.render_options()?;
+    let stored = call.server.state.registry.get(object)?;
+    response::render_object(StatusCode::OK, &stored, options)
 }
 
-/// Many objects, or what changes.
-pub(super) fn list_or_watch(call: &Call, place: Place) -> Answer {
-    let showing = call.showing()?;
-    let options = ListOptions::parse(&call.query, &place.view)?;
+/// Handles a list or a watch.
+pub(super) fn list_or_watch(call: &Call, collection: CollectionRef) -> ApiResult {
+    let render_options = call.render_options()?;
+    let options = ListOptions::parse(&call.query, &collection.served)?;
     if options.is_watch {
-        return feed::answer(call, &place, &options, showing);
+        return watch::respond(call, &collection, &options, render_options);
     }
-    let page = call.server.shared.registry.list(&place, &options)?;
-    let takes_gzip = call.takes_gzip();
-    answer::list(ListAnswer { view: place.view, page, showing, takes_gzip })
+    let page = call.server.state.registry.list(&collection, &options)?;
+    response::render_list(ListResponse {
+        served: collection.served,
+        page,
+        options: render_options,
+        accepts_gzip: call.accepts_gzip(),
+    })
 }
 
-/// What a Pod wrote; nothing if it has not begun, or nothing runs Pods here.
-pub(super) async fn log(call: &Call, object: &ObjectRef) -> Answer {
-    let stored = call.server.shared.registry.get(object)?;
+/// Handles a request for the log of a Pod's container. The log of a container that has not started is empty.
+pub(super) async fn log(call: &Call, object: &ObjectRef) -> ApiResult {
+    let stored = call.server.state.registry.get(object)?;
     let pod =
-        Pod::deserialize(&stored.tree()?).map_err(|why| Status::internal(&why.to_string()))?;
+        Pod::deserialize(&stored.to_json()?).map_err(|why| Status::internal(&why.to_string()))?;
     let query = LogQuery::parse(&call.query, &pod)?;
-    // A log that is followed lasts as a watch does.
-    let place = query.follow.then(|| call.watch_place()).transpose()?;
-    let lines = match &call.server.shared.logs {
+    // A followed log is limited like a watch.
+    let permit = if query.follow { call.acquire_watch()? } else { None };
+    let lines = match &call.server.state.logs {
         Some(source) => source.logs(pod, query).await?,
         None => None,
     };
@@ -64,9 +68,10 @@ pub(super) async fn log(call: &Call, object: &ObjectRef) -> Answer {
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     };
-    let ends = call.server.shared.ends.clone();
-    let lines = lines.take_until(ends.cancelled_owned()).map(move |line| {
-        let _place = &place;
+    let shutdown = call.server.state.shutdown.clone();
+    let lines = lines.take_until(shutdown.cancelled_owned()).map(move |line| {
+        // Keeps the permit until the stream ends.
+        let _permit = &permit;
         line
     });
     let mut response = Response::new(Body::from_stream(lines));

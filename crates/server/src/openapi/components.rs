@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, REF_PREFIX};
 use super::{descriptions, enums, merge};
-use crate::resource::{ALL, Served};
+use crate::resource::{ALL, GroupVersion};
 
 /// Types of requests and answers that no stored object contains, by name.
 const WIRE: &str = include_str!("wire.json");
@@ -37,7 +37,7 @@ const OPTIONAL: [(&str, &str); 9] = [
 
 /// The schemas that the document of a group and version may contain.
 pub(super) struct Components {
-    served: Served,
+    group_version: GroupVersion,
     /// Whether fields of ours are part of it.
     has_ours: bool,
     structs: HashMap<String, &'static StructSchema>,
@@ -47,14 +47,17 @@ pub(super) struct Components {
 }
 
 impl Components {
-    pub(super) fn new(served: Served, dialect: Dialect) -> Self {
+    pub(super) fn new(group_version: GroupVersion, dialect: Dialect) -> Self {
         let structs = schema::struct_names().filter_map(schema::find_struct);
-        let kinds = ALL.into_iter().filter(|resource| resource.served.contains(&served));
+        let kinds =
+            ALL.into_iter().filter(|resource| resource.group_versions.contains(&group_version));
         Components {
-            served,
-            has_ours: dialect == Dialect::Punctual || served.group == "punctual.dev",
-            structs: structs.map(|it| (names::of_struct(served, it.name), it)).collect(),
-            kinds: kinds.filter_map(|it| Some((of_kind(served, it.kind)?, it.kind))).collect(),
+            group_version,
+            has_ours: dialect == Dialect::Punctual || group_version.group == "punctual.dev",
+            structs: structs.map(|it| (names::of_struct(group_version, it.name), it)).collect(),
+            kinds: kinds
+                .filter_map(|it| Some((of_kind(group_version, it.kind)?, it.kind)))
+                .collect(),
             // The file is ours, and a test reads it.
             wire: serde_json::from_str(WIRE).unwrap_or_default(),
         }
@@ -134,7 +137,9 @@ impl Components {
             FieldType::Time => reference(&names::of_meta("Time")),
             FieldType::MicroTime => reference(&names::of_meta("MicroTime")),
             FieldType::Any => plain("object", ""),
-            FieldType::Struct(id) => reference(&names::of_struct(self.served, id.get().name)),
+            FieldType::Struct(id) => {
+                reference(&names::of_struct(self.group_version, id.get().name))
+            }
             FieldType::List(item) => container("array", "items", self.of_type(item)),
             FieldType::Map(item) => {
                 container("object", "additionalProperties", unwrapped(self.of_type(item)))
@@ -169,14 +174,14 @@ impl Components {
     }
 
     fn group_version_kind(&self, kind: &str) -> Value {
-        json!([{ "group": self.served.group, "version": self.served.version, "kind": kind }])
+        json!([{ "group": self.group_version.group, "version": self.group_version.version, "kind": kind }])
     }
 }
 
 /// The name of the schema of a kind.
-pub(super) fn of_kind(served: Served, kind: &str) -> Option<String> {
-    let shape = schema::find_kind(served.api_version, kind)?;
-    Some(names::of_struct(served, shape.name))
+pub(super) fn of_kind(group_version: GroupVersion, kind: &str) -> Option<String> {
+    let shape = schema::find_kind(group_version.api_version, kind)?;
+    Some(names::of_struct(group_version, shape.name))
 }
 
 fn is_required(shape: &StructSchema, field: &FieldSchema) -> bool {

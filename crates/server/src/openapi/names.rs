@@ -1,6 +1,6 @@
 //! The names of schemas: those of Kubernetes for its types, so that tools that know them find them.
 
-use crate::resource::Served;
+use crate::resource::GroupVersion;
 
 /// A reference to a schema of the same document.
 pub(super) const REF_PREFIX: &str = "#/components/schemas/";
@@ -43,9 +43,9 @@ const OF_BATCH: [&str; 15] = [
 const OF_BATCH_BETA: [&str; 4] = ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
 
 /// The name of the schema of a struct in the document of a group and version.
-pub(super) fn of_struct(served: Served, name: &str) -> String {
+pub(super) fn of_struct(group_version: GroupVersion, name: &str) -> String {
     let is_cron_job = name.starts_with("CronJob");
-    match (served.group, served.version) {
+    match (group_version.group, group_version.version) {
         ("punctual.dev", _) if is_cron_job => {
             format!("{OURS}.{}", name.replacen("CronJob", "ScheduledJob", 1))
         }
@@ -61,9 +61,9 @@ pub(super) fn of_struct(served: Served, name: &str) -> String {
 }
 
 /// The name of the schema of a review.
-pub(super) fn of_review(served: Served, kind: &str) -> String {
-    let group = served.group.split('.').next().unwrap_or_default();
-    format!("io.k8s.api.{group}.{}.{kind}", served.version)
+pub(super) fn of_review(group_version: GroupVersion, kind: &str) -> String {
+    let group = group_version.group.split('.').next().unwrap_or_default();
+    format!("io.k8s.api.{group}.{}.{kind}", group_version.version)
 }
 
 /// The name of the schema of a type that every group shares.

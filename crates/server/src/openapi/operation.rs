@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, REF_PREFIX};
 use super::parameters;
-use crate::resource::Served;
+use crate::resource::GroupVersion;
 
 /// Kinds whose deletion answers with the object, not with a status.
 const ANSWER_WITH_OBJECT: [&str; 2] = ["Pod", "ServiceAccount"];
@@ -134,7 +134,7 @@ pub(super) const DELETE: Operation = Operation {
 /// What operations are about.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    pub(super) served: Served,
+    pub(super) group_version: GroupVersion,
     pub(super) kind: &'a str,
     /// The schema of the kind.
     pub(super) schema: &'a str,
@@ -146,9 +146,9 @@ pub(super) struct Target<'a> {
 impl Operation {
     /// The operation as the documents have it.
     pub(super) fn render(&self, target: &Target<'_>) -> Value {
-        let Served { group, version, .. } = target.served;
+        let GroupVersion { group, version, .. } = target.group_version;
         let mut operation = json!({
-            "tags": [tag(target.served)],
+            "tags": [tag(target.group_version)],
             "description": self.description,
             "operationId": self.id(target),
             "responses": self.responses(target),
@@ -173,7 +173,7 @@ impl Operation {
     fn id(&self, target: &Target<'_>) -> String {
         let collection = if self.action == "deletecollection" { "Collection" } else { "" };
         let Target { kind, scope, part, .. } = target;
-        format!("{}{}{collection}{scope}{kind}{part}", self.verb, camel_case(target.served))
+        format!("{}{}{collection}{scope}{kind}{part}", self.verb, camel_case(target.group_version))
     }
 
     fn request_body(&self, target: &Target<'_>) -> Option<Value> {
@@ -216,13 +216,13 @@ impl Operation {
 }
 
 /// Where a group and version tells what it has.
-pub(super) fn discovery(served: Served) -> Value {
+pub(super) fn discovery(group_version: GroupVersion) -> Value {
     let content = content(&MEDIA_TYPES, &names::of_meta("APIResourceList"));
     json!({
         "get": {
-            "tags": [tag(served)],
+            "tags": [tag(group_version)],
             "description": "List the resources of this group and version.",
-            "operationId": format!("get{}APIResources", camel_case(served)),
+            "operationId": format!("get{}APIResources", camel_case(group_version)),
             "responses": responses(&["200"], &content),
         },
     })
@@ -248,19 +248,19 @@ fn content(media_types: &[&str], schema: &str) -> Value {
 }
 
 /// The first part of a group's name; the core group has one here.
-fn short_group(served: Served) -> &'static str {
-    match served.group.split('.').next() {
+fn short_group(group_version: GroupVersion) -> &'static str {
+    match group_version.group.split('.').next() {
         Some(name) if !name.is_empty() => name,
         _ => "core",
     }
 }
 
-fn tag(served: Served) -> String {
-    format!("{}_{}", short_group(served), served.version)
+fn tag(group_version: GroupVersion) -> String {
+    format!("{}_{}", short_group(group_version), group_version.version)
 }
 
-fn camel_case(served: Served) -> String {
-    [short_group(served), served.version].map(capitalized).concat()
+fn camel_case(group_version: GroupVersion) -> String {
+    [short_group(group_version), group_version.version].map(capitalized).concat()
 }
 
 /// A word with a capital letter.

@@ -5,26 +5,29 @@ use serde_json::{Map, Value, json};
 use super::operation::{self, Operation, Target, capitalized};
 use super::{components, names, parameters, path_of};
 use crate::discovery;
-use crate::resource::{ALL, REVIEWS, Resource, Served, Subresource};
+use crate::resource::{ALL, GroupVersion, REVIEWS, Resource, Subresource};
 
 /// The paths, with their operations.
-pub(super) fn of(served: Served) -> Value {
-    let base = format!("/{}", path_of(served));
-    let mut paths = Paths { served, base, paths: Map::new() };
-    paths.paths.insert(format!("{}/", paths.base), operation::discovery(served));
-    for resource in ALL.into_iter().filter(|resource| resource.served.contains(&served)) {
+pub(super) fn of(group_version: GroupVersion) -> Value {
+    let base = format!("/{}", path_of(group_version));
+    let mut paths = Paths { group_version, base, paths: Map::new() };
+    paths.paths.insert(format!("{}/", paths.base), operation::discovery(group_version));
+    for resource in
+        ALL.into_iter().filter(|resource| resource.group_versions.contains(&group_version))
+    {
         paths.add_resource(resource);
     }
-    for review in REVIEWS.iter().filter(|review| review.served == served) {
-        let schema = names::of_review(served, review.kind);
-        let target = Target { served, kind: review.kind, schema: &schema, scope: "", part: "" };
+    for review in REVIEWS.iter().filter(|review| review.group_version == group_version) {
+        let schema = names::of_review(group_version, review.kind);
+        let target =
+            Target { group_version, kind: review.kind, schema: &schema, scope: "", part: "" };
         paths.add(review.plural.to_owned(), &[operation::CREATE], &target);
     }
     Value::Object(paths.paths)
 }
 
 struct Paths {
-    served: Served,
+    group_version: GroupVersion,
     /// What all paths begin with.
     base: String,
     paths: Map<String, Value>,
@@ -32,14 +35,19 @@ struct Paths {
 
 impl Paths {
     fn add_resource(&mut self, resource: &'static Resource) {
-        let Some(schema) = components::of_kind(self.served, resource.kind) else { return };
+        let Some(schema) = components::of_kind(self.group_version, resource.kind) else { return };
         let (scope, collection) = match resource.is_namespaced {
             true => ("Namespaced", format!("namespaces/{{namespace}}/{}", resource.plural)),
             false => ("", resource.plural.to_owned()),
         };
         let object = format!("{collection}/{{name}}");
-        let whole =
-            Target { served: self.served, kind: resource.kind, schema: &schema, scope, part: "" };
+        let whole = Target {
+            group_version: self.group_version,
+            kind: resource.kind,
+            schema: &schema,
+            scope,
+            part: "",
+        };
         if resource.is_namespaced {
             let everywhere = Target { scope: "", part: "ForAllNamespaces", ..whole };
             self.add(resource.plural.to_owned(), &[operation::LIST], &everywhere);

@@ -34,11 +34,11 @@ fn paths_have_the_operations_that_were_recorded() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../testdata/openapi_paths.json")).unwrap();
     let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
-    for served in GROUP_VERSIONS.into_iter().filter(|it| it.version == "v1") {
-        if served.group == "punctual.dev" {
+    for group_version in GROUP_VERSIONS.into_iter().filter(|it| it.version == "v1") {
+        if group_version.group == "punctual.dev" {
             continue;
         }
-        for (path, item) in entries(&v3(&path_of(served))["paths"]) {
+        for (path, item) in entries(&v3(&path_of(group_version))["paths"]) {
             unseen.remove(path);
             let theirs = entries(&recorded[path]);
             for (method, operation) in entries(item).iter().filter(|(key, _)| *key != "parameters")
@@ -115,8 +115,8 @@ fn types_have_the_shape_that_was_recorded() {
         serde_json::from_str(include_str!("../../testdata/openapi_types.json")).unwrap();
     let mut differences = BTreeSet::new();
     let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
-    for served in GROUP_VERSIONS {
-        let document = v3(&path_of(served));
+    for group_version in GROUP_VERSIONS {
+        let document = v3(&path_of(group_version));
         for (name, schema) in entries(&document["components"]["schemas"]) {
             let Some(theirs) = recorded.get(name) else { continue };
             unseen.remove(name);
@@ -150,11 +150,11 @@ fn compare(place: &str, ours: &Value, theirs: &Value, differences: &mut BTreeSet
 #[test]
 fn every_reference_leads_somewhere() {
     let documents = Documents::new(Dialect::Punctual);
-    for served in GROUP_VERSIONS {
-        let document = parsed(documents.v3(&path_of(served)).unwrap());
+    for group_version in GROUP_VERSIONS {
+        let document = parsed(documents.v3(&path_of(group_version)).unwrap());
         let schemas = entries(&document["components"]["schemas"]);
         let references = references(&document, "#/components/schemas/");
-        assert_eq!(references, schemas.keys().cloned().collect(), "{served:?}");
+        assert_eq!(references, schemas.keys().cloned().collect(), "{group_version:?}");
     }
     let v2 = parsed(documents.v2());
     let definitions = entries(&v2["definitions"]).keys().cloned().collect();
@@ -178,11 +178,10 @@ fn references(part: &Value, prefix: &str) -> BTreeSet<String> {
 fn a_kind_is_found_by_its_group_version_and_kind() {
     let documents = Documents::new(Dialect::Punctual);
     for resource in crate::resource::ALL {
-        for served in resource.served {
-            let document = parsed(documents.v3(&path_of(*served)).unwrap());
+        for group_version in resource.group_versions {
+            let document = parsed(documents.v3(&path_of(*group_version)).unwrap());
             for kind in [resource.kind.to_owned(), format!("{}List", resource.kind)] {
-                let asked =
-                    json!([{ "group": served.group, "version": served.version, "kind": kind }]);
+                let asked = json!([{ "group": group_version.group, "version": group_version.version, "kind": kind }]);
                 let schemas = entries(&document["components"]["schemas"]);
                 let found = schemas
                     .values()

@@ -52,7 +52,7 @@ pub fn server_side_apply(
 /// Gives what an object has to a manager that stands for its unknown past.
 fn adopt(object: &Value, managers: &mut Managers, writer: &FieldManager<'_>) {
     let past = FieldManager { manager: BEFORE_FIRST_APPLY, ..*writer };
-    let fields = visible(changes(None, object, writer.shape), writer).set;
+    let fields = visible(changes(None, object, writer.schema), writer).set;
     if !fields.is_empty() {
         managers.add(Manager::new(&past, Operation::Update), &past, fields);
     }
@@ -81,15 +81,15 @@ impl Apply<'_> {
 
     /// The fields that the configuration is about.
     fn wanted(&self) -> Fields {
-        let mut wanted = members(&self.config, self.writer.shape);
+        let mut wanted = members(&self.config, self.writer.schema);
         drop_closed(&mut wanted, self.writer);
         wanted
     }
 
     /// The object with the configuration merged in and what is no longer wanted taken out.
     fn merged(&self, managers: &Managers, last: &Fields, wanted: &Fields) -> Value {
-        let shape = self.writer.shape;
-        let merged = merge::merge(self.before.clone(), &self.config, shape);
+        let schema = self.writer.schema;
+        let merged = merge::merge(self.before.clone(), &self.config, schema);
         if last.is_empty() {
             return merged;
         }
@@ -97,12 +97,12 @@ impl Apply<'_> {
         for other in managers.0.values() {
             fields::unite(&mut owned, other.fields.clone());
         }
-        prune::prune(merged, shape, last, &owned)
+        prune::prune(merged, schema, last, &owned)
     }
 
     /// Takes what changes from those who own it, or says that it is theirs.
     fn claim(&self, object: &Value, managers: &mut Managers, force: bool) -> Result<(), Status> {
-        let changes = visible(changes(Some(&self.before), object, self.writer.shape), self.writer);
+        let changes = visible(changes(Some(&self.before), object, self.writer.schema), self.writer);
         if !force {
             let conflicts = conflict::find(managers, &changes.set);
             self.settle(conflicts)?;

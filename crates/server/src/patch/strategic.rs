@@ -14,7 +14,7 @@ use punctual_api::Status;
 use punctual_api::schema::{FieldType, StructSchema};
 use serde_json::{Map, Value};
 
-pub(crate) use self::error::shown;
+pub(crate) use self::error::format_go_map;
 use self::error::{Error, go_type};
 use self::list::ListField;
 

@@ -34,7 +34,7 @@ pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<
     if old.is_some() && managers.0.is_empty() {
         return;
     }
-    let Changes { set, gone } = visible(changes(old, new, writer.shape), writer);
+    let Changes { set, gone } = visible(changes(old, new, writer.schema), writer);
     managers.take_from_others(None, &set);
     managers.take_from_others(None, &gone);
     managers.drop_empty();
@@ -85,7 +85,7 @@ pub(super) fn visible(mut changes: Changes, writer: &FieldManager<'_>) -> Change
 pub(super) fn drop_closed(fields: &mut Fields, writer: &FieldManager<'_>) {
     let is_status = writer.subresource == "status";
     fields.remove(if is_status { "f:spec" } else { "f:status" });
-    if is_status && writer.shape.name == "Pod" {
+    if is_status && writer.schema.name == "Pod" {
         drop_metadata(fields, &["deletionTimestamp", "ownerReferences"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Files that only their owner may read, written whole or not at all.
+//! Files that only their owner may read. They are replaced atomically.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,41 +7,43 @@ use std::path::Path;
 use super::PkiError;
 use crate::secret_file;
 
-/// Makes a folder that only its owner may enter.
-pub(super) fn folder(folder: &Path) -> Result<(), PkiError> {
-    secret_file::create_folder(folder).map_err(|source| failed("make", folder, source))
+/// Creates a folder that only its owner may enter.
+pub(super) fn create_folder(folder: &Path) -> Result<(), PkiError> {
+    secret_file::create_folder(folder).map_err(|source| file_error("create", folder, source))
 }
 
-/// What a file holds, or what is made for it if there is none.
-pub(super) fn read_or_make(
+/// Reads a file. If it does not exist, creates it first.
+pub(super) fn read_or_create(
     path: &Path,
-    make: impl FnOnce() -> Result<String, PkiError>,
+    create: impl FnOnce() -> Result<String, PkiError>,
 ) -> Result<String, PkiError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = make()?;
+            let text = create()?;
             write(path, &text)?;
             Ok(text)
         }
-        Err(source) => Err(failed("read", path, source)),
+        Err(source) => Err(file_error("read", path, source)),
     }
 }
 
-/// Writes a file beside its place, then puts it there, so that a crash leaves the old one or the new.
+/// Writes a temporary file and renames it, so that a crash leaves either the old file or the new one.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
-    let mut aside = path.to_owned().into_os_string();
-    aside.push(".new");
-    let aside = std::path::PathBuf::from(aside);
-    let written = secret_file::create_options().write(true).truncate(true).open(&aside).and_then(
-        |mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        },
-    );
-    written.and_then(|()| fs::rename(&aside, path)).map_err(|source| failed("write", path, source))
+    let mut temporary = path.to_owned().into_os_string();
+    temporary.push(".new");
+    let temporary = std::path::PathBuf::from(temporary);
+    replace(path, &temporary, text).map_err(|source| file_error("write", path, source))
 }
 
-fn failed(doing: &'static str, path: &Path, source: io::Error) -> PkiError {
-    PkiError::File { doing, path: path.to_owned(), source }
+fn replace(path: &Path, temporary: &Path, text: &str) -> io::Result<()> {
+    let mut options = secret_file::create_options();
+    let mut file = options.write(true).truncate(true).open(temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(temporary, path)
+}
+
+fn file_error(action: &'static str, path: &Path, source: io::Error) -> PkiError {
+    PkiError::File { action, path: path.to_owned(), source }
 }

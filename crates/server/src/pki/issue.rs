@@ -1,4 +1,4 @@
-//! The authority of one server, and what it signs.
+//! The certificate authority of a server and the certificates it issues.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -11,62 +11,66 @@ use rcgen::{
 use x509_parser::extensions::GeneralName;
 
 use super::PkiError;
-use super::files::{read_or_make, write};
+use super::files::{read_or_create, write};
 use crate::auth::User;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const AUTHORITY_DAYS: i32 = 3650;
 const LEAF_DAYS: i32 = 365;
-/// A certificate that ends sooner is made anew at the next start.
+/// A stored certificate that expires sooner is issued again at the next start.
 const RENEW_DAYS: i32 = 60;
-/// Names that a server on this machine is reached by.
+/// Host names by which clients reach the server.
 const LOCAL_NAMES: [&str; 4] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
 const LOCAL_ADDRESSES: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// What a certificate is for.
-pub(super) enum Purpose<'a> {
-    /// To be reached at these addresses, besides the local ones.
+/// The purpose of a certificate.
+pub(super) enum CertificateUse<'a> {
+    /// Serves clients at these addresses and the local ones.
     Server(&'a [IpAddr]),
-    /// To be known as somebody.
+    /// Authenticates a user.
     Client(&'a User),
 }
 
-/// Who signs.
+/// A certificate authority.
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(super) certificate_pem: String,
 }
 
 impl Authority {
-    /// The authority in a folder, made if there is none.
+    /// Reads the authority from a folder. Creates it if it does not exist.
     pub(super) fn open(folder: &Path, now: Timestamp) -> Result<Authority, PkiError> {
-        let (key_path, path) = (folder.join("ca.key"), folder.join("ca.crt"));
+        let key_path = folder.join("ca.key");
+        let path = folder.join("ca.crt");
         let key_pem =
-            read_or_make(&key_path, || new_key(&key_path).map(|key| key.serialize_pem()))?;
+            read_or_create(&key_path, || new_key(&key_path).map(|key| key.serialize_pem()))?;
         let key = KeyPair::from_pem(&key_pem).map_err(|why| unusable(&key_path, why))?;
-        let certificate_pem = read_or_make(&path, || {
+        let certificate_pem = read_or_create(&path, || {
             let certificate = authority_params(now).self_signed(&key);
             Ok(certificate.map_err(|why| unusable(&path, why))?.pem())
         })?;
-        // What is signed names its signer by the same words that the certificate has.
+        // The issuer name of new certificates must equal the subject of the stored certificate.
         let issuer = Issuer::new(authority_params(now), key);
         Ok(Authority { issuer, certificate_pem })
     }
 
-    /// A certificate in a folder, made anew if it does not fit.
+    /// Returns the certificate and key stored in a folder. Issues new ones if they are missing or unfit.
     pub(super) fn issue(
         &self,
         folder: &Path,
         name: &str,
-        purpose: &Purpose<'_>,
+        purpose: &CertificateUse<'_>,
         now: Timestamp,
     ) -> Result<(String, String), PkiError> {
-        let (path, key_path) =
-            (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
-        let kept = std::fs::read_to_string(&path).ok().zip(std::fs::read_to_string(&key_path).ok());
-        if let Some((certificate, key)) = kept.filter(|(pem, _)| fits(pem, purpose, now)) {
+        let path = folder.join(format!("{name}.crt"));
+        let key_path = folder.join(format!("{name}.key"));
+        let stored =
+            std::fs::read_to_string(&path).ok().zip(std::fs::read_to_string(&key_path).ok());
+        if let Some((certificate, key)) = stored
+            && is_fit(&certificate, purpose, now)
+        {
             return Ok((certificate, key));
         }
         let (certificate, key) = self.sign(purpose, now)?;
@@ -75,10 +79,10 @@ impl Authority {
         Ok((certificate, key))
     }
 
-    /// A new certificate with a new key, in PEM.
+    /// Issues a certificate with a new key. Returns both in PEM.
     pub(super) fn sign(
         &self,
-        purpose: &Purpose<'_>,
+        purpose: &CertificateUse<'_>,
         now: Timestamp,
     ) -> Result<(String, String), PkiError> {
         let path = Path::new("a new certificate");
@@ -95,7 +99,7 @@ fn new_key(path: &Path) -> Result<KeyPair, PkiError> {
 }
 
 fn unusable(path: &Path, why: impl std::fmt::Display) -> PkiError {
-    PkiError::Unusable { path: path.to_owned(), why: why.to_string() }
+    PkiError::Unusable { path: path.to_owned(), reason: why.to_string() }
 }
 
 fn authority_params(now: Timestamp) -> CertificateParams {
@@ -103,15 +107,18 @@ fn authority_params(now: Timestamp) -> CertificateParams {
     params.distinguished_name = name("punctual-ca", &[]);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    lasts(&mut params, now, AUTHORITY_DAYS);
+    set_validity(&mut params, now, AUTHORITY_DAYS);
     params
 }
 
-fn leaf_params(purpose: &Purpose<'_>, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+fn leaf_params(
+    purpose: &CertificateUse<'_>,
+    now: Timestamp,
+) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::default();
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     match purpose {
-        Purpose::Server(addresses) => {
+        CertificateUse::Server(addresses) => {
             params.distinguished_name = name("punctual-server", &[]);
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
             for local in LOCAL_NAMES {
@@ -120,47 +127,47 @@ fn leaf_params(purpose: &Purpose<'_>, now: Timestamp) -> Result<CertificateParam
             let addresses = LOCAL_ADDRESSES.iter().chain(*addresses);
             params.subject_alt_names.extend(addresses.map(|address| SanType::IpAddress(*address)));
         }
-        Purpose::Client(user) => {
+        CertificateUse::Client(user) => {
             params.distinguished_name = name(&user.name, &user.groups);
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         }
     }
-    lasts(&mut params, now, LEAF_DAYS);
+    set_validity(&mut params, now, LEAF_DAYS);
     Ok(params)
 }
 
 fn name(common: &str, organizations: &[String]) -> DistinguishedName {
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, common);
-    // The library keeps one of each kind, and one group is what gives a role.
+    // rcgen keeps one organization. The first group decides the role.
     if let Some(organization) = organizations.first() {
         name.push(DnType::OrganizationName, organization.as_str());
     }
     name
 }
 
-/// From yesterday, since clocks differ, for so many days.
-fn lasts(params: &mut CertificateParams, now: Timestamp, days: i32) {
-    let at = |time: Timestamp| {
+/// Sets the validity, from yesterday on, since the clocks of clients may be slow.
+fn set_validity(params: &mut CertificateParams, now: Timestamp, days: i32) {
+    let date_of = |time: Timestamp| {
         let date = time.to_zoned(TimeZone::UTC).date();
         date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
     };
-    params.not_before = at(now.saturating_sub(DAY).unwrap_or(now));
-    params.not_after = at(now.saturating_add(DAY * days).unwrap_or(now));
+    params.not_before = date_of(now.saturating_sub(DAY).unwrap_or(now));
+    params.not_after = date_of(now.saturating_add(DAY * days).unwrap_or(now));
 }
 
-/// Whether a certificate lasts long enough and names every address.
-fn fits(pem: &str, purpose: &Purpose<'_>, now: Timestamp) -> bool {
+/// Whether a certificate is valid long enough and contains every address.
+fn is_fit(pem: &str, purpose: &CertificateUse<'_>, now: Timestamp) -> bool {
     let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else {
         return false;
     };
     let Ok(certificate) = pem.parse_x509() else {
         return false;
     };
-    let until = certificate.validity().not_after.timestamp();
-    let soon = now.saturating_add(DAY * RENEW_DAYS).unwrap_or(now).as_second();
+    let expires_at = certificate.validity().not_after.timestamp();
+    let renew_before = now.saturating_add(DAY * RENEW_DAYS).unwrap_or(now).as_second();
     let names = certificate.subject_alternative_name().ok().flatten();
-    let has = |address: &IpAddr| {
+    let has_address = |address: &IpAddr| {
         names.as_ref().is_some_and(|names| {
             names.value.general_names.iter().any(|name| match (name, address) {
                 (GeneralName::IPAddress(bytes), IpAddr::V4(address)) => *bytes == address.octets(),
@@ -169,9 +176,11 @@ fn fits(pem: &str, purpose: &Purpose<'_>, now: Timestamp) -> bool {
             })
         })
     };
-    until > soon
+    expires_at > renew_before
         && match purpose {
-            Purpose::Server(addresses) => LOCAL_ADDRESSES.iter().chain(*addresses).all(has),
-            Purpose::Client(_) => true,
+            CertificateUse::Server(addresses) => {
+                LOCAL_ADDRESSES.iter().chain(*addresses).all(has_address)
+            }
+            CertificateUse::Client(_) => true,
         }
 }

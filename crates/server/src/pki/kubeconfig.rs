@@ -1,4 +1,4 @@
-//! The file that tells kubectl where the server is and who asks.
+//! Kubeconfig files.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::PkiError;
 use super::files::write;
 
-/// What kubectl needs to know.
+/// A kubeconfig with one cluster, user and context.
 pub struct Kubeconfig {
-    /// Address of the server.
+    /// The URL of the server.
     pub server: String,
-    /// The certificate to check it by, in PEM.
+    /// The certificate of the server's authority in PEM.
     pub ca_pem: String,
-    /// Who asks.
+    /// The name of the user.
     pub user: String,
-    /// How they show it.
+    /// The user's credential.
     pub credential: Credential,
 }
 
-/// How somebody shows who they are.
+/// A client credential.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// A secret.
+    /// A bearer token.
     Token(String),
-    /// A certificate and its key, in PEM.
+    /// A client certificate and its key, in PEM.
     Certificate {
         /// The certificate.
         certificate_pem: String,
@@ -35,7 +35,7 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// The lines below the user.
+    /// Returns the YAML lines below the user.
     fn to_yaml(&self) -> String {
         match self {
             Credential::Token(token) => format!("    token: {token}\n"),
@@ -49,7 +49,7 @@ impl Credential {
 }
 
 impl Kubeconfig {
-    /// The text of the file.
+    /// Returns the file's content.
     pub fn to_yaml(&self) -> String {
         let authority = BASE64.encode(&self.ca_pem);
         let credential = self.credential.to_yaml();

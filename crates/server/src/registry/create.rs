@@ -1,87 +1,96 @@
-//! New objects.
+//! Creation of objects.
 
 use punctual_api::Status;
 use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
 use punctual_store::{Error, Op};
 use serde_json::Value;
 
-use super::{ObjectRef, Place, Registry, TRIES_MAX, WriteContext, Written, store_failed, text};
+use super::{
+    ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, WriteContext, WriteResult, store_error, text,
+};
 use crate::env;
-use crate::stored::{Stored, encode, to_stored};
+use crate::stored::{StoredObject, convert_to_stored, encode};
 
-/// How a new object came to its managed fields.
+/// How a new object gets its `managedFields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tracked {
-    /// Not yet: whoever creates it manages all of it.
-    No,
-    /// Server-side apply has said it already.
-    ByApply,
+pub(crate) enum FieldTracking {
+    /// The creator becomes the manager of all fields.
+    TrackCreate,
+    /// Server-side apply has set them already.
+    SetByApply,
 }
 
 impl Registry {
-    /// Creates an object, as a request has it.
+    /// Creates an object from a decoded request body.
     pub(crate) async fn create(
         &self,
-        place: &Place,
+        collection: &CollectionRef,
         object: Value,
         context: &WriteContext,
-    ) -> Result<Written, Status> {
-        self.create_tracked(place, object, context, Tracked::No).await
+    ) -> Result<WriteResult, Status> {
+        self.create_tracked(collection, object, context, FieldTracking::TrackCreate).await
     }
 
+    /// Creates an object. Retries if its namespace changes or its generated name is taken.
     pub(super) async fn create_tracked(
         &self,
-        place: &Place,
+        collection: &CollectionRef,
         mut object: Value,
         context: &WriteContext,
-        tracked: Tracked,
-    ) -> Result<Written, Status> {
-        to_stored(&mut object, &place.view);
-        for _ in 0..TRIES_MAX {
+        tracking: FieldTracking,
+    ) -> Result<WriteResult, Status> {
+        convert_to_stored(&mut object, &collection.served);
+        for _ in 0..ATTEMPTS_MAX {
             let name = text(&object, "/metadata/name").to_owned();
-            strategy::check_namespace(&object, &place.namespace)?;
-            let gate = self.activate_namespace(place, &name)?;
-            let admitted = self.admit(place, object.clone(), context, tracked)?;
-            match self.commit_new(place, &admitted, gate, context).await? {
-                Try::Done(stored) => {
-                    return Ok(Written {
+            strategy::check_namespace(&object, &collection.namespace)?;
+            let precondition = self.check_namespace_active(collection, &name)?;
+            let admitted = self.admit_create(collection, object.clone(), context, tracking)?;
+            match self.commit_create(collection, &admitted, precondition, context).await? {
+                CreateAttempt::Created(stored) => {
+                    return Ok(WriteResult {
                         object: stored,
                         warnings: admitted.warnings,
                         is_new: true,
                     });
                 }
-                // Another name may be free; a name that was asked for is not.
-                Try::Taken(taken) if !name.is_empty() => {
-                    return Err(Status::already_exists(place.view.name(), &taken));
+                // A generated name can be replaced by another one, a requested name cannot.
+                CreateAttempt::NameTaken(taken) if !name.is_empty() => {
+                    return Err(Status::already_exists(collection.served.name(), &taken));
                 }
-                Try::Taken(_) | Try::Again => {}
+                CreateAttempt::NameTaken(_) | CreateAttempt::NamespaceChanged => {}
             }
         }
         Err(Status::too_many_requests("the namespace changes too often", 1))
     }
 
-    fn admit(
+    fn admit_create(
         &self,
-        place: &Place,
+        collection: &CollectionRef,
         object: Value,
         context: &WriteContext,
-        tracked: Tracked,
+        tracking: FieldTracking,
     ) -> Result<AdmittedObject, Status> {
-        let (uid, suffix) = (env::new_uid(&*self.env), env::name_suffix(&*self.env));
+        let uid = env::new_uid(&*self.env);
+        let suffix = env::name_suffix(&*self.env);
         let now = self.env.now();
-        let birth = CreateContext { namespace: &place.namespace, uid: &uid, suffix: &suffix, now };
-        let kind = self.kind(&place.view)?;
-        let mut object = strategy::prepare_create(kind, object, &birth)?;
-        if tracked == Tracked::No {
-            let itself = ObjectRef { place: place.clone(), name: String::new(), below: None };
-            self.track(None, &mut object, &itself, (context, now))?;
+        let create =
+            CreateContext { namespace: &collection.namespace, uid: &uid, suffix: &suffix, now };
+        let kind = self.resource_kind(&collection.served)?;
+        let mut object = strategy::prepare_create(kind, object, &create)?;
+        if tracking == FieldTracking::TrackCreate {
+            let created = ObjectRef {
+                collection: collection.clone(),
+                name: String::new(),
+                subresource: None,
+            };
+            self.track_fields(None, &mut object, &created, context, now)?;
         }
-        self.assign(kind, &mut object);
-        strategy::admit_create(kind, object, &birth, &self.rules)
+        self.assign_node(kind, &mut object);
+        strategy::admit_create(kind, object, &create, &self.validation)
     }
 
-    /// Pods that name no node are given the one there is, if there is one.
-    fn assign(&self, kind: ResourceKind, object: &mut Value) {
+    /// Assigns a Pod without a `nodeName` to the configured node, if there is one.
+    fn assign_node(&self, kind: ResourceKind, object: &mut Value) {
         if kind == ResourceKind::Pod
             && text(object, "/spec/nodeName").is_empty()
             && let (Some(node), Some(Value::Object(spec))) = (&self.node, object.get_mut("spec"))
@@ -90,35 +99,45 @@ impl Registry {
         }
     }
 
-    async fn commit_new(
+    async fn commit_create(
         &self,
-        place: &Place,
+        collection: &CollectionRef,
         admitted: &AdmittedObject,
-        gate: Option<Op>,
+        precondition: Option<Op>,
         context: &WriteContext,
-    ) -> Result<Try, Status> {
+    ) -> Result<CreateAttempt, Status> {
         let name = text(&admitted.object, "/metadata/name").to_owned();
-        let (key, value) = (place.key(&name), encode(&admitted.object, place.view.resource));
-        let mut stored = Stored { view: place.view, value: value.clone(), revision: 0 };
+        let key = collection.key(&name);
+        let value = encode(&admitted.object, collection.served.resource);
+        let mut stored =
+            StoredObject { served: collection.served, value: value.clone(), revision: 0 };
         if context.is_dry_run {
             let is_taken = self.store.get(&key).is_some();
-            return Ok(if is_taken { Try::Taken(name) } else { Try::Done(stored) });
+            return Ok(if is_taken {
+                CreateAttempt::NameTaken(name)
+            } else {
+                CreateAttempt::Created(stored)
+            });
         }
-        let ops: Vec<Op> = gate.into_iter().chain([Op::create(key.as_str(), value)]).collect();
+        let create = Op::create(key.as_str(), value);
+        let ops: Vec<Op> = precondition.into_iter().chain([create]).collect();
         match self.store.write(ops).await {
             Ok(committed) => {
                 stored.revision = committed.revision;
-                Ok(Try::Done(stored))
+                Ok(CreateAttempt::Created(stored))
             }
-            Err(Error::Conflict(conflict)) if *conflict.key == *key => Ok(Try::Taken(name)),
-            Err(Error::Conflict(_)) => Ok(Try::Again),
-            Err(other) => Err(store_failed(&other)),
+            Err(Error::Conflict(conflict)) if *conflict.key == *key => {
+                Ok(CreateAttempt::NameTaken(name))
+            }
+            Err(Error::Conflict(_)) => Ok(CreateAttempt::NamespaceChanged),
+            Err(other) => Err(store_error(&other)),
         }
     }
 }
 
-enum Try {
-    Done(Stored),
-    Taken(String),
-    Again,
+/// The outcome of one attempt to commit a new object.
+enum CreateAttempt {
+    Created(StoredObject),
+    NameTaken(String),
+    NamespaceChanged,
 }

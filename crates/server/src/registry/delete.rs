@@ -1,73 +1,78 @@
-//! The end of objects: at once, after a grace period, or when nothing holds them any more.
+//! Deletion of objects: immediately, after a grace period, or after the last finalizer is removed.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::pod::status::phase;
-use punctual_api::status::StatusDetails;
+use punctual_api::status::{GroupResource, StatusDetails};
 use punctual_api::well_known::finalizers;
 use punctual_api::{Status, Time};
 use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::{Map, Value};
 
-use super::{ObjectRef, Place, Registry, TRIES_MAX, store_failed, text};
+use super::{ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, store_error, text};
 use crate::request::{DeleteOptions, Propagation};
-use crate::resource::{CRON_JOBS, EVENT_LOG, JOBS, NAMESPACES, PODS, SERVICE_ACCOUNTS, View};
+use crate::resource::{
+    CRON_JOBS, EVENT_RESOURCE, JOBS, NAMESPACES, PODS, SERVICE_ACCOUNTS, ServedResource,
+};
 use crate::selector::Selector;
-use crate::stored::{Stored, encode};
+use crate::stored::{StoredObject, encode};
 
-/// Namespaces that every cluster keeps.
-const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+/// Namespaces that cannot be deleted.
+const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// What a delete left behind.
+/// The outcome of a delete.
 #[derive(Clone, Debug)]
-pub(crate) enum Deleted {
-    /// The object is gone; some kinds are shown once more.
-    Gone(Box<Status>),
-    /// The object as it was last, or as it is while something still holds it.
-    Shown(Stored),
+pub(crate) enum DeleteResult {
+    /// The object is deleted; the response is a status.
+    Status(Box<Status>),
+    /// The object is either deleted, and its kind returns the last state, or marked as terminating.
+    Object(StoredObject),
 }
 
 impl Registry {
-    /// Deletes an object, or marks it if something holds it.
+    /// Deletes an object, or marks it as terminating if it has finalizers or a grace period.
     pub(crate) async fn delete(
         &self,
         object: &ObjectRef,
         options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
-        let view = object.place.view;
-        if view.resource == &NAMESPACES && IMMORTAL.contains(&object.name.as_str()) {
+    ) -> Result<DeleteResult, Status> {
+        let served = object.collection.served;
+        if served.resource == &NAMESPACES && PROTECTED_NAMESPACES.contains(&object.name.as_str()) {
             let why = "this namespace may not be deleted";
-            return Err(Status::forbidden(view.name(), &object.name, why));
+            return Err(Status::forbidden(served.name(), &object.name, why));
         }
-        for _ in 0..TRIES_MAX {
+        for _ in 0..ATTEMPTS_MAX {
             let entry = self.store.get(&object.key()).ok_or_else(|| object.not_found())?;
             if let Some(deleted) = self.try_delete(object, options, &entry).await? {
                 return Ok(deleted);
             }
         }
-        Err(Status::object_modified(object.place.view.name(), &object.name))
+        Err(Status::object_modified(object.collection.served.name(), &object.name))
     }
 
-    /// Deletes every object of a place that is selected, and gives them as they were.
+    /// Deletes the selected objects of a collection. Returns their last states and the store's revision.
     pub(crate) async fn delete_collection(
         &self,
-        place: &Place,
+        collection: &CollectionRef,
         selector: &Selector,
         options: &DeleteOptions,
-    ) -> Result<(Vec<Stored>, u64), Status> {
+    ) -> Result<(Vec<StoredObject>, u64), Status> {
         let snapshot = self.store.snapshot();
         let mut deleted = Vec::new();
-        for (key, entry) in snapshot.prefix(&place.prefix()) {
-            let stored = Stored::of(place.view, entry);
-            let tree = stored.tree()?;
+        for (key, entry) in snapshot.prefix(&collection.prefix()) {
+            let stored = StoredObject::from_entry(collection.served, entry);
+            let tree = stored.to_json()?;
             if !selector.matches(&tree) {
                 continue;
             }
-            let place =
-                Place { view: place.view, namespace: text(&tree, "/metadata/namespace").into() };
-            let name = key.rsplit('/').next().unwrap_or_default().to_owned();
-            match self.delete(&ObjectRef { place, name, below: None }, options).await {
+            let namespace = text(&tree, "/metadata/namespace").to_owned();
+            let object = ObjectRef {
+                collection: CollectionRef { served: collection.served, namespace },
+                name: key.rsplit('/').next().unwrap_or_default().to_owned(),
+                subresource: None,
+            };
+            match self.delete(&object, options).await {
                 Ok(_) => deleted.push(stored),
-                // Somebody else was faster, which is as well.
+                // Another client has deleted it meanwhile.
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
             }
@@ -75,73 +80,78 @@ impl Registry {
         Ok((deleted, self.store.revision()))
     }
 
-    /// None if somebody else changed the object meanwhile.
+    /// Tries to delete an object. Returns `None` if it has changed meanwhile.
     async fn try_delete(
         &self,
         object: &ObjectRef,
         options: &DeleteOptions,
         entry: &Entry,
-    ) -> Result<Option<Deleted>, Status> {
-        let current = Stored::of(object.place.view, entry);
-        let old = current.tree()?;
+    ) -> Result<Option<DeleteResult>, Status> {
+        let current = StoredObject::from_entry(object.collection.served, entry);
+        let old = current.to_json()?;
         check_preconditions(object, options, &old, entry)?;
-        let view = object.place.view;
-        let mark = Mark::of(&view, &old, options, self.env.now());
+        let served = object.collection.served;
+        let deletion = PendingDeletion::of(&served, &old, options, self.env.now());
         let condition = Condition::At(entry.modified);
-        let (op, deleted) = match mark {
-            None => (Op::delete(object.key(), condition), gone(object, &old, current)),
-            Some(mark) => {
-                let value = encode(&mark.on(&view, &old), view.resource);
+        let (op, result) = match deletion {
+            None => (Op::delete(object.key(), condition), deleted(object, &old, current)),
+            Some(deletion) => {
+                let value = encode(&deletion.mark(&served, &old), served.resource);
                 if value == entry.value {
-                    return Ok(Some(Deleted::Shown(current)));
+                    return Ok(Some(DeleteResult::Object(current)));
                 }
-                let shown = Stored { value: value.clone(), ..current };
-                (Op::put(object.key(), value, condition), Deleted::Shown(shown))
+                let marked = StoredObject { value: value.clone(), ..current };
+                (Op::put(object.key(), value, condition), DeleteResult::Object(marked))
             }
         };
         if options.is_dry_run {
-            return Ok(Some(deleted));
+            return Ok(Some(result));
         }
         match self.store.write(op).await {
-            Ok(committed) => Ok(Some(deleted.at(committed.revision))),
+            Ok(committed) => Ok(Some(result.with_revision(committed.revision))),
             Err(Error::Conflict(_)) => Ok(None),
-            Err(other) => Err(store_failed(&other)),
+            Err(other) => Err(store_error(&other)),
         }
     }
 }
 
-impl Deleted {
-    fn at(self, revision: u64) -> Deleted {
+impl DeleteResult {
+    fn with_revision(self, revision: u64) -> DeleteResult {
         match self {
-            Deleted::Shown(stored) => Deleted::Shown(Stored { revision, ..stored }),
-            gone => gone,
+            DeleteResult::Object(stored) => {
+                DeleteResult::Object(StoredObject { revision, ..stored })
+            }
+            status => status,
         }
     }
 }
 
-fn gone(object: &ObjectRef, old: &Value, last: Stored) -> Deleted {
-    let view = object.place.view;
-    if [&PODS, &SERVICE_ACCOUNTS, &NAMESPACES].contains(&view.resource) {
-        return Deleted::Shown(last);
+/// Returns the result for an object that is deleted at once: some kinds return their last state.
+fn deleted(object: &ObjectRef, old: &Value, last: StoredObject) -> DeleteResult {
+    let served = object.collection.served;
+    if [&PODS, &SERVICE_ACCOUNTS, &NAMESPACES].contains(&served.resource) {
+        return DeleteResult::Object(last);
     }
-    Deleted::Gone(Box::new(Status::success(StatusDetails {
+    DeleteResult::Status(Box::new(Status::success(StatusDetails {
         name: object.name.clone(),
-        group: view.served.group.to_owned(),
-        kind: view.resource.plural.to_owned(),
+        group: served.group_version.group.to_owned(),
+        kind: served.resource.plural.to_owned(),
         uid: text(old, "/metadata/uid").to_owned(),
         ..StatusDetails::default()
     })))
 }
 
+/// Checks the UID and resource version that the client expects.
 fn check_preconditions(
     object: &ObjectRef,
     options: &DeleteOptions,
     old: &Value,
     entry: &Entry,
 ) -> Result<(), Status> {
-    let view = object.place.view;
-    let (kind, found) = (view.group_kind(), text(old, "/metadata/uid"));
-    let kind = punctual_api::status::GroupResource { group: kind.group, name: kind.kind };
+    let served = object.collection.served;
+    let group_kind = served.group_kind();
+    let kind = GroupResource { group: group_kind.group, name: group_kind.kind };
+    let found = text(old, "/metadata/uid");
     let conflict = |what: &str, wanted: &str, found: &str| {
         let why = format!(
             "the {what} in the precondition ({wanted}) does not match the {what} in record \
@@ -160,44 +170,51 @@ fn check_preconditions(
     }
 }
 
-/// What is written on an object that is to go but not at once.
-struct Mark {
+/// A deletion that waits for finalizers or for the end of a grace period.
+struct PendingDeletion {
     finalizers: Vec<String>,
     grace_seconds: i64,
     deleted_at: Timestamp,
 }
 
-impl Mark {
-    /// None if the object goes at once.
-    fn of(view: &View, old: &Value, options: &DeleteOptions, now: Timestamp) -> Option<Mark> {
-        let finalizers = held_by(view, old, options);
-        let already = old.pointer("/metadata/deletionTimestamp").is_some();
+impl PendingDeletion {
+    /// Returns the pending deletion of an object, or `None` if the object is deleted at once.
+    fn of(
+        served: &ServedResource,
+        old: &Value,
+        options: &DeleteOptions,
+        now: Timestamp,
+    ) -> Option<PendingDeletion> {
+        let finalizers = remaining_finalizers(served, old, options);
+        let is_terminating = old.pointer("/metadata/deletionTimestamp").is_some();
         let before = old.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
-        let asked = grace_seconds(view, old, options);
-        // Who is already going may go faster, not slower.
-        let grace_seconds = match (already, options.grace_seconds) {
-            (true, None) => before.unwrap_or(0),
-            (true, Some(_)) => asked.min(before.unwrap_or(0)),
-            (false, _) => asked,
+        let requested = grace_seconds(served, old, options);
+        // A second delete can shorten the grace period but not extend it.
+        let grace_seconds = if !is_terminating {
+            requested
+        } else if options.grace_seconds.is_none() {
+            before.unwrap_or(0)
+        } else {
+            requested.min(before.unwrap_or(0))
         };
-        let is_held = view.resource == &NAMESPACES
+        let has_spec_finalizers = served.resource == &NAMESPACES
             && old
                 .pointer("/spec/finalizers")
                 .and_then(Value::as_array)
                 .is_some_and(|f| !f.is_empty());
-        let stays = !finalizers.is_empty() || grace_seconds > 0 || is_held;
+        let is_pending = !finalizers.is_empty() || grace_seconds > 0 || has_spec_finalizers;
         let deleted_at =
             now.saturating_add(SignedDuration::from_secs(grace_seconds)).unwrap_or(now);
-        stays.then_some(Mark { finalizers, grace_seconds, deleted_at })
+        is_pending.then_some(PendingDeletion { finalizers, grace_seconds, deleted_at })
     }
 
-    /// The object with the mark.
-    fn on(&self, view: &View, old: &Value) -> Value {
+    /// Returns the object marked as terminating.
+    fn mark(&self, served: &ServedResource, old: &Value) -> Value {
         let mut object = old.clone();
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-            self.write(view, metadata);
+            self.mark_metadata(served, metadata);
         }
-        if view.resource == &NAMESPACES
+        if served.resource == &NAMESPACES
             && let Some(Value::Object(status)) = object.get_mut("status")
         {
             status.insert("phase".to_owned(), "Terminating".into());
@@ -205,57 +222,64 @@ impl Mark {
         object
     }
 
-    fn write(&self, view: &View, metadata: &mut Map<String, Value>) {
+    fn mark_metadata(&self, served: &ServedResource, metadata: &mut Map<String, Value>) {
         let is_new = !metadata.contains_key("deletionTimestamp");
         let before = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
-        if is_new || before != Some(self.grace_seconds) && view.resource != &NAMESPACES {
-            let at = Time::new(self.deleted_at).to_string();
-            metadata.insert("deletionTimestamp".to_owned(), at.into());
-            if view.resource != &NAMESPACES {
+        if is_new || before != Some(self.grace_seconds) && served.resource != &NAMESPACES {
+            let deletion_time = Time::new(self.deleted_at).to_string();
+            metadata.insert("deletionTimestamp".to_owned(), deletion_time.into());
+            if served.resource != &NAMESPACES {
                 let grace = self.grace_seconds.into();
                 metadata.insert("deletionGracePeriodSeconds".to_owned(), grace);
             }
         }
-        if let Some(generation) =
-            metadata.get("generation").and_then(Value::as_i64).filter(|_| is_new)
+        let generation = metadata.get("generation").and_then(Value::as_i64);
+        if let Some(generation) = generation
+            && is_new
         {
             metadata.insert("generation".to_owned(), (generation + 1).into());
         }
-        match self.finalizers.is_empty() {
-            true => metadata.remove("finalizers"),
-            false => metadata.insert("finalizers".to_owned(), self.finalizers.clone().into()),
-        };
+        if self.finalizers.is_empty() {
+            metadata.remove("finalizers");
+        } else {
+            metadata.insert("finalizers".to_owned(), self.finalizers.clone().into());
+        }
     }
 }
 
-/// The finalizers that a delete leaves on an object.
-fn held_by(view: &View, old: &Value, options: &DeleteOptions) -> Vec<String> {
+/// Returns the finalizers of an object after a delete request.
+fn remaining_finalizers(
+    served: &ServedResource,
+    old: &Value,
+    options: &DeleteOptions,
+) -> Vec<String> {
     let old = old.pointer("/metadata/finalizers").and_then(Value::as_array);
     let old: Vec<&str> = old.into_iter().flatten().filter_map(Value::as_str).collect();
-    let is_ours =
+    let is_propagation =
         |name: &&str| [finalizers::ORPHAN, finalizers::FOREGROUND_DELETION].contains(name);
     let chosen = match options.propagation {
-        _ if view.resource == &EVENT_LOG => None,
+        _ if served.resource == &EVENT_RESOURCE => None,
         Some(Propagation::Background) => None,
         Some(Propagation::Orphan) => Some(finalizers::ORPHAN),
         Some(Propagation::Foreground) => Some(finalizers::FOREGROUND_DELETION),
-        None => old.iter().copied().find(is_ours).or_else(|| usual(view)),
+        None => old.iter().copied().find(is_propagation).or_else(|| default_propagation(served)),
     };
-    let others = old.iter().copied().filter(|name| !is_ours(name));
+    let others = old.iter().copied().filter(|name| !is_propagation(name));
     others.chain(chosen).map(str::to_owned).collect()
 }
 
-/// What old clients expect where they say nothing: Jobs leave their Pods behind.
-fn usual(view: &View) -> Option<&'static str> {
-    let is_old =
-        view.resource == &JOBS || (view.resource == &CRON_JOBS && view.served.version == "v1beta1");
-    is_old.then_some(finalizers::ORPHAN)
+/// Returns the propagation finalizer for a delete without a policy: Jobs orphan their Pods, as in
+/// kube-apiserver.
+fn default_propagation(served: &ServedResource) -> Option<&'static str> {
+    let orphans = served.resource == &JOBS
+        || (served.resource == &CRON_JOBS && served.group_version.version == "v1beta1");
+    orphans.then_some(finalizers::ORPHAN)
 }
 
-/// Only Pods that may be running are given time to end.
-fn grace_seconds(view: &View, old: &Value, options: &DeleteOptions) -> i64 {
+/// Returns the grace period of a deletion. Only Pods that may be running have one.
+fn grace_seconds(served: &ServedResource, old: &Value, options: &DeleteOptions) -> i64 {
     let is_finished = [phase::SUCCEEDED, phase::FAILED].contains(&text(old, "/status/phase"));
-    if view.resource != &PODS || text(old, "/spec/nodeName").is_empty() || is_finished {
+    if served.resource != &PODS || text(old, "/spec/nodeName").is_empty() || is_finished {
         return 0;
     }
     let own = old.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);

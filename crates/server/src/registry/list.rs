@@ -1,4 +1,4 @@
-//! Lists: consistent views of many objects, in pages.
+//! Lists: consistent pages of a collection.
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
@@ -8,52 +8,56 @@ use punctual_api::status::{StatusCause, StatusDetails, StatusReason};
 use punctual_store::{Entry, Error, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Registry, store_failed};
+use super::{CollectionRef, Registry, store_error};
 use crate::request::{ListOptions, VersionMatch};
 use crate::selector::Selector;
-use crate::stored::Stored;
+use crate::stored::StoredObject;
 
-/// As lenient as Go's decoder about bits that do not matter.
+/// Accepts the same encodings as Go's decoder, which ignores trailing bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// What is behind a continue token: where a list left off, and in which version.
+/// The content of a continue token: the last key of the page and the version of the list.
 #[derive(Debug, Serialize, Deserialize)]
-struct Token {
+struct ContinueToken {
     v: String,
-    /// 0 or less: whatever version there is.
+    /// The version to continue in; the latest version if not positive.
     rv: i64,
     start: String,
 }
 
-/// One page of a list. Its items are read from the snapshot as they are needed.
+/// One page of a list. Items are read from the snapshot when they are needed.
 #[derive(Clone)]
-pub(crate) struct Page {
-    place: Place,
+pub(crate) struct ListPage {
+    collection: CollectionRef,
     selector: Selector,
     snapshot: Snapshot,
-    /// The last key before the page.
+    /// The key that precedes the first key of the page.
     after: String,
-    /// The first key behind the page, if it ends before the list does.
+    /// The key that follows the last key of the page, if this is not the last page.
     until: Option<String>,
-    /// Says how to get the next page; empty on the last one.
+    /// The token for the next page; empty on the last page.
     pub(crate) continue_token: String,
-    /// How many objects come after the page, where that is known.
+    /// The number of objects after the page, if known.
     pub(crate) remaining: Option<usize>,
     pub(crate) revision: u64,
 }
 
 impl Registry {
-    /// A page of the objects of a place.
-    pub(crate) fn list(&self, place: &Place, options: &ListOptions) -> Result<Page, Status> {
-        let prefix = place.prefix();
+    /// Lists one page of a collection.
+    pub(crate) fn list(
+        &self,
+        collection: &CollectionRef,
+        options: &ListOptions,
+    ) -> Result<ListPage, Status> {
+        let prefix = collection.prefix();
         let (snapshot, after) = match options.continue_token.as_str() {
             "" => (self.snapshot(options)?, String::new()),
             token => self.resume(token, &prefix)?,
         };
         let revision = snapshot.revision();
-        let mut page = Page {
-            place: place.clone(),
+        let mut page = ListPage {
+            collection: collection.clone(),
             selector: options.selector.clone(),
             snapshot,
             after,
@@ -63,7 +67,7 @@ impl Registry {
             revision,
         };
         if options.limit > 0 {
-            page.end_after(options.limit)?;
+            page.limit_to(options.limit)?;
         }
         Ok(page)
     }
@@ -73,19 +77,20 @@ impl Registry {
         match (options.version, options.version_match) {
             (None | Some(0), _) => Ok(now),
             (Some(wanted), _) if wanted > now.revision() => Err(too_large(wanted, now.revision())),
-            (Some(wanted), Some(VersionMatch::Exact)) => self.at(wanted, None),
-            // The first of several pages without another word means this very version.
-            (Some(wanted), None) if options.limit > 0 => self.at(wanted, None),
+            (Some(wanted), Some(VersionMatch::Exact)) => self.snapshot_at(wanted, None),
+            // A limited list with a version but no match rule returns exactly this version.
+            (Some(wanted), None) if options.limit > 0 => self.snapshot_at(wanted, None),
             _ => Ok(now),
         }
     }
 
+    /// Decodes a continue token. Returns the snapshot to read and the key to start after.
     fn resume(&self, token: &str, prefix: &str) -> Result<(Snapshot, String), Status> {
         let invalid = |why: &str| Status::bad_request(format!("invalid continue token: {why}"));
         let bytes = BASE64
             .decode(token)
             .map_err(|_| invalid("continue key is not valid: illegal base64 data"))?;
-        let token: Token = serde_json::from_slice(&bytes).map_err(|_| {
+        let token: ContinueToken = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().map_or(' ', |byte| char::from(*byte));
             let why = format!("invalid character '{first}' looking for beginning of value");
             invalid(&format!("continue key is not valid: {why}"))
@@ -99,17 +104,18 @@ impl Registry {
         let after = format!("{prefix}{}", token.start.trim_end_matches('\0'));
         let snapshot = match u64::try_from(token.rv) {
             Ok(0) | Err(_) => self.store.snapshot(),
-            Ok(revision) => self.at(revision, Some(&token.start))?,
+            Ok(revision) => self.snapshot_at(revision, Some(&token.start))?,
         };
         Ok((snapshot, after))
     }
 
-    /// The past, as long as it is remembered. Who asks for more is told how to go on without.
-    fn at(&self, revision: u64, start: Option<&str>) -> Result<Snapshot, Status> {
+    /// Returns a snapshot of an earlier revision. If it is no longer in the history, the error contains a
+    /// token that continues in the latest version.
+    fn snapshot_at(&self, revision: u64, start: Option<&str>) -> Result<Snapshot, Status> {
         self.store.snapshot_at(revision).map_err(|error| match error {
             Error::Future { requested, revision } => too_large(requested, revision),
             Error::Compacted { .. } => expired(start),
-            other => store_failed(&other),
+            other => store_error(&other),
         })
     }
 }
@@ -144,54 +150,54 @@ fn expired(start: Option<&str>) -> Status {
 }
 
 fn encode_token(rv: i64, start: &str) -> String {
-    let token = Token { v: "meta.k8s.io/v1".to_owned(), rv, start: start.to_owned() };
+    let token = ContinueToken { v: "meta.k8s.io/v1".to_owned(), rv, start: start.to_owned() };
     BASE64.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
-impl Page {
-    /// Some items after a key, with the key of the last; empty when there are no more. The objects
-    /// are read only if a selector asks about them.
+impl ListPage {
+    /// Returns at most `limit` items after a key, with their keys. Objects are decoded only if the
+    /// selector needs it.
     pub(crate) fn items(
         &self,
         after: Option<&str>,
-        most: usize,
-    ) -> Result<Vec<(String, Stored)>, Status> {
-        let prefix = self.place.prefix();
+        limit: usize,
+    ) -> Result<Vec<(String, StoredObject)>, Status> {
+        let prefix = self.collection.prefix();
         let mut items = Vec::new();
         for (key, entry) in self.snapshot.prefix_after(&prefix, after.unwrap_or(&self.after)) {
-            if items.len() == most || self.until.as_deref().is_some_and(|until| **key >= *until) {
+            if items.len() == limit || self.until.as_deref().is_some_and(|until| **key >= *until) {
                 break;
             }
             if !self.selector.may_match(key) {
                 continue;
             }
-            if let Some(stored) = self.selected(entry)? {
+            if let Some(stored) = self.select(entry)? {
                 items.push((key.to_string(), stored));
             }
         }
         Ok(items)
     }
 
-    /// All items.
-    pub(crate) fn all(&self) -> Result<Vec<Stored>, Status> {
+    /// Returns all items of the page.
+    pub(crate) fn all(&self) -> Result<Vec<StoredObject>, Status> {
         Ok(self.items(None, usize::MAX)?.into_iter().map(|(_, stored)| stored).collect())
     }
 
-    fn selected(&self, entry: &Entry) -> Result<Option<Stored>, Status> {
-        let stored = Stored::of(self.place.view, entry);
+    fn select(&self, entry: &Entry) -> Result<Option<StoredObject>, Status> {
+        let stored = StoredObject::from_entry(self.collection.served, entry);
         if self.selector.is_everything() {
             return Ok(Some(stored));
         }
-        let is_selected = self.selector.matches(&stored.tree()?);
+        let is_selected = self.selector.matches(&stored.to_json()?);
         Ok(is_selected.then_some(stored))
     }
 
-    fn end_after(&mut self, limit: usize) -> Result<(), Status> {
-        let prefix = self.place.prefix();
-        let ahead = self.items(None, limit.saturating_add(1))?;
-        let (Some((last, _)), Some((next, _))) =
-            (limit.checked_sub(1).and_then(|at| ahead.get(at)), ahead.get(limit))
-        else {
+    /// Ends the page after `limit` items and sets its continue token, if more items follow.
+    fn limit_to(&mut self, limit: usize) -> Result<(), Status> {
+        let prefix = self.collection.prefix();
+        let items = self.items(None, limit.saturating_add(1))?;
+        let last = limit.checked_sub(1).and_then(|index| items.get(index));
+        let (Some((last, _)), Some((next, _))) = (last, items.get(limit)) else {
             return Ok(());
         };
         let start = format!("{}\0", last.strip_prefix(&prefix).unwrap_or(last));
@@ -199,8 +205,7 @@ impl Page {
         self.continue_token = encode_token(revision, &start);
         self.until = Some(next.clone());
         if self.selector.is_everything() {
-            let rest = self.snapshot.prefix_after(&prefix, last).count();
-            self.remaining = Some(rest);
+            self.remaining = Some(self.snapshot.prefix_after(&prefix, last).count());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Changes of objects that exist.
+//! Updates of existing objects.
 
 use std::borrow::Cow;
 
@@ -8,106 +8,113 @@ use punctual_api::strategy::{self, AdmittedObject, ResourceKind};
 use punctual_store::{Condition, Entry, Error, Op};
 use serde_json::Value;
 
-use super::create::Tracked;
-use super::{ObjectRef, Registry, TRIES_MAX, WriteContext, Written, store_failed, text};
+use super::create::FieldTracking;
+use super::{ATTEMPTS_MAX, ObjectRef, Registry, WriteContext, WriteResult, store_error, text};
 use crate::patch;
 use crate::resource::Subresource;
-use crate::stored::{Stored, encode, to_stored};
+use crate::stored::{StoredObject, convert_to_stored, encode};
 
-/// What a request makes of an object.
-pub(crate) trait Change: Sync {
-    /// The object after the change, and warnings; `None` is an object that does not exist yet. Both
-    /// in the form that was asked for.
+/// How a request changes an object.
+pub(crate) trait ObjectUpdate: Sync {
+    /// Returns the changed object and warnings. `old` is `None` if the object does not exist. Both
+    /// objects are in the API version of the request. Must not have side effects, since it is called
+    /// again after a conflict.
     fn apply(&self, old: Option<&Value>, now: Timestamp) -> Result<(Value, Vec<String>), Status>;
 
-    /// Whether an object that does not exist is created.
-    fn creates(&self) -> bool {
+    /// Whether the request creates an object that does not exist.
+    fn allows_create(&self) -> bool {
         false
     }
 
-    /// Whether the change has said itself who manages what.
-    fn tracks(&self) -> bool {
+    /// Whether [`ObjectUpdate::apply`] sets `managedFields` itself.
+    fn sets_managed_fields(&self) -> bool {
         false
     }
 }
 
 impl Registry {
-    /// Changes an object; decided again as long as others change it at the same time.
+    /// Updates an object. Retries if other clients change it at the same time.
     pub(crate) async fn update(
         &self,
         object: &ObjectRef,
-        change: &dyn Change,
+        update: &dyn ObjectUpdate,
         context: &WriteContext,
-    ) -> Result<Written, Status> {
-        for _ in 0..TRIES_MAX {
-            let tried = match self.store.get(&object.key()) {
-                Some(entry) => self.try_update(object, change, context, &entry).await?,
-                None if change.creates() => {
-                    let (new, _) = change.apply(None, self.env.now())?;
-                    let tracked = if change.tracks() { Tracked::ByApply } else { Tracked::No };
-                    match self.create_tracked(&object.place, new, context, tracked).await {
+    ) -> Result<WriteResult, Status> {
+        for _ in 0..ATTEMPTS_MAX {
+            let result = match self.store.get(&object.key()) {
+                Some(entry) => self.try_update(object, update, context, &entry).await?,
+                None if update.allows_create() => {
+                    let (new, _) = update.apply(None, self.env.now())?;
+                    let tracking = if update.sets_managed_fields() {
+                        FieldTracking::SetByApply
+                    } else {
+                        FieldTracking::TrackCreate
+                    };
+                    match self.create_tracked(&object.collection, new, context, tracking).await {
                         Err(status) if status.reason == StatusReason::AlreadyExists => None,
                         result => return result,
                     }
                 }
                 None => return Err(object.not_found()),
             };
-            if let Some(written) = tried {
-                return Ok(written);
+            if let Some(result) = result {
+                return Ok(result);
             }
         }
-        Err(Status::object_modified(object.place.view.name(), &object.name))
+        Err(Status::object_modified(object.collection.served.name(), &object.name))
     }
 
-    /// None if somebody else was faster and it is to be tried again.
+    /// Tries to update an object. Returns `None` if it has changed meanwhile.
     async fn try_update(
         &self,
         object: &ObjectRef,
-        change: &dyn Change,
+        update: &dyn ObjectUpdate,
         context: &WriteContext,
         entry: &Entry,
-    ) -> Result<Option<Written>, Status> {
+    ) -> Result<Option<WriteResult>, Status> {
         let now = self.env.now();
-        let current = Stored::of(object.place.view, entry);
-        let old = current.tree()?;
-        let old_served = match object.place.view.is_stored_form() {
-            true => Cow::Borrowed(&old),
-            false => Cow::Owned(current.served_tree()?),
+        let current = StoredObject::from_entry(object.collection.served, entry);
+        let old = current.to_json()?;
+        let old_served = if object.collection.served.is_stored_form() {
+            Cow::Borrowed(&old)
+        } else {
+            Cow::Owned(current.to_served_json()?)
         };
-        let (mut new, doubts) = change.apply(Some(&old_served), now)?;
+        let (mut new, field_warnings) = update.apply(Some(&old_served), now)?;
         strategy::check_name(&new, &object.name)?;
-        strategy::check_namespace(&new, &object.place.namespace)?;
-        to_stored(&mut new, &object.place.view);
+        strategy::check_namespace(&new, &object.collection.namespace)?;
+        convert_to_stored(&mut new, &object.collection.served);
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
-        if !change.tracks() {
-            self.track(Some(&old_served), &mut admitted.object, object, (context, now))?;
+        if !update.sets_managed_fields() {
+            self.track_fields(Some(&old_served), &mut admitted.object, object, context, now)?;
         }
-        let kind = self.kind(&object.place.view)?;
-        strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.rules, now);
+        let kind = self.resource_kind(&object.collection.served)?;
+        strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.validation, now);
         patch::restore_unchanged_times(&old, &mut admitted.object);
-        let value = encode(&admitted.object, object.place.view.resource);
-        let warnings = doubts.into_iter().chain(admitted.warnings).collect();
-        let written = |value, revision| {
-            let object = Stored { view: object.place.view, value, revision };
-            Written { object, warnings, is_new: false }
+        let value = encode(&admitted.object, object.collection.served.resource);
+        let warnings = field_warnings.into_iter().chain(admitted.warnings).collect();
+        let result = |value, revision| {
+            let object = StoredObject { served: object.collection.served, value, revision };
+            WriteResult { object, warnings, is_new: false }
         };
-        let ends = is_over(&admitted.object);
-        if (value == entry.value && !ends) || context.is_dry_run {
-            return Ok(Some(written(value, entry.modified)));
+        let is_deleted = is_deletion_complete(&admitted.object);
+        if (value == entry.value && !is_deleted) || context.is_dry_run {
+            return Ok(Some(result(value, entry.modified)));
         }
         let key = object.key();
-        let op = match ends {
-            true => Op::delete(key, Condition::At(entry.modified)),
-            false => Op::update(key, value.clone(), entry.modified),
+        let op = if is_deleted {
+            Op::delete(key, Condition::At(entry.modified))
+        } else {
+            Op::update(key, value.clone(), entry.modified)
         };
         match self.store.write(op).await {
             Ok(committed) => {
-                let revision = if ends { entry.modified } else { committed.revision };
-                Ok(Some(written(value, revision)))
+                let revision = if is_deleted { entry.modified } else { committed.revision };
+                Ok(Some(result(value, revision)))
             }
             Err(Error::Conflict(_)) => Ok(None),
-            Err(other) => Err(store_failed(&other)),
+            Err(other) => Err(store_error(&other)),
         }
     }
 
@@ -118,43 +125,44 @@ impl Registry {
         old: &Value,
         now: Timestamp,
     ) -> Result<AdmittedObject, Status> {
-        let kind = self.kind(&object.place.view)?;
-        match object.below {
+        let kind = self.resource_kind(&object.collection.served)?;
+        match object.subresource {
             Some(Subresource::Status) => strategy::update_status(kind, new, old),
             Some(Subresource::Finalize) => Ok(strategy::finalize_namespace(&new, old)),
-            _ => strategy::update(kind, new, old, &self.rules, now),
+            _ => strategy::update(kind, new, old, &self.validation, now),
         }
     }
 }
 
-/// Refuses a change of another object or another version than the one that is there.
+/// Checks the UID and the resource version in the request against the stored object.
 fn check_version(
     object: &ObjectRef,
     new: &Value,
     old: &Value,
     entry: &Entry,
 ) -> Result<(), Status> {
-    let view = object.place.view;
-    let (wanted, found) = (text(new, "/metadata/uid"), text(old, "/metadata/uid"));
+    let served = object.collection.served;
+    let wanted = text(new, "/metadata/uid");
+    let found = text(old, "/metadata/uid");
     if !wanted.is_empty() && wanted != found {
-        let namespace = &object.place.namespace;
-        return Err(Status::uid_mismatch(view.name(), namespace, &object.name, wanted, found));
+        let namespace = &object.collection.namespace;
+        return Err(Status::uid_mismatch(served.name(), namespace, &object.name, wanted, found));
     }
     let version = match text(new, "/metadata/resourceVersion") {
         "" => 0,
         version => strategy::parse_resource_version(version)?,
     };
-    // No version, or zero, is whatever there is. A patch that says nothing of versions has the one
-    // it was made from.
+    // Without a version, or with version zero, the update applies to any version. A patch without a
+    // version keeps the version of the object it was applied to.
     if version == 0 || version == entry.modified {
         Ok(())
     } else {
-        Err(Status::object_modified(view.name(), &object.name))
+        Err(Status::object_modified(served.name(), &object.name))
     }
 }
 
-/// Whether an object that is on its way out is held by nothing any more.
-fn is_over(object: &Value) -> bool {
+/// Whether a terminating object has neither finalizers nor a grace period left.
+fn is_deletion_complete(object: &Value) -> bool {
     let is_empty =
         |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_none_or(Vec::is_empty);
     let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);

@@ -1,126 +1,134 @@
-//! Watches: what is there, and then every change, to those who selected it.
+//! Watches: initial objects and then every change of the selected objects.
 
 use punctual_api::Status;
-use punctual_store::{Change, Entry, Error, Watch};
+use punctual_store::{Change as StoreChange, Entry, Error, Watch};
 
-use super::{Place, Registry, store_failed};
+use super::{CollectionRef, Registry, store_error};
 use crate::request::ListOptions;
 use crate::selector::Selector;
-use crate::stored::Stored;
+use crate::stored::StoredObject;
 
-/// What a watcher sees.
+/// An event of a watch.
 #[derive(Clone, Debug)]
-pub(crate) enum Seen {
-    Added(Stored),
-    Modified(Stored),
-    Deleted(Stored),
+pub(crate) enum WatchEvent {
+    Added(StoredObject),
+    Modified(StoredObject),
+    Deleted(StoredObject),
 }
 
-/// A watch of a place. Owns no queue: it reads the store's ring as fast as its reader reads it.
-pub(crate) struct Feed {
-    place: Place,
+/// A watch of a collection. It has no queue: it reads the store's history as fast as its client reads.
+pub(crate) struct ObjectWatch {
+    collection: CollectionRef,
     selector: Selector,
-    /// Objects that were there at the start, the last first.
-    initial: Vec<Stored>,
-    /// The revision of those objects, as long as it was not said.
+    /// Objects that existed at the start, in reverse order.
+    initial: Vec<StoredObject>,
+    /// The revision of the initial objects, if the client wants to know where they end. Taken once.
     initial_revision: Option<u64>,
     watch: Watch,
 }
 
 impl Registry {
-    /// Begins to watch a place.
-    pub(crate) fn watch(&self, place: &Place, options: &ListOptions) -> Result<Feed, Status> {
-        // No version, or any, means: what is there first.
+    /// Starts a watch of a collection.
+    pub(crate) fn watch(
+        &self,
+        collection: &CollectionRef,
+        options: &ListOptions,
+    ) -> Result<ObjectWatch, Status> {
+        // Without a version, or with version zero, the watch starts with the existing objects.
         let wants_initial =
             options.sends_initial_events.unwrap_or(matches!(options.version, None | Some(0)));
-        let (initial, from) = match (wants_initial, options.version) {
-            (true, _) => {
+        let (initial, from) = match options.version {
+            _ if wants_initial => {
                 let plain =
                     ListOptions { limit: 0, continue_token: String::new(), ..options.clone() };
-                let page = self.list(place, &plain)?;
+                let page = self.list(collection, &plain)?;
                 let mut objects = page.all()?;
                 objects.reverse();
                 (objects, page.revision)
             }
-            (false, Some(version)) if version > 0 => (Vec::new(), version),
-            (false, _) => (Vec::new(), self.store.revision()),
+            Some(version) if version > 0 => (Vec::new(), version),
+            _ => (Vec::new(), self.store.revision()),
         };
         let watch =
-            self.store.watch(&place.prefix(), from).map_err(|error| watch_failed(&error))?;
-        Ok(Feed {
-            place: place.clone(),
+            self.store.watch(&collection.prefix(), from).map_err(|error| watch_error(&error))?;
+        Ok(ObjectWatch {
+            collection: collection.clone(),
             selector: options.selector.clone(),
             initial,
-            initial_revision: options.sends_initial_events.filter(|sends| *sends).map(|_| from),
+            initial_revision: (options.sends_initial_events == Some(true)).then_some(from),
             watch,
         })
     }
 }
 
-/// Why a watch cannot go on. A client then lists again.
-fn watch_failed(error: &Error) -> Status {
+/// Converts an error of the store. After an expired error, clients list again.
+fn watch_error(error: &Error) -> Status {
     match error {
         Error::Compacted { requested, compacted } => {
             Status::expired(format!("too old resource version: {requested} ({compacted})"))
         }
-        // A version of another store, or of before a restore: nothing can follow it.
+        // The version comes from another store or from before a restore.
         Error::Future { requested, revision } => {
             Status::expired(format!("unknown resource version: {requested} (current: {revision})"))
         }
-        other => store_failed(other),
+        other => store_error(other),
     }
 }
 
-impl Feed {
-    /// What is there already, one object at a time.
-    pub(crate) fn next_initial(&mut self) -> Option<Stored> {
+impl ObjectWatch {
+    /// Returns the next initial object, or `None` after the last one.
+    pub(crate) fn next_initial(&mut self) -> Option<StoredObject> {
         self.initial.pop()
     }
 
-    /// The revision of what was there, once, if the client asked where it ends.
-    pub(crate) fn end_of_initial(&mut self) -> Option<u64> {
+    /// Returns the revision of the initial objects on the first call, if the client asked for the bookmark
+    /// that ends them.
+    pub(crate) fn take_initial_revision(&mut self) -> Option<u64> {
         self.initial_revision.take()
     }
 
-    /// The next change of what is selected; none when the store closes.
-    pub(crate) async fn next(&mut self) -> Result<Option<Seen>, Status> {
+    /// Waits for the next change of a selected object. Returns `None` when the store closes.
+    pub(crate) async fn next(&mut self) -> Result<Option<WatchEvent>, Status> {
         loop {
-            let change = self.watch.next().await.map_err(|error| watch_failed(&error))?;
+            let change = self.watch.next().await.map_err(|error| watch_error(&error))?;
             let Some(change) = change else {
                 return Ok(None);
             };
-            if let Some(seen) = self.seen(&change)? {
-                return Ok(Some(seen));
+            if let Some(event) = self.event(&change)? {
+                return Ok(Some(event));
             }
         }
     }
 
-    /// Up to where everything was said.
+    /// Returns the revision up to which all changes were returned.
     pub(crate) fn progress(&mut self) -> Result<u64, Status> {
-        self.watch.progress().map_err(|error| watch_failed(&error))
+        self.watch.progress().map_err(|error| watch_error(&error))
     }
 
-    /// What a change is to someone who sees only what is selected.
-    fn seen(&self, change: &Change) -> Result<Option<Seen>, Status> {
+    /// Converts a change of the store to an event. An object that stops matching the selector counts as
+    /// deleted, one that starts matching as added.
+    fn event(&self, change: &StoreChange) -> Result<Option<WatchEvent>, Status> {
         if !self.selector.may_match(&change.key) {
             return Ok(None);
         }
-        let (before, now) = (self.selected(&change.previous)?, self.selected(&change.current)?);
-        let at = |stored: Stored| Stored { revision: change.revision, ..stored };
-        Ok(match (before, now) {
+        let old = self.select(change.previous.as_ref())?;
+        let new = self.select(change.current.as_ref())?;
+        let at = |stored: StoredObject| StoredObject { revision: change.revision, ..stored };
+        Ok(match (old, new) {
             (None, None) => None,
-            (None, Some(new)) => Some(Seen::Added(at(new))),
-            (Some(_), Some(new)) => Some(Seen::Modified(at(new))),
-            (Some(old), None) => Some(Seen::Deleted(at(old))),
+            (None, Some(new)) => Some(WatchEvent::Added(at(new))),
+            (Some(_), Some(new)) => Some(WatchEvent::Modified(at(new))),
+            (Some(old), None) => Some(WatchEvent::Deleted(at(old))),
         })
     }
 
-    fn selected(&self, entry: &Option<Entry>) -> Result<Option<Stored>, Status> {
+    fn select(&self, entry: Option<&Entry>) -> Result<Option<StoredObject>, Status> {
         let Some(entry) = entry else {
             return Ok(None);
         };
-        let stored = Stored::of(self.place.view, entry);
-        let is_selected = self.selector.is_everything() || self.selector.matches(&stored.tree()?);
+        let stored = StoredObject::from_entry(self.collection.served, entry);
+        let is_selected =
+            self.selector.is_everything() || self.selector.matches(&stored.to_json()?);
         Ok(is_selected.then_some(stored))
     }
 }

@@ -1,4 +1,4 @@
-//! The options of a request, checked as Kubernetes checks them.
+//! Query options of requests, validated as Kubernetes validates them.
 
 use punctual_api::decode::FieldValidation;
 use punctual_api::field::{BadValue, FieldError, FieldPath};
@@ -7,7 +7,7 @@ use punctual_api::{Status, strategy};
 use serde_json::Value;
 
 use super::Query;
-use crate::resource::View;
+use crate::resource::ServedResource;
 use crate::selector::Selector;
 
 fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), Status> {
@@ -17,13 +17,13 @@ fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), Status> {
     }
 }
 
-/// What a write does.
+/// The kind of a write request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerb {
     Create,
     Update,
     Patch,
-    /// A patch that says what its sender wants to be so.
+    /// A server-side apply.
     Apply,
 }
 
@@ -51,19 +51,19 @@ const FIELD_MANAGER_LEN_MAX: usize = 128;
 impl WriteOptions {
     pub(crate) fn parse(query: &Query, verb: WriteVerb) -> Result<WriteOptions, Status> {
         let mut errors = Vec::new();
-        let is_dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let is_dry_run = parse_dry_run(query.all("dryRun"), &mut errors);
         let field_manager = query.text("fieldManager").to_owned();
-        manager(&field_manager, verb, &mut errors);
-        let force = query.switch("force");
+        check_manager(&field_manager, verb, &mut errors);
+        let force = query.optional_flag("force");
         if verb == WriteVerb::Patch && force.is_some() {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldError::forbidden(&FieldPath::root("force"), detail));
         }
         let validation = query.text("fieldValidation");
         let field_validation = FieldValidation::parse(validation).unwrap_or_else(|| {
-            let (path, known) =
-                (FieldPath::root("fieldValidation"), ["", "Ignore", "Strict", "Warn"]);
-            errors.push(FieldError::not_supported(&path, validation, &known));
+            let path = FieldPath::root("fieldValidation");
+            let supported = ["", "Ignore", "Strict", "Warn"];
+            errors.push(FieldError::not_supported(&path, validation, &supported));
             FieldValidation::Ignore
         });
         invalid(verb.options_kind(), &errors)?;
@@ -72,7 +72,7 @@ impl WriteOptions {
     }
 }
 
-fn manager(name: &str, verb: WriteVerb, errors: &mut Vec<FieldError>) {
+fn check_manager(name: &str, verb: WriteVerb, errors: &mut Vec<FieldError>) {
     let path = FieldPath::root("fieldManager");
     if verb == WriteVerb::Apply && name.is_empty() {
         errors.push(FieldError::required(&path, "is required for apply patch"));
@@ -88,16 +88,16 @@ fn manager(name: &str, verb: WriteVerb, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+fn parse_dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
     let values: Vec<&str> = values.filter(|value| !value.is_empty()).collect();
     if values.iter().any(|value| *value != "All") {
-        let (path, given) = (FieldPath::root("dryRun"), BadValue::json(&values));
-        errors.push(FieldError::not_supported(&path, given, &["All"]));
+        let given = BadValue::json(&values);
+        errors.push(FieldError::not_supported(&FieldPath::root("dryRun"), given, &["All"]));
     }
     !values.is_empty()
 }
 
-/// How the version of a list is to be understood.
+/// Which versions satisfy the `resourceVersion` of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
@@ -110,7 +110,7 @@ pub(crate) struct ListOptions {
     pub(crate) selector: Selector,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
-    /// None if the client does not care, 0 if any version will do.
+    /// `None` requests the latest version, 0 any version.
     pub(crate) version: Option<u64>,
     pub(crate) version_match: Option<VersionMatch>,
     pub(crate) is_watch: bool,
@@ -120,19 +120,20 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    pub(crate) fn parse(query: &Query, view: &View) -> Result<ListOptions, Status> {
-        let number = |name: &str| query.number(name).map_err(Status::bad_request);
-        let version_match = version_match(query)?;
+    pub(crate) fn parse(query: &Query, served: &ServedResource) -> Result<ListOptions, Status> {
+        let number =
+            |name: &str| query.number(name).map_err(|error| Status::bad_request(error.to_string()));
+        let version_match = parse_version_match(query)?;
         let text = query.text("resourceVersion");
         let version = match text {
             "" => None,
-            _ => Some(list_version(text)?),
+            _ => Some(parse_list_version(text)?),
         };
         let options = ListOptions {
             selector: Selector::parse(
                 query.text("labelSelector"),
                 query.text("fieldSelector"),
-                view,
+                served,
             )?,
             limit: usize::try_from(number("limit")?.unwrap_or(0)).unwrap_or(0),
             continue_token: query.text("continue").to_owned(),
@@ -141,13 +142,13 @@ impl ListOptions {
             is_watch: query.flag("watch"),
             timeout_seconds: number("timeoutSeconds")?.and_then(|n| u64::try_from(n).ok()),
             wants_bookmarks: query.flag("allowWatchBookmarks"),
-            sends_initial_events: query.switch("sendInitialEvents"),
+            sends_initial_events: query.optional_flag("sendInitialEvents"),
         };
-        options.check_match(text)?;
+        options.check_version_match(text)?;
         Ok(options)
     }
 
-    fn check_match(&self, version: &str) -> Result<(), Status> {
+    fn check_version_match(&self, version: &str) -> Result<(), Status> {
         let path = FieldPath::root("resourceVersionMatch");
         let forbid = |detail: &str| invalid("ListOptions", &[FieldError::forbidden(&path, detail)]);
         let is_not_older = self.version_match == Some(VersionMatch::NotOlderThan);
@@ -177,7 +178,7 @@ impl ListOptions {
     }
 }
 
-fn version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
+fn parse_version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
     match query.text("resourceVersionMatch") {
         "" => Ok(None),
         "Exact" => Ok(Some(VersionMatch::Exact)),
@@ -190,7 +191,7 @@ fn version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
     }
 }
 
-fn list_version(text: &str) -> Result<u64, Status> {
+fn parse_list_version(text: &str) -> Result<u64, Status> {
     strategy::parse_resource_version(text).map_err(|why| {
         Status::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: \"{text}\": {}",
@@ -199,7 +200,7 @@ fn list_version(text: &str) -> Result<u64, Status> {
     })
 }
 
-/// What becomes of an object's dependents.
+/// How a delete treats the dependents of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -218,7 +219,7 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// From the body if there is one, else from the query.
+    /// Parses the options from the body if there is one, otherwise from the query.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<DeleteOptions, Status> {
         let mut errors = Vec::new();
         let text = |path: &str| body?.pointer(path)?.as_str().map(str::to_owned);
@@ -228,24 +229,31 @@ impl DeleteOptions {
         };
         let orphans = match body {
             Some(body) => body.get("orphanDependents").and_then(Value::as_bool),
-            None => query.switch("orphanDependents"),
+            None => query.optional_flag("orphanDependents"),
         };
-        let given = query.number("gracePeriodSeconds").map_err(Status::bad_request)?;
+        let given = query
+            .number("gracePeriodSeconds")
+            .map_err(|error| Status::bad_request(error.to_string()))?;
         let grace_seconds = match body {
             Some(body) => body.get("gracePeriodSeconds").and_then(Value::as_i64),
             None => given,
         };
         let in_body = body.and_then(|body| body.get("dryRun")).and_then(Value::as_array);
         let in_body = in_body.into_iter().flatten().filter_map(Value::as_str);
-        let is_dry_run = dry_run(query.all("dryRun").chain(in_body), &mut errors);
-        let propagation = propagation(policy, orphans, &mut errors);
+        let is_dry_run = parse_dry_run(query.all("dryRun").chain(in_body), &mut errors);
+        let propagation = parse_propagation(policy, orphans, &mut errors);
         invalid("DeleteOptions", &errors)?;
-        let (uid, version) = (text("/preconditions/uid"), text("/preconditions/resourceVersion"));
-        Ok(DeleteOptions { is_dry_run, propagation, grace_seconds, uid, version })
+        Ok(DeleteOptions {
+            is_dry_run,
+            propagation,
+            grace_seconds,
+            uid: text("/preconditions/uid"),
+            version: text("/preconditions/resourceVersion"),
+        })
     }
 }
 
-fn propagation(
+fn parse_propagation(
     policy: &str,
     orphans: Option<bool>,
     errors: &mut Vec<FieldError>,
@@ -262,8 +270,8 @@ fn propagation(
         ("", Some(false)) => Some(Propagation::Background),
         ("", None) => None,
         (other, _) => {
-            let known = ["Foreground", "Background", "Orphan", "nil"];
-            errors.push(FieldError::not_supported(&path, other, &known));
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            errors.push(FieldError::not_supported(&path, other, &supported));
             None
         }
     }

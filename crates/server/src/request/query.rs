@@ -1,13 +1,18 @@
-//! The parameters behind the question mark.
+//! Query parameters.
 
-/// Parameters in the order of the request.
+/// A parameter that is not an integer. The text is that of Go's parser.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
+pub(crate) struct InvalidNumber(String);
+
+/// Query parameters in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
 }
 
 impl Query {
-    /// Reads an encoded query; what is not text is left out, as it names nothing.
+    /// Parses an encoded query. Parameters that are not valid UTF-8 are ignored.
     pub(crate) fn parse(query: &str) -> Query {
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -16,39 +21,38 @@ impl Query {
         Query { pairs: query.split('&').filter(|part| !part.is_empty()).filter_map(pair).collect() }
     }
 
-    /// The first value of a parameter; empty if there is none.
+    /// Returns the first value of a parameter, or an empty text.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// A switch is on when it is there, unless it says otherwise.
+    /// Returns whether a boolean parameter is present and not `false` or `0`.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.switch(name).unwrap_or(false)
+        self.optional_flag(name).unwrap_or(false)
     }
 
-    /// A switch that may be absent.
-    pub(crate) fn switch(&self, name: &str) -> Option<bool> {
+    /// Returns a boolean parameter, or `None` if it is absent.
+    pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
         let value = self.all(name).next()?;
         Some(!(value.eq_ignore_ascii_case("false") || value == "0"))
     }
 
-    /// A number; none if it is absent or empty.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, String> {
+    /// Returns an integer parameter, or `None` if it is absent or empty.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, InvalidNumber> {
         let text = self.text(name);
         if text.is_empty() {
             return Ok(None);
         }
-        let bad = || format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
-        text.parse().map(Some).map_err(|_| bad())
+        text.parse().map(Some).map_err(|_| InvalidNumber(text.to_owned()))
     }
 }
 
-/// Undoes percent encoding; none if the result is no text.
+/// Decodes percent encoding. Returns `None` if the result is not valid UTF-8.
 pub(super) fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     if !text.contains(['%', '+']) {
         return Some(text.to_owned());
@@ -74,15 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_decoded_and_switches_are_on_when_they_are_there() {
+    fn parameters_are_decoded_and_present_flags_are_true() {
         let query =
             Query::parse("a=x%3Dy+z&b&c=false&d=0&e=1&dryRun=All&dryRun=&n=12&bad=%zz&half=%4");
         assert_eq!(query.text("a"), "x=y z");
-        let on = |name| query.flag(name);
-        assert_eq!(
-            (on("b"), on("c"), on("d"), on("e"), on("f")),
-            (true, false, false, true, false)
-        );
+        let flags = ["b", "c", "d", "e", "f"].map(|name| query.flag(name));
+        assert_eq!(flags, [true, false, false, true, false]);
         assert_eq!(query.all("dryRun").collect::<Vec<_>>(), ["All", ""]);
         assert_eq!(query.number("n"), Ok(Some(12)));
         assert!(query.number("a").is_err());

@@ -1,98 +1,117 @@
-//! From a path to what is meant by it.
+//! Maps a request path to the resource, object or review it names.
 
-use crate::resource::{GROUP_VERSIONS, NAMESPACES, REVIEWS, Resource, Review, Subresource, View};
+use crate::resource::{
+    GROUP_VERSIONS, GroupVersion, NAMESPACES, REVIEWS, Resource, SelfReview, ServedResource,
+    Subresource,
+};
 
-/// Where every cluster says how its API is reached. Services are not kept here; this one is told as
-/// the version is.
-pub(crate) const OURSELVES: [&str; 4] = ["namespaces", "default", "services", "kubernetes"];
+/// The path of the Service `kubernetes` below `/api/v1`. Services are not stored; this one is
+/// computed, so that clients can find the API.
+pub(crate) const KUBERNETES_SERVICE_PATH: [&str; 4] =
+    ["namespaces", "default", "services", "kubernetes"];
 
-/// What a path is about.
+/// The target of a request path.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Target {
-    /// All objects of a resource, in one namespace or everywhere.
-    Collection { view: View, namespace: Option<String> },
-    /// One object. Its namespace is empty where there is none.
-    Object { view: View, namespace: String, name: String, below: Option<Subresource> },
-    /// A question about the asker.
-    Review(&'static Review),
-    /// A path below a group and version that is served, but nothing is there.
+pub(crate) enum RequestTarget {
+    /// All objects of a resource, in one namespace or in all.
+    Collection { served: ServedResource, namespace: Option<String> },
+    /// One object or a subresource of it. The namespace is empty for cluster-scoped objects.
+    Object {
+        served: ServedResource,
+        namespace: String,
+        name: String,
+        subresource: Option<Subresource>,
+    },
+    /// A self-subject review.
+    Review(&'static SelfReview),
+    /// An unknown resource of a served group and version.
     NoResource,
-    /// A path that means nothing.
+    /// A path outside the served groups and versions.
     Unknown,
 }
 
-impl Target {
-    /// Reads a path, still encoded as in the request.
-    pub(crate) fn parse(path: &str) -> Target {
-        let Some(parts) = decoded_parts(path) else {
-            return Target::Unknown;
+impl RequestTarget {
+    /// Parses a percent-encoded path.
+    pub(crate) fn parse(path: &str) -> RequestTarget {
+        let Some(segments) = decode_segments(path) else {
+            return RequestTarget::Unknown;
         };
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        match parts.as_slice() {
-            ["api", "v1", rest @ ..] if *rest == OURSELVES => Target::Unknown,
-            ["api", version, rest @ ..] => below("", version, rest),
-            ["apis", group, version, rest @ ..] => below(group, version, rest),
-            _ => Target::Unknown,
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        match segments.as_slice() {
+            ["api", "v1", rest @ ..] if *rest == KUBERNETES_SERVICE_PATH => RequestTarget::Unknown,
+            ["api", version, rest @ ..] => parse_resource_path("", version, rest),
+            ["apis", group, version, rest @ ..] => parse_resource_path(group, version, rest),
+            _ => RequestTarget::Unknown,
         }
     }
 }
 
-fn below(group: &str, version: &str, rest: &[&str]) -> Target {
-    let is_served =
-        |served: &&crate::resource::Served| served.group == group && served.version == version;
-    if rest.is_empty() || !GROUP_VERSIONS.iter().any(|served| is_served(&served)) {
-        return Target::Unknown;
+/// Parses the segments below a group and version.
+fn parse_resource_path(group: &str, version: &str, rest: &[&str]) -> RequestTarget {
+    let is_served = |served: &GroupVersion| served.group == group && served.version == version;
+    if rest.is_empty() || !GROUP_VERSIONS.iter().any(is_served) {
+        return RequestTarget::Unknown;
     }
-    let is_review = |review: &&Review| is_served(&&review.served) && [review.plural] == rest;
+    let is_review =
+        |review: &&SelfReview| is_served(&review.group_version) && [review.plural] == rest;
     if let Some(review) = REVIEWS.iter().find(is_review) {
-        return Target::Review(review);
+        return RequestTarget::Review(review);
     }
-    let view = |plural: &str| {
-        let (resource, served) = Resource::find(group, version, plural)?;
-        Some(View { resource, served })
+    let served = |plural: &str| {
+        let (resource, group_version) = Resource::find(group, version, plural)?;
+        Some(ServedResource { resource, group_version })
     };
-    found(rest, view).unwrap_or(Target::NoResource)
+    parse_segments(rest, served).unwrap_or(RequestTarget::NoResource)
 }
 
-fn found(rest: &[&str], view: impl Fn(&str) -> Option<View>) -> Option<Target> {
-    let object = |view: View, namespace: &str, name: &str, below: Option<&str>| {
-        let below = match below {
-            Some(below) => Some(view.resource.subresource(below)?),
-            None => None,
+fn parse_segments(
+    rest: &[&str],
+    served: impl Fn(&str) -> Option<ServedResource>,
+) -> Option<RequestTarget> {
+    let object =
+        |served: ServedResource, namespace: &str, name: &str, subresource: Option<&str>| {
+            let subresource = match subresource {
+                Some(subresource) => Some(served.resource.subresource(subresource)?),
+                None => None,
+            };
+            Some(RequestTarget::Object {
+                served,
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                subresource,
+            })
         };
-        let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Some(Target::Object { view, namespace, name, below })
-    };
-    let namespaced = |plural: &str| view(plural).filter(|view| view.resource.is_namespaced);
-    let unscoped = |plural: &str| view(plural).filter(|view| !view.resource.is_namespaced);
+    let namespaced = |plural: &str| served(plural).filter(|served| served.resource.is_namespaced);
+    let cluster_scoped =
+        |plural: &str| served(plural).filter(|served| !served.resource.is_namespaced);
     match rest {
-        [plural] => Some(Target::Collection { view: view(plural)?, namespace: None }),
-        [plural, name] => object(unscoped(plural)?, "", name, None),
-        // What lies below a namespace is either part of the namespace or in it.
-        ["namespaces", name, below] if NAMESPACES.subresource(below).is_some() => {
-            object(view("namespaces")?, "", name, Some(below))
+        [plural] => Some(RequestTarget::Collection { served: served(plural)?, namespace: None }),
+        [plural, name] => object(cluster_scoped(plural)?, "", name, None),
+        // The third segment is either a subresource of the namespace or a resource in it.
+        ["namespaces", name, subresource] if NAMESPACES.subresource(subresource).is_some() => {
+            object(served("namespaces")?, "", name, Some(subresource))
         }
-        ["namespaces", namespace, plural] => Some(Target::Collection {
-            view: namespaced(plural)?,
+        ["namespaces", namespace, plural] => Some(RequestTarget::Collection {
+            served: namespaced(plural)?,
             namespace: Some((*namespace).to_owned()),
         }),
         ["namespaces", namespace, plural, name] => {
             object(namespaced(plural)?, namespace, name, None)
         }
-        ["namespaces", namespace, plural, name, below] => {
-            object(namespaced(plural)?, namespace, name, Some(below))
+        ["namespaces", namespace, plural, name, subresource] => {
+            object(namespaced(plural)?, namespace, name, Some(subresource))
         }
-        [plural, name, below] => object(unscoped(plural)?, "", name, Some(below)),
+        [plural, name, subresource] => object(cluster_scoped(plural)?, "", name, Some(subresource)),
         _ => None,
     }
 }
 
-/// The parts between slashes; none where one is empty or no text.
-fn decoded_parts(path: &str) -> Option<Vec<String>> {
+/// Returns the decoded segments of a path. Returns `None` if one is empty or not valid UTF-8.
+fn decode_segments(path: &str) -> Option<Vec<String>> {
     let path = path.strip_prefix('/')?;
     let path = path.strip_suffix('/').unwrap_or(path);
     path.split('/')
-        .map(|part| super::query::decode(part, false).filter(|p| !p.is_empty()))
+        .map(|segment| super::query::decode(segment, false).filter(|s| !s.is_empty()))
         .collect()
 }
 
@@ -101,31 +120,33 @@ mod tests {
     use super::*;
     use crate::resource::{CRON_JOBS, JOBS, NODES, PODS};
 
-    fn object(path: &str) -> (View, String, String, Option<Subresource>) {
-        match Target::parse(path) {
-            Target::Object { view, namespace, name, below } => (view, namespace, name, below),
+    fn object(path: &str) -> (ServedResource, String, String, Option<Subresource>) {
+        match RequestTarget::parse(path) {
+            RequestTarget::Object { served, namespace, name, subresource } => {
+                (served, namespace, name, subresource)
+            }
             other => panic!("{path}: {other:?}"),
         }
     }
 
     #[test]
-    fn a_path_names_a_resource_under_one_of_its_versions() {
-        let (view, namespace, name, below) =
+    fn paths_name_objects_in_a_served_version() {
+        let (served, namespace, name, subresource) =
             object("/apis/batch/v1beta1/namespaces/n/cronjobs/a/status");
-        assert_eq!((view.resource, view.served.version), (&CRON_JOBS, "v1beta1"));
+        assert_eq!((served.resource, served.group_version.version), (&CRON_JOBS, "v1beta1"));
         assert_eq!((namespace.as_str(), name.as_str()), ("n", "a"));
-        assert_eq!(below, Some(Subresource::Status));
+        assert_eq!(subresource, Some(Subresource::Status));
         assert_eq!(object("/api/v1/nodes/n1").0.resource, &NODES);
         assert_eq!(object("/api/v1/namespaces/n/pods/p/log").3, Some(Subresource::Log));
         assert_eq!(object("/api/v1/namespaces/n/pods/a%2Fb").2, "a/b");
     }
 
     #[test]
-    fn a_namespace_and_what_lies_in_it_are_told_apart() {
+    fn subresources_of_namespaces_are_distinguished_from_namespaced_resources() {
         assert_eq!(object("/api/v1/namespaces/n").0.resource, &NAMESPACES);
         assert_eq!(object("/api/v1/namespaces/n/finalize").3, Some(Subresource::Finalize));
-        let collection = |path: &str| match Target::parse(path) {
-            Target::Collection { view, namespace } => (view.resource, namespace),
+        let collection = |path: &str| match RequestTarget::parse(path) {
+            RequestTarget::Collection { served, namespace } => (served.resource, namespace),
             other => panic!("{path}: {other:?}"),
         };
         assert_eq!(collection("/api/v1/namespaces/n/pods"), (&PODS, Some("n".to_owned())));
@@ -134,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_served_is_not_found() {
+    fn paths_that_are_not_served_have_no_target() {
         for path in [
             "/nope",
             "/apis/nope.io/v1",
@@ -145,7 +166,7 @@ mod tests {
             "/apis/batch/v1//x",
             "/api/%ff/x",
         ] {
-            assert_eq!(Target::parse(path), Target::Unknown, "{path}");
+            assert_eq!(RequestTarget::parse(path), RequestTarget::Unknown, "{path}");
         }
         for path in [
             "/apis/batch/v1/nope",
@@ -156,7 +177,7 @@ mod tests {
             "/apis/batch/v1/namespaces/n/jobs/j/log",
             "/api/v1/a/b/c/d/e/f",
         ] {
-            assert_eq!(Target::parse(path), Target::NoResource, "{path}");
+            assert_eq!(RequestTarget::parse(path), RequestTarget::NoResource, "{path}");
         }
     }
 }

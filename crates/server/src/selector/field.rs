@@ -1,18 +1,19 @@
-//! Field selectors: `metadata.name=a,status.phase!=Running`, for the fields a kind can be selected by.
+//! Field selectors such as `metadata.name=a,status.phase!=Running`.
 
 use serde_json::Value;
 
-use crate::resource::View;
+use super::SelectorError;
+use crate::resource::ServedResource;
 
-/// Terms that all hold of what is selected.
+/// A conjunction of terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
-    terms: Vec<Term>,
+    terms: Vec<FieldTerm>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
-    /// As the stored object has it.
+struct FieldTerm {
+    /// The path of the field in the stored version.
     field: &'static str,
     is_equal: bool,
     value: String,
@@ -21,7 +22,7 @@ struct Term {
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
-/// Fields by which a kind can be selected besides name and namespace.
+/// Returns the selectable fields of a kind besides name and namespace.
 fn selectable(kind: &str) -> Option<&'static [&'static str]> {
     Some(match kind {
         "Pod" => &[
@@ -55,7 +56,7 @@ fn selectable(kind: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The name that a field of an `events.k8s.io` event is stored under.
+/// Returns the stored name of a field of an `events.k8s.io/v1` Event.
 fn stored_name(label: &str) -> String {
     match label.strip_prefix("regarding.") {
         Some(rest) => format!("involvedObject.{rest}"),
@@ -65,14 +66,18 @@ fn stored_name(label: &str) -> String {
 }
 
 impl FieldSelector {
-    /// Reads a selector; empty selects everything.
-    pub(crate) fn parse(text: &str, view: &View) -> Result<FieldSelector, String> {
+    /// Parses a selector; an empty text selects everything.
+    pub(crate) fn parse(
+        text: &str,
+        served: &ServedResource,
+    ) -> Result<FieldSelector, SelectorError> {
         let mut terms = Vec::new();
         for part in split_terms(text).filter(|part| !part.is_empty()) {
-            let (label, is_equal, value) = split_term(part)
-                .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
-            let field = known(label, view)?;
-            terms.push(Term { field, is_equal, value: unescape(value)? });
+            let (label, is_equal, value) = split_term(part).ok_or_else(|| {
+                SelectorError(format!("invalid selector: '{text}'; can't understand '{part}'"))
+            })?;
+            let field = find_selectable(label, served)?;
+            terms.push(FieldTerm { field, is_equal, value: unescape(value)? });
         }
         Ok(FieldSelector { terms })
     }
@@ -85,35 +90,36 @@ impl FieldSelector {
         self.terms.iter().all(|term| (read(object, term.field) == term.value) == term.is_equal)
     }
 
-    /// The one value that a field must have.
+    /// Returns the value that a field must equal, if the selector requires one.
     pub(crate) fn exact(&self, field: &str) -> Option<&str> {
         let term = self.terms.iter().find(|term| term.field == field && term.is_equal)?;
         Some(&term.value)
     }
 }
 
-fn known(label: &str, view: &View) -> Result<&'static str, String> {
-    let kind = view.resource.kind;
+/// Returns the stored name of a selectable field.
+fn find_selectable(label: &str, served: &ServedResource) -> Result<&'static str, SelectorError> {
+    let kind = served.resource.kind;
     let stored = stored_name(label);
     let is_selectable_name = |name: &&&str| **name == stored;
     match (stored.as_str(), selectable(kind)) {
         (NAME, _) => Ok(NAME),
-        (NAMESPACE, _) if view.resource.is_namespaced => Ok(NAMESPACE),
-        (_, None) => Err(format!(
+        (NAMESPACE, _) if served.resource.is_namespaced => Ok(NAMESPACE),
+        (_, None) => Err(SelectorError(format!(
             "\"{label}\" is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\""
-        )),
-        (_, Some(fields)) => {
-            fields.iter().find(is_selectable_name).copied().ok_or_else(|| match kind {
+        ))),
+        (_, Some(fields)) => fields.iter().find(is_selectable_name).copied().ok_or_else(|| {
+            SelectorError(match kind {
                 "Job" => format!("field label \"{label}\" not supported for Job"),
                 _ => format!("field label not supported: {label}"),
             })
-        }
+        }),
     }
 }
 
-/// The value of a field as text; what is absent is empty, as in Go.
+/// Returns a field as text. Absent fields have Go's zero value.
 fn read(object: &Value, field: &str) -> String {
-    // An event's source is selected by its component, a Job's success by its counter.
+    // Events are selected by `source.component`, Jobs by their count of succeeded Pods.
     let path = match field {
         "source" => "source.component",
         "status.successful" => "status.succeeded",
@@ -130,7 +136,7 @@ fn read(object: &Value, field: &str) -> String {
     }
 }
 
-/// Parts between commas that no backslash escapes.
+/// Splits a selector at commas that are not escaped by a backslash.
 fn split_terms(text: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     text.split(move |c| {
@@ -140,6 +146,7 @@ fn split_terms(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Splits a term into field, whether the operator is equality, and value.
 fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     let at = term.find(['=', '!']).filter(|at| {
         let rest = term.get(*at..).unwrap_or_default();
@@ -153,25 +160,19 @@ fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     Some((label, true, value))
 }
 
-fn unescape(value: &str) -> Result<String, String> {
+/// Removes backslash escapes.
+fn unescape(value: &str) -> Result<String, SelectorError> {
+    let invalid = |why: String| SelectorError(format!("invalid field selector: {why}"));
     let mut plain = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
-                Some(other) => {
-                    return Err(format!(
-                        "invalid field selector: invalid escape sequence: \\{other}"
-                    ));
-                }
-                None => {
-                    return Err("invalid field selector: invalid escape sequence: \\".to_owned());
-                }
+                Some(other) => return Err(invalid(format!("invalid escape sequence: \\{other}"))),
+                None => return Err(invalid("invalid escape sequence: \\".to_owned())),
             },
-            ',' | '=' => {
-                return Err(format!("invalid field selector: unescaped character in value: {c}"));
-            }
+            ',' | '=' => return Err(invalid(format!("unescaped character in value: {c}"))),
             _ => plain.push(c),
         }
     }
@@ -183,17 +184,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource::{CRON_JOBS, EVENT_LOG, PODS, Resource};
+    use crate::resource::{CRON_JOBS, EVENT_RESOURCE, PODS, Resource};
 
-    fn view(resource: &'static Resource) -> View {
-        View { resource, served: resource.served[0] }
+    fn served(resource: &'static Resource) -> ServedResource {
+        ServedResource { resource, group_version: resource.group_versions[0] }
     }
 
     #[test]
-    fn a_kind_is_selected_by_its_fields_and_by_no_others() {
+    fn only_selectable_fields_of_a_kind_are_accepted() {
         let pod =
             json!({"metadata": {"name": "p", "namespace": "n"}, "status": {"phase": "Running"}});
-        let matches = |text: &str| FieldSelector::parse(text, &view(&PODS)).unwrap().matches(&pod);
+        let matches =
+            |text: &str| FieldSelector::parse(text, &served(&PODS)).unwrap().matches(&pod);
         for yes in [
             "",
             "metadata.name=p",
@@ -206,19 +208,19 @@ mod tests {
         for no in ["metadata.name=q", "status.phase!=Running", "spec.nodeName=x"] {
             assert!(!matches(no), "{no}");
         }
-        let refused = FieldSelector::parse("spec.schedule=x", &view(&CRON_JOBS)).unwrap_err();
-        assert!(refused.ends_with("only \"metadata.name\", \"metadata.namespace\""), "{refused}");
-        let refused = FieldSelector::parse("message=m", &view(&EVENT_LOG)).unwrap_err();
-        assert_eq!(refused, "field label not supported: message");
+        let error = FieldSelector::parse("spec.schedule=x", &served(&CRON_JOBS)).unwrap_err();
+        assert!(error.0.ends_with("only \"metadata.name\", \"metadata.namespace\""), "{error}");
+        let error = FieldSelector::parse("message=m", &served(&EVENT_RESOURCE)).unwrap_err();
+        assert_eq!(error.0, "field label not supported: message");
     }
 
     #[test]
     fn commas_and_backslashes_can_be_escaped() {
-        let parsed = FieldSelector::parse(r"metadata.name=a\,b\\", &view(&PODS)).unwrap();
+        let parsed = FieldSelector::parse(r"metadata.name=a\,b\\", &served(&PODS)).unwrap();
         assert_eq!(parsed.exact(NAME), Some(r"a,b\"));
         for bad in ["metadata.name", r"metadata.name=a\b", "metadata.name=a=b", "metadata.name=a\\"]
         {
-            assert!(FieldSelector::parse(bad, &view(&PODS)).is_err(), "{bad}");
+            assert!(FieldSelector::parse(bad, &served(&PODS)).is_err(), "{bad}");
         }
     }
 }

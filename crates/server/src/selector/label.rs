@@ -1,24 +1,26 @@
-//! Label selectors: `grp in (x,y),!n`, with Kubernetes' grammar and error texts.
+//! Label selectors such as `grp in (x,y),!n`, with the grammar and the error texts of Kubernetes.
 
 use std::collections::BTreeSet;
 
 use punctual_api::names;
 use serde_json::Value;
 
-/// Requirements that all hold of what is selected.
+use super::SelectorError;
+
+/// A conjunction of requirements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
-    requirements: Vec<Requirement>,
+    requirements: Vec<LabelRequirement>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Requirement {
+struct LabelRequirement {
     key: String,
-    test: Test,
+    operator: LabelOperator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum LabelOperator {
     Exists,
     Absent,
     In(BTreeSet<String>),
@@ -27,193 +29,202 @@ enum Test {
     Below(i64),
 }
 
-impl Requirement {
-    fn holds(&self, value: Option<&str>) -> bool {
+impl LabelRequirement {
+    fn is_met(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
-        match &self.test {
-            Test::Exists => value.is_some(),
-            Test::Absent => value.is_none(),
-            Test::In(values) => value.is_some_and(|value| values.contains(value)),
-            Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-            Test::Above(bound) => number().is_some_and(|number| number > *bound),
-            Test::Below(bound) => number().is_some_and(|number| number < *bound),
+        match &self.operator {
+            LabelOperator::Exists => value.is_some(),
+            LabelOperator::Absent => value.is_none(),
+            LabelOperator::In(values) => value.is_some_and(|value| values.contains(value)),
+            LabelOperator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            LabelOperator::Above(bound) => number().is_some_and(|number| number > *bound),
+            LabelOperator::Below(bound) => number().is_some_and(|number| number < *bound),
         }
     }
 }
 
 impl LabelSelector {
-    /// Reads a selector; empty selects everything.
-    pub(crate) fn parse(text: &str) -> Result<LabelSelector, String> {
-        let mut parser = Parser { tokens: scan(text), at: 0 };
-        Ok(LabelSelector { requirements: parser.requirements()? })
+    /// Parses a selector; an empty text selects everything.
+    pub(crate) fn parse(text: &str) -> Result<LabelSelector, SelectorError> {
+        let mut parser = LabelParser { tokens: scan(text), position: 0 };
+        let requirements = parser.parse_requirements()?;
+        Ok(LabelSelector { requirements })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether labels, which may be absent, are selected.
+    /// Whether it selects an object with these labels.
     pub(crate) fn matches(&self, labels: Option<&Value>) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = labels.and_then(|labels| labels.get(&requirement.key));
-            requirement.holds(value.and_then(Value::as_str))
+            requirement.is_met(value.and_then(Value::as_str))
         })
     }
 }
 
-/// A piece of a selector, as error texts show it.
+/// A token of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum LabelToken {
     Word(String),
-    /// An operator or a bracket.
-    Sign(&'static str),
-    /// Signs that mean nothing.
-    Nonsense(String),
+    /// An operator, a parenthesis or a comma.
+    Symbol(&'static str),
+    /// Characters that are not a symbol.
+    Invalid(String),
     End,
 }
 
-impl Token {
-    fn shown(&self) -> &str {
+impl LabelToken {
+    /// Returns the token as error messages show it.
+    fn as_str(&self) -> &str {
         match self {
-            Token::Word(text) | Token::Nonsense(text) => text,
-            Token::Sign(sign) => sign,
-            Token::End => "",
+            LabelToken::Word(text) | LabelToken::Invalid(text) => text,
+            LabelToken::Symbol(symbol) => symbol,
+            LabelToken::End => "",
         }
     }
 }
 
-const SIGNS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
-fn scan(text: &str) -> Vec<Token> {
-    let is_sign = |c: char| "=!(),><".contains(c);
+fn scan(text: &str) -> Vec<LabelToken> {
+    let is_symbol = |c: char| "=!(),><".contains(c);
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\n');
     let mut tokens = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
     while let Some(first) = rest.chars().next() {
-        let token = if is_sign(first) {
-            SIGNS.iter().find(|sign| rest.starts_with(**sign)).map(|sign| Token::Sign(sign))
+        let token = if is_symbol(first) {
+            let symbol = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol));
+            symbol.map(|symbol| LabelToken::Symbol(symbol))
         } else {
-            rest.split(|c| is_sign(c) || is_space(c)).next().map(|word| Token::Word(word.into()))
+            rest.split(|c| is_symbol(c) || is_space(c))
+                .next()
+                .map(|word| LabelToken::Word(word.into()))
         };
-        // Every sign is in the table, so there always is a token.
-        let token = token.unwrap_or_else(|| Token::Nonsense(rest.to_owned()));
-        rest = rest.strip_prefix(token.shown()).unwrap_or_default();
+        // All symbol characters are in the table, so there is always a token.
+        let token = token.unwrap_or_else(|| LabelToken::Invalid(rest.to_owned()));
+        rest = rest.strip_prefix(token.as_str()).unwrap_or_default();
         rest = rest.trim_start_matches(is_space);
         tokens.push(token);
     }
     tokens
 }
 
-struct Parser {
-    tokens: Vec<Token>,
-    at: usize,
+/// A recursive-descent parser. Its errors are kube-apiserver's messages.
+struct LabelParser {
+    tokens: Vec<LabelToken>,
+    position: usize,
 }
 
-impl Parser {
-    fn peek(&self) -> Token {
-        self.tokens.get(self.at).cloned().unwrap_or(Token::End)
+impl LabelParser {
+    fn peek(&self) -> LabelToken {
+        self.tokens.get(self.position).cloned().unwrap_or(LabelToken::End)
     }
 
-    fn take(&mut self) -> Token {
+    fn take(&mut self) -> LabelToken {
         let token = self.peek();
-        self.at += 1;
+        self.position += 1;
         token
     }
 
-    fn requirements(&mut self) -> Result<Vec<Requirement>, String> {
-        let mut found = Vec::new();
+    fn parse_requirements(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
+        let mut requirements = Vec::new();
         loop {
             match self.peek() {
-                Token::Word(_) | Token::Sign("!") => {}
-                Token::End => return Ok(found),
+                LabelToken::Word(_) | LabelToken::Symbol("!") => {}
+                LabelToken::End => return Ok(requirements),
                 other => {
                     return Err(unexpected(&other, "!, identifier, or 'end of string'"));
                 }
             }
-            let requirement =
-                self.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
-            found.push(requirement);
+            let requirement = self
+                .parse_requirement()
+                .map_err(|why| SelectorError(format!("unable to parse requirement: {why}")))?;
+            requirements.push(requirement);
             match self.take() {
-                Token::End => return Ok(found),
-                Token::Sign(",") => self.expect_another()?,
+                LabelToken::End => return Ok(requirements),
+                LabelToken::Symbol(",") => self.expect_requirement()?,
                 other => return Err(unexpected(&other, "',' or 'end of string'")),
             }
         }
     }
 
-    fn expect_another(&self) -> Result<(), String> {
+    fn expect_requirement(&self) -> Result<(), SelectorError> {
         match self.peek() {
-            Token::Word(_) | Token::Sign("!") => Ok(()),
+            LabelToken::Word(_) | LabelToken::Symbol("!") => Ok(()),
             other => Err(unexpected(&other, "identifier after ','")),
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
-        let is_negated = self.peek() == Token::Sign("!");
+    fn parse_requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
+        let is_negated = self.peek() == LabelToken::Symbol("!");
         if is_negated {
             self.take();
         }
         let key = match self.take() {
-            Token::Word(word) => word,
+            LabelToken::Word(word) => word,
             other => return Err(unexpected(&other, "identifier")),
         };
         check(names::qualified_name(&key), "<nil>", &key)?;
-        let test = match self.peek() {
-            _ if is_negated => Test::Absent,
-            Token::End | Token::Sign(",") => Test::Exists,
-            _ => self.test(&key)?,
+        let operator = match self.peek() {
+            _ if is_negated => LabelOperator::Absent,
+            LabelToken::End | LabelToken::Symbol(",") => LabelOperator::Exists,
+            _ => self.parse_operator(&key)?,
         };
-        Ok(Requirement { key, test })
+        Ok(LabelRequirement { key, operator })
     }
 
-    fn test(&mut self, key: &str) -> Result<Test, String> {
-        let operator = self.take();
-        let test = match operator.shown() {
-            "in" => Test::In(self.values()?),
-            "notin" => Test::NotIn(self.values()?),
-            "=" | "==" => Test::In(BTreeSet::from([self.value()?])),
-            "!=" => Test::NotIn(BTreeSet::from([self.value()?])),
-            ">" => Test::Above(self.number()?),
-            "<" => Test::Below(self.number()?),
-            _ => return Err(unexpected(&operator, "in, notin, =, ==, !=, gt, lt")),
+    fn parse_operator(&mut self, key: &str) -> Result<LabelOperator, SelectorError> {
+        let token = self.take();
+        let operator = match token.as_str() {
+            "in" => LabelOperator::In(self.parse_values()?),
+            "notin" => LabelOperator::NotIn(self.parse_values()?),
+            "=" | "==" => LabelOperator::In(BTreeSet::from([self.parse_value()?])),
+            "!=" => LabelOperator::NotIn(BTreeSet::from([self.parse_value()?])),
+            ">" => LabelOperator::Above(self.parse_number()?),
+            "<" => LabelOperator::Below(self.parse_number()?),
+            _ => return Err(unexpected(&token, "in, notin, =, ==, !=, gt, lt")),
         };
-        if let Test::In(values) | Test::NotIn(values) = &test {
+        if let LabelOperator::In(values) | LabelOperator::NotIn(values) = &operator {
             for (i, value) in values.iter().enumerate() {
                 check(names::label_value(value), &format!("values[{i}][{key}]"), value)?;
             }
         }
-        Ok(test)
+        Ok(operator)
     }
 
-    /// `(a,b)`; nothing between two commas or brackets is an empty value.
-    fn values(&mut self) -> Result<BTreeSet<String>, String> {
+    /// Parses `(a,b)`. Nothing between two commas or parentheses is an empty value.
+    fn parse_values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
-            Token::Sign("(") => {}
-            other => return Err(format!("found '{}' expected: '('", other.shown())),
+            LabelToken::Symbol("(") => {}
+            other => {
+                return Err(SelectorError(format!("found '{}' expected: '('", other.as_str())));
+            }
         }
         let mut values = BTreeSet::new();
         loop {
             let value = match self.peek() {
-                Token::Word(word) => {
+                LabelToken::Word(word) => {
                     self.take();
                     word
                 }
-                Token::Sign("," | ")") => String::new(),
+                LabelToken::Symbol("," | ")") => String::new(),
                 other => return Err(unexpected(&other, "',', ')' or identifier")),
             };
             values.insert(value);
             match self.take() {
-                Token::Sign(",") => {}
-                Token::Sign(")") => return Ok(values),
+                LabelToken::Symbol(",") => {}
+                LabelToken::Symbol(")") => return Ok(values),
                 other => return Err(unexpected(&other, "',' or ')'")),
             }
         }
     }
 
-    fn value(&mut self) -> Result<String, String> {
+    fn parse_value(&mut self) -> Result<String, SelectorError> {
         match self.peek() {
-            Token::End | Token::Sign(",") => Ok(String::new()),
-            Token::Word(word) => {
+            LabelToken::End | LabelToken::Symbol(",") => Ok(String::new()),
+            LabelToken::Word(word) => {
                 self.take();
                 Ok(word)
             }
@@ -221,26 +232,27 @@ impl Parser {
         }
     }
 
-    fn number(&mut self) -> Result<i64, String> {
-        let text = self.value()?;
+    fn parse_number(&mut self) -> Result<i64, SelectorError> {
+        let text = self.parse_value()?;
         text.parse().map_err(|_| {
-            format!(
+            SelectorError(format!(
                 "values[0]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must \
                  be an integer"
-            )
+            ))
         })
     }
 }
 
-fn unexpected(token: &Token, expected: &str) -> String {
-    format!("found '{}', expected: {expected}", token.shown())
+fn unexpected(token: &LabelToken, expected: &str) -> SelectorError {
+    SelectorError(format!("found '{}', expected: {expected}", token.as_str()))
 }
 
-fn check(reasons: Vec<String>, path: &str, text: &str) -> Result<(), String> {
-    match reasons.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{path}: Invalid value: \"{text}\": {}", reasons.join("; "))),
+fn check(reasons: Vec<String>, path: &str, text: &str) -> Result<(), SelectorError> {
+    if reasons.is_empty() {
+        return Ok(());
     }
+    let reasons = reasons.join("; ");
+    Err(SelectorError(format!("{path}: Invalid value: \"{text}\": {reasons}")))
 }
 
 #[cfg(test)]
@@ -250,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operator_selects_what_it_says() {
+    fn operators_match_the_labels_they_describe() {
         let labels = json!({"grp": "x", "n": "3"});
         let matches = |text: &str| LabelSelector::parse(text).unwrap().matches(Some(&labels));
         for yes in [
@@ -279,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_kubernetes_words() {
+    fn errors_have_the_texts_of_kubernetes() {
         for (text, why) in [
             ("=bad", "found '=', expected: !, identifier, or 'end of string'"),
             ("a,", "found '', expected: identifier after ','"),
@@ -291,10 +303,11 @@ mod tests {
             ("a in (x y)", "unable to parse requirement: found 'y', expected: ',' or ')'"),
             ("a=x y", "found 'y', expected: ',' or 'end of string'"),
         ] {
-            assert_eq!(LabelSelector::parse(text).unwrap_err(), why);
+            assert_eq!(LabelSelector::parse(text).unwrap_err().0, why);
         }
-        assert!(LabelSelector::parse("-a").unwrap_err().contains("Invalid value"));
-        assert!(LabelSelector::parse("a=ä").unwrap_err().contains("Invalid value"));
-        assert!(LabelSelector::parse("a>b").unwrap_err().contains("must be an integer"));
+        let error = |text: &str| LabelSelector::parse(text).unwrap_err().0;
+        assert!(error("-a").contains("Invalid value"));
+        assert!(error("a=ä").contains("Invalid value"));
+        assert!(error("a>b").contains("must be an integer"));
     }
 }

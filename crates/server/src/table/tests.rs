@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use super::*;
 use crate::resource::{ALL, CRON_JOBS, PODS, Resource, SCHEDULED_JOBS};
 
-fn view(group: &str, version: &str, plural: &str) -> View {
-    let (resource, served) = Resource::find(group, version, plural).unwrap();
-    View { resource, served }
+fn find_served(group: &str, version: &str, plural: &str) -> ServedResource {
+    let (resource, group_version) = Resource::find(group, version, plural).unwrap();
+    ServedResource { resource, group_version }
 }
 
-fn view_of(resource: &'static Resource) -> View {
-    View { resource, served: resource.served[0] }
+fn served_as_stored(resource: &'static Resource) -> ServedResource {
+    ServedResource { resource, group_version: resource.group_versions[0] }
 }
 
-fn at(now: &str) -> Rendering {
-    Rendering { include: IncludeObject::Metadata, has_columns: true, now: now.parse().unwrap() }
+fn at(now: &str) -> TableOptions {
+    TableOptions { include: IncludeObject::Metadata, has_columns: true, now: now.parse().unwrap() }
 }
 
 /// The table of objects that was recorded, without descriptions, and what is rendered for it.
@@ -24,8 +24,8 @@ fn check(recorded: &Value, rows: &[Value]) {
     let [group, version, plural, now] =
         ["group", "version", "plural", "now"].map(|key| recorded[key].as_str().unwrap());
     let objects: Vec<_> = rows.iter().map(|row| row["object"].clone()).collect();
-    let how = Rendering { include: IncludeObject::Object, ..at(now) };
-    let mut table = render(view(group, version, plural), &objects, json!({}), how);
+    let how = TableOptions { include: IncludeObject::Object, ..at(now) };
+    let mut table = render(find_served(group, version, plural), &objects, json!({}), how);
     for column in table["columnDefinitions"].as_array_mut().unwrap() {
         let description = column.as_object_mut().unwrap().remove("description").unwrap();
         assert_ne!(description, "");
@@ -46,7 +46,7 @@ fn every_kind_is_shown_as_recorded() {
         check(&table[0], &table[1..]);
         count += 1;
     }
-    let served = ALL.iter().map(|resource| resource.served.len()).sum::<usize>();
+    let served = ALL.iter().map(|resource| resource.group_versions.len()).sum::<usize>();
     // All but CronJobs of batch/v1beta1 and ScheduledJobs, which Kubernetes does not have.
     assert_eq!(count, served - 2);
 }
@@ -55,8 +55,8 @@ fn every_kind_is_shown_as_recorded() {
 fn columns_of_cron_jobs_are_described_as_recorded() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../testdata/cronjob_columns.json")).unwrap();
-    for view in [view_of(&CRON_JOBS), view_of(&SCHEDULED_JOBS)] {
-        let table = render(view, &[], json!({}), at("2026-01-01T00:00:00Z"));
+    for served in [served_as_stored(&CRON_JOBS), served_as_stored(&SCHEDULED_JOBS)] {
+        let table = render(served, &[], json!({}), at("2026-01-01T00:00:00Z"));
         assert_eq!(table["columnDefinitions"], recorded);
         assert_eq!(table["rows"], json!([]));
     }
@@ -72,8 +72,8 @@ fn a_row_says_as_much_about_its_object_as_is_asked_for() {
         ("Object", object.clone()),
     ] {
         let include = IncludeObject::parse(asked).unwrap();
-        let how = Rendering { include, ..at("2026-01-01T00:00:00Z") };
-        let table = render(view_of(&PODS), std::slice::from_ref(&object), json!({}), how);
+        let how = TableOptions { include, ..at("2026-01-01T00:00:00Z") };
+        let table = render(served_as_stored(&PODS), std::slice::from_ref(&object), json!({}), how);
         assert_eq!(table["rows"][0]["object"], shown, "{asked}");
     }
     let refusal = IncludeObject::parse("All").unwrap_err();
@@ -84,17 +84,21 @@ fn a_row_says_as_much_about_its_object_as_is_asked_for() {
 fn the_bookmark_that_ends_initial_events_has_its_metadata_always() {
     let annotations = json!({ "k8s.io/initial-events-end": "true" });
     let bookmark = json!({ "metadata": { "resourceVersion": "7", "annotations": annotations } });
-    let how = Rendering { include: IncludeObject::None, ..at("2026-01-01T00:00:00Z") };
-    let table =
-        render(view_of(&PODS), std::slice::from_ref(&bookmark), metadata_of_one(&bookmark), how);
+    let how = TableOptions { include: IncludeObject::None, ..at("2026-01-01T00:00:00Z") };
+    let table = render(
+        served_as_stored(&PODS),
+        std::slice::from_ref(&bookmark),
+        metadata_of_one(&bookmark),
+        how,
+    );
     assert_eq!(table["metadata"], json!({ "resourceVersion": "7" }));
     assert_eq!(table["rows"][0]["object"]["metadata"], bookmark["metadata"]);
 }
 
 #[test]
 fn later_events_of_a_watch_do_not_describe_columns() {
-    let how = Rendering { has_columns: false, ..at("2026-01-01T00:00:00Z") };
-    let table = render(view_of(&PODS), &[json!({})], json!({}), how);
+    let how = TableOptions { has_columns: false, ..at("2026-01-01T00:00:00Z") };
+    let table = render(served_as_stored(&PODS), &[json!({})], json!({}), how);
     assert_eq!(table["columnDefinitions"], Value::Null);
     assert_eq!(table["rows"][0]["cells"][0], "");
 }
@@ -103,7 +107,7 @@ fn later_events_of_a_watch_do_not_describe_columns() {
 fn an_object_of_nonsense_is_a_row_all_the_same() {
     let parts = [Value::Null, json!(1), json!("x"), json!([[], 1, "x", {}]), json!({ "a": {} })];
     for resource in ALL {
-        let width = render(view_of(resource), &[], json!({}), at("2026-01-01T00:00:00Z"));
+        let width = render(served_as_stored(resource), &[], json!({}), at("2026-01-01T00:00:00Z"));
         let width = width["columnDefinitions"].as_array().unwrap().len();
         for part in &parts {
             let object = json!({
@@ -120,7 +124,7 @@ fn an_object_of_nonsense_is_a_row_all_the_same() {
             });
             let objects = [object, deep, part.clone()];
             let how = at("2026-01-01T00:00:00Z");
-            let table = render(view_of(resource), &objects, json!({}), how);
+            let table = render(served_as_stored(resource), &objects, json!({}), how);
             for row in table["rows"].as_array().unwrap() {
                 assert_eq!(row["cells"].as_array().unwrap().len(), width, "{row}");
             }

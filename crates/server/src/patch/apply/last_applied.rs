@@ -20,8 +20,8 @@ pub(super) fn unchanged(object: &Value, writer: &FieldManager<'_>) -> Fields {
     match last_applied(object, writer) {
         None => Fields::new(),
         Some(config) => {
-            let mut unchanged = members(&config, writer.shape);
-            let changes = changes(Some(&config), object, writer.shape);
+            let mut unchanged = members(&config, writer.schema);
+            let changes = changes(Some(&config), object, writer.schema);
             fields::subtract(&mut unchanged, &changes.set);
             fields::subtract(&mut unchanged, &changes.gone);
             unchanged

@@ -5,42 +5,42 @@ use std::collections::HashMap;
 use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};
 
-use crate::patch::grain::Grain;
+use crate::patch::granularity::Granularity;
 
 /// The object with everything that the configuration says.
-pub(super) fn merge(object: Value, config: &Value, shape: &'static StructSchema) -> Value {
-    combined(object, config, Grain::Fields(shape))
+pub(super) fn merge(object: Value, config: &Value, schema: &'static StructSchema) -> Value {
+    combined(object, config, Granularity::Fields(schema))
 }
 
-fn combined(live: Value, config: &Value, grain: Grain) -> Value {
+fn combined(live: Value, config: &Value, granularity: Granularity) -> Value {
     match (live, config) {
-        (live, Value::Null) if holds_parts(&live, grain) => live,
-        (Value::Object(live), Value::Object(config)) if is_divided(grain) => {
-            Value::Object(combined_parts(live, config, grain))
+        (live, Value::Null) if holds_parts(&live, granularity) => live,
+        (Value::Object(live), Value::Object(config)) if is_divided(granularity) => {
+            Value::Object(combined_parts(live, config, granularity))
         }
-        (Value::Array(live), Value::Array(config)) if is_list(grain) => {
+        (Value::Array(live), Value::Array(config)) if is_list(granularity) => {
             if live.is_empty() {
                 return Value::Array(config.clone());
             }
-            Value::Array(combined_items(live, config, grain))
+            Value::Array(combined_items(live, config, granularity))
         }
         (_, config) => config.clone(),
     }
 }
 
-fn is_divided(grain: Grain) -> bool {
-    matches!(grain, Grain::Fields(_) | Grain::Entries(_))
+fn is_divided(granularity: Granularity) -> bool {
+    matches!(granularity, Granularity::Fields(_) | Granularity::Entries(_))
 }
 
-fn is_list(grain: Grain) -> bool {
-    matches!(grain, Grain::Values | Grain::Keyed(..))
+fn is_list(granularity: Granularity) -> bool {
+    matches!(granularity, Granularity::Values | Granularity::Keyed(..))
 }
 
 /// Whether a null says nothing about a value, because it says nothing about any of its parts.
-fn holds_parts(live: &Value, grain: Grain) -> bool {
+fn holds_parts(live: &Value, granularity: Granularity) -> bool {
     match live {
-        Value::Object(fields) => is_divided(grain) && !fields.is_empty(),
-        Value::Array(items) => is_list(grain) && !items.is_empty(),
+        Value::Object(fields) => is_divided(granularity) && !fields.is_empty(),
+        Value::Array(items) => is_list(granularity) && !items.is_empty(),
         _ => false,
     }
 }
@@ -48,11 +48,11 @@ fn holds_parts(live: &Value, grain: Grain) -> bool {
 fn combined_parts(
     mut live: Map<String, Value>,
     config: &Map<String, Value>,
-    grain: Grain,
+    granularity: Granularity,
 ) -> Map<String, Value> {
     for (name, wanted) in config {
         let merged = match live.get_mut(name) {
-            Some(present) => combined(present.take(), wanted, grain.below(name)),
+            Some(present) => combined(present.take(), wanted, granularity.below(name)),
             None => wanted.clone(),
         };
         live.insert(name.clone(), merged);
@@ -64,14 +64,14 @@ fn combined_parts(
 ///
 /// Items of the object that are not applied keep their place before the applied item that followed
 /// them. Applied items that the object has in another order move.
-fn combined_items(live: Vec<Value>, config: &[Value], grain: Grain) -> Vec<Value> {
+fn combined_items(live: Vec<Value>, config: &[Value], granularity: Granularity) -> Vec<Value> {
     let mut present: HashMap<String, Option<Value>> = HashMap::new();
     let mut others: Vec<(Option<String>, Value)> = Vec::new();
-    let wanted: Vec<_> = config.iter().map(|item| (grain.element(item), item)).collect();
+    let wanted: Vec<_> = config.iter().map(|item| (granularity.element(item), item)).collect();
     let applied: std::collections::HashSet<_> =
         wanted.iter().filter_map(|(element, _)| element.clone()).collect();
     for item in live {
-        match grain.element(&item).filter(|element| applied.contains(element)) {
+        match granularity.element(&item).filter(|element| applied.contains(element)) {
             None => others.push((None, item)),
             Some(element) => {
                 // Items that cannot be told apart are not merged but replaced.
@@ -81,13 +81,13 @@ fn combined_items(live: Vec<Value>, config: &[Value], grain: Grain) -> Vec<Value
             }
         }
     }
-    Weave { present, grain }.woven(others, wanted)
+    Weave { present, granularity }.woven(others, wanted)
 }
 
 /// The items that are both in the object and applied, while the two lists are woven together.
 struct Weave {
     present: HashMap<String, Option<Value>>,
-    grain: Grain,
+    granularity: Granularity,
 }
 
 impl Weave {
@@ -126,6 +126,6 @@ impl Weave {
 
     fn merged(&mut self, element: Option<String>, item: &Value) -> Value {
         let live = element.and_then(|element| self.present.remove(&element).flatten());
-        live.map_or_else(|| item.clone(), |live| combined(live, item, self.grain.item()))
+        live.map_or_else(|| item.clone(), |live| combined(live, item, self.granularity.item()))
     }
 }

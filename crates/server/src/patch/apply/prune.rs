@@ -4,7 +4,7 @@ use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};
 
 use crate::patch::fields::{self, Fields, is_member};
-use crate::patch::grain::Grain;
+use crate::patch::granularity::Granularity;
 
 /// The object without what the manager owned last and nobody owns now.
 ///
@@ -13,12 +13,12 @@ use crate::patch::grain::Grain;
 /// is no longer there, but nobody loses it.
 pub(super) fn prune(
     object: Value,
-    shape: &'static StructSchema,
+    schema: &'static StructSchema,
     last: &Fields,
     owned: &Fields,
 ) -> Value {
     let scope = Scope { last: Some(last), owned: Some(owned), ..Scope::default() };
-    scope.pruned(object, Grain::Fields(shape)).unwrap_or_else(|| Value::Object(Map::new()))
+    scope.pruned(object, Granularity::Fields(schema)).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
 /// What is known of a value from above.
@@ -36,27 +36,36 @@ struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// The value without what goes. None if that was all.
-    fn pruned(self, value: Value, grain: Grain) -> Option<Value> {
+    fn pruned(self, value: Value, granularity: Granularity) -> Option<Value> {
         match value {
-            Value::Object(parts) if grain.parts(Some(&Value::Object(Map::new()))).is_some() => {
-                self.pruned_parts(parts, grain).map(Value::Object)
+            Value::Object(parts)
+                if granularity.parts(Some(&Value::Object(Map::new()))).is_some() =>
+            {
+                self.pruned_parts(parts, granularity).map(Value::Object)
             }
-            Value::Array(items) if matches!(grain, Grain::Values | Grain::Keyed(..)) => {
-                self.pruned_items(items, grain).map(Value::Array)
+            Value::Array(items)
+                if matches!(granularity, Granularity::Values | Granularity::Keyed(..)) =>
+            {
+                self.pruned_items(items, granularity).map(Value::Array)
             }
             other => Some(other),
         }
     }
 
-    fn pruned_parts(self, parts: Map<String, Value>, grain: Grain) -> Option<Map<String, Value>> {
+    fn pruned_parts(
+        self,
+        parts: Map<String, Value>,
+        granularity: Granularity,
+    ) -> Option<Map<String, Value>> {
         let count = parts.len();
         let mut kept = Map::new();
         for (name, part) in parts {
-            let below = grain.below(&name);
+            let below = granularity.below(&name);
             // An empty list of items has nothing that could be owned.
             if below.items(Some(&part)).is_some_and(Vec::is_empty) {
                 kept.insert(name, part);
-            } else if let Some(scope) = self.below(&fields::named(&name), grain.names(&name)) {
+            } else if let Some(scope) = self.below(&fields::named(&name), granularity.names(&name))
+            {
                 let part = scope.pruned(part, below);
                 kept.insert(name, part.unwrap_or_default());
             }
@@ -64,10 +73,10 @@ impl<'a> Scope<'a> {
         (count == 0 || !kept.is_empty()).then_some(kept)
     }
 
-    fn pruned_items(self, items: Vec<Value>, grain: Grain) -> Option<Vec<Value>> {
+    fn pruned_items(self, items: Vec<Value>, granularity: Granularity) -> Option<Vec<Value>> {
         let count = items.len();
-        let kept = items.into_iter().filter_map(|item| match grain.element(&item) {
-            Some(element) => self.below(&element, false)?.pruned(item, grain.item()),
+        let kept = items.into_iter().filter_map(|item| match granularity.element(&item) {
+            Some(element) => self.below(&element, false)?.pruned(item, granularity.item()),
             None => Some(item),
         });
         let kept: Vec<_> = kept.collect();

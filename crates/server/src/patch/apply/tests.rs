@@ -7,8 +7,8 @@ use crate::patch::track_fields;
 
 fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     let now = Timestamp::from_second(second).unwrap();
-    let shape = schema::find_struct("Pod").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", shape, now }
+    let schema = schema::find_struct("Pod").unwrap();
+    FieldManager { manager, api_version: "v1", subresource: "", schema, now }
 }
 
 fn pod(metadata: Value, spec: Value) -> Value {

@@ -83,7 +83,7 @@ fn names_of_managers_are_cut_between_characters() {
         manager: &"ä".repeat(100),
         api_version: "v1",
         subresource: "",
-        shape: schema::find_struct("Pod").unwrap(),
+        schema: schema::find_struct("Pod").unwrap(),
         now: jiff::Timestamp::UNIX_EPOCH,
     };
     let manager = Manager::new(&writer, Operation::Update);

@@ -38,12 +38,12 @@ impl Error {
     }
 
     pub(super) fn no_key(item: &Map<String, Value>, key: &str) -> Error {
-        let item = shown_fields(item);
+        let item = format_go_fields(item);
         Error::Other(format!("map: {item} does not contain declared merge key: {key}"))
     }
 
     pub(super) fn bad_directive(directive: &Value, patch: &Map<String, Value>) -> Error {
-        let (directive, patch) = (shown(directive), shown_fields(patch));
+        let (directive, patch) = (format_go_map(directive), format_go_fields(patch));
         Error::Other(format!("unknown patch type: {directive} in map: {patch}"))
     }
 
@@ -57,7 +57,8 @@ impl Error {
     }
 
     pub(super) fn disordered(patch: &[Value], order: &[Value]) -> Error {
-        let (patch, order) = (shown(&Value::from(patch)), shown(&Value::from(order)));
+        let (patch, order) =
+            (format_go_map(&Value::from(patch)), format_go_map(&Value::from(order)));
         Error::Other(format!(
             "The order in patch list:\n{patch}\n doesn't match {SET_ORDER} list:\n{order}\n"
         ))
@@ -65,7 +66,7 @@ impl Error {
 
     pub(super) fn mixed(old: &[Value], new: &[Value]) -> Error {
         let lists = Value::from(vec![Value::from(old), Value::from(new)]);
-        Error::Other(format!("list element types are not identical: {}", shown(&lists)))
+        Error::Other(format!("list element types are not identical: {}", format_go_map(&lists)))
     }
 }
 
@@ -107,14 +108,14 @@ pub(super) fn go_type(value: &Value) -> &'static str {
     }
 }
 
-fn shown_fields(fields: &Map<String, Value>) -> String {
+fn format_go_fields(fields: &Map<String, Value>) -> String {
     let mut out = String::new();
     push_fields(&mut out, fields);
     out
 }
 
 /// A value as Go's `%v` shows it.
-pub(crate) fn shown(value: &Value) -> String {
+pub(crate) fn format_go_map(value: &Value) -> String {
     let mut out = String::new();
     push(&mut out, value);
     out

@@ -9,8 +9,8 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn writer(manager: &str, second: i64) -> FieldManager<'_> {
-    let shape = schema::find_struct("ConfigMap").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", shape, now: at(second) }
+    let schema = schema::find_struct("ConfigMap").unwrap();
+    FieldManager { manager, api_version: "v1", subresource: "", schema, now: at(second) }
 }
 
 fn object(data: Value) -> Value {
@@ -107,7 +107,7 @@ fn entries_of_the_client_are_taken_if_they_are_well_formed() {
 
 #[test]
 fn a_subresource_does_not_touch_what_it_cannot_change() {
-    let shape = schema::find_struct("CronJob").unwrap();
+    let schema = schema::find_struct("CronJob").unwrap();
     let object = json!({
         "metadata": {}, "spec": {"schedule": "x"}, "status": {"lastScheduleTime": "t"},
     });
@@ -116,7 +116,7 @@ fn a_subresource_does_not_touch_what_it_cannot_change() {
         ("status", json!({"f:status": {"f:lastScheduleTime": {}}})),
     ] {
         let mut new = object.clone();
-        let writer = FieldManager { shape, subresource, ..writer("one", 1) };
+        let writer = FieldManager { schema, subresource, ..writer("one", 1) };
         track_fields(None, &mut new, &writer);
         let entry = &new["metadata"]["managedFields"][0];
         assert_eq!(entry["fieldsV1"], expected);

@@ -1,0 +1,246 @@
+//! Watch responses: streams of JSON lines. Events are not queued per client: the stream reads the
+//! store's history when the connection accepts more bytes, and ends with an error if the client falls
+//! so far behind that the history no longer contains the next event.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use punctual_api::status::{Status, StatusReason};
+use punctual_api::{Dialect, status};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Call;
+use crate::env::ServerEnv;
+use crate::metrics::GaugeGuard;
+use crate::registry::{CollectionRef, ObjectWatch, WatchEvent};
+use crate::request::{ListOptions, ResponseFormat, ResponseShape, TextFormat};
+use crate::resource::ServedResource;
+use crate::response::{ApiResult, RenderOptions};
+use crate::stored::{StoredObject, TypeMeta};
+use crate::table::{self, partial};
+
+/// Shortest duration of a watch without `timeoutSeconds`. The duration is random, up to twice this
+/// value, so that clients do not reconnect all at once. kube-apiserver does the same.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
+/// Interval of bookmarks.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Responds with a stream of watch events.
+pub(super) fn respond(
+    call: &Call,
+    collection: &CollectionRef,
+    options: &ListOptions,
+    render_options: RenderOptions,
+) -> ApiResult {
+    if render_options.format.text_format == TextFormat::Yaml {
+        return Err(ResponseFormat::not_acceptable());
+    }
+    let state = &call.server.state;
+    let permit = call.acquire_watch()?;
+    let watch = match unsupported(call, options) {
+        Some(status) => Err(status),
+        None => state.registry.watch(collection, options),
+    };
+    let seconds = options.timeout_seconds.filter(|seconds| *seconds > 0);
+    let seconds = seconds.unwrap_or_else(|| default_timeout_seconds(&*state.registry.env));
+    let stream = match watch {
+        // kube-apiserver reports these errors as an event in the stream, and clients expect that.
+        Err(status) if status.reason == StatusReason::Expired || status.code == 500 => {
+            Body::from(encode_event("ERROR", &serde_json::to_value(&status).unwrap_or_default()))
+        }
+        Err(status) => return Err(status),
+        Ok(watch) => Body::from_stream(futures::stream::unfold(
+            WatchResponse {
+                watch,
+                served: collection.served,
+                options: render_options,
+                has_columns: true,
+                wants_bookmarks: options.wants_bookmarks,
+                bookmark_at: Instant::now() + BOOKMARK_INTERVAL,
+                ends_at: Instant::now() + Duration::from_secs(seconds),
+                shutdown: state.shutdown.clone(),
+                phase: WatchPhase::Initial,
+                _permit: permit,
+                _gauge: state.metrics.track_watch(),
+            },
+            |response| response.next_chunk(),
+        )),
+    };
+    let mut response = Response::new(stream);
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    Ok(response)
+}
+
+/// Returns the error of kube-apiserver over etcd 3.4, which the strict dialect imitates: it sends
+/// initial events from its cache, but cannot send them for the latest version.
+fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
+    const MESSAGE: &str = "a watch stream was requested by the client but the required storage \
+                           feature RequestWatchProgress is disabled";
+    let is_strict = call.server.state.registry.validation.dialect == Dialect::Strict;
+    let is_latest = options.sends_initial_events == Some(true) && options.version.is_none();
+    (is_strict && is_latest).then(|| Status::failure(status::StatusReason::InternalError, MESSAGE))
+}
+
+fn default_timeout_seconds(env: &dyn ServerEnv) -> u64 {
+    let mut random = [0_u8; 2];
+    env.fill_random(&mut random);
+    let extra = u64::from(u16::from_le_bytes(random)) * DEFAULT_TIMEOUT_SECONDS / 0x1_0000;
+    DEFAULT_TIMEOUT_SECONDS + extra
+}
+
+enum WatchPhase {
+    /// Sends the objects that existed at the start.
+    Initial,
+    /// Sends changes.
+    Changes,
+    Done,
+}
+
+/// State of one watch response.
+struct WatchResponse {
+    watch: ObjectWatch,
+    served: ServedResource,
+    options: RenderOptions,
+    /// Whether the next table describes its columns; true until the first table was sent.
+    has_columns: bool,
+    wants_bookmarks: bool,
+    bookmark_at: Instant,
+    ends_at: Instant,
+    shutdown: CancellationToken,
+    phase: WatchPhase,
+    _permit: Option<OwnedSemaphorePermit>,
+    _gauge: GaugeGuard,
+}
+
+type Chunk = Result<Bytes, std::convert::Infallible>;
+
+impl WatchResponse {
+    /// Returns the next chunk of the stream, or `None` at its end.
+    async fn next_chunk(mut self) -> Option<(Chunk, WatchResponse)> {
+        loop {
+            let line = match self.phase {
+                WatchPhase::Done => return None,
+                WatchPhase::Initial => self.next_initial(),
+                WatchPhase::Changes => self.next_change().await,
+            };
+            let line = line.unwrap_or_else(|status| {
+                self.phase = WatchPhase::Done;
+                Some(encode_event("ERROR", &serde_json::to_value(&status).unwrap_or_default()))
+            });
+            if let Some(line) = line {
+                return Some((Ok(line), self));
+            }
+        }
+    }
+
+    /// Returns the next initial event. After the last one it returns the bookmark that ends them, if
+    /// the client asked for it.
+    fn next_initial(&mut self) -> Result<Option<Bytes>, Status> {
+        if let Some(stored) = self.watch.next_initial() {
+            return self.encode_object("ADDED", &stored).map(Some);
+        }
+        self.phase = WatchPhase::Changes;
+        match self.watch.take_initial_revision() {
+            Some(revision) if self.wants_bookmarks => Ok(Some(self.bookmark(revision, true))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Waits for the next change or bookmark. Returns `None` when the watch ends without a last line.
+    async fn next_change(&mut self) -> Result<Option<Bytes>, Status> {
+        tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => {
+                self.phase = WatchPhase::Done;
+                Ok(None)
+            }
+            () = tokio::time::sleep_until(self.ends_at) => {
+                self.phase = WatchPhase::Done;
+                self.progress_bookmark()
+            }
+            event = self.watch.next() => match event? {
+                Some(WatchEvent::Added(stored)) => self.encode_object("ADDED", &stored).map(Some),
+                Some(WatchEvent::Modified(stored)) => {
+                    self.encode_object("MODIFIED", &stored).map(Some)
+                }
+                Some(WatchEvent::Deleted(stored)) => {
+                    self.encode_object("DELETED", &stored).map(Some)
+                }
+                None => {
+                    self.phase = WatchPhase::Done;
+                    Ok(None)
+                }
+            },
+            () = tokio::time::sleep_until(self.bookmark_at), if self.wants_bookmarks => {
+                self.bookmark_at = Instant::now() + BOOKMARK_INTERVAL;
+                self.progress_bookmark()
+            }
+        }
+    }
+
+    /// Returns a bookmark with the latest revision that was sent, if the client wants bookmarks.
+    fn progress_bookmark(&mut self) -> Result<Option<Bytes>, Status> {
+        if !self.wants_bookmarks {
+            return Ok(None);
+        }
+        let revision = self.watch.progress()?;
+        Ok(Some(self.bookmark(revision, false)))
+    }
+
+    fn encode_object(&mut self, event_type: &str, stored: &StoredObject) -> Result<Bytes, Status> {
+        if self.options.format.shape == ResponseShape::Table {
+            let tree = stored.to_served_json()?;
+            return Ok(encode_event(event_type, &self.render(tree)));
+        }
+        let mut line = Vec::with_capacity(stored.value.len() + 128);
+        line.extend_from_slice(b"{\"type\":\"");
+        line.extend_from_slice(event_type.as_bytes());
+        line.extend_from_slice(b"\",\"object\":");
+        match self.options.format.shape {
+            ResponseShape::Metadata => stored.write_metadata(&mut line)?,
+            _ => stored.write(TypeMeta::Include, &mut line)?,
+        }
+        line.extend_from_slice(b"}\n");
+        Ok(line.into())
+    }
+
+    /// Renders an object in the shape that the client asked for.
+    fn render(&mut self, tree: Value) -> Value {
+        match self.options.format.shape {
+            ResponseShape::Full => tree,
+            ResponseShape::Metadata => partial::object(&tree),
+            ResponseShape::Table => {
+                let metadata = table::metadata_of_one(&tree);
+                let mut table_options = self.options.table_options();
+                table_options.has_columns = std::mem::take(&mut self.has_columns);
+                table::render(self.served, &[tree], metadata, table_options)
+            }
+        }
+    }
+
+    fn bookmark(&mut self, revision: u64, ends_initial: bool) -> Bytes {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if ends_initial && let Value::Object(fields) = &mut metadata {
+            let annotations = json!({"k8s.io/initial-events-end": "true"});
+            fields.insert("annotations".to_owned(), annotations);
+        }
+        let tree = json!({
+            "kind": self.served.resource.kind,
+            "apiVersion": self.served.group_version.api_version,
+            "metadata": metadata,
+        });
+        encode_event("BOOKMARK", &self.render(tree))
+    }
+}
+
+fn encode_event(event_type: &str, object: &Value) -> Bytes {
+    Bytes::from(format!("{{\"type\":\"{event_type}\",\"object\":{object}}}\n"))
+}
