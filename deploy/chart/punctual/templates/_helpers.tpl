@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* 40 characters, so that what is put behind it stays a name. */}}
+{{/* At most 40 characters, so that names with a suffix stay valid. */}}
 {{- define "punctual.fullname" -}}
 {{- $name := include "punctual.name" . }}
 {{- if .Values.fullnameOverride }}
@@ -45,20 +45,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* What it may do where it looks after things, and no more. A test asks the API server about every other right. */}}
+{{/* The permissions in managed namespaces. A test checks that the API server denies all others. */}}
 {{- define "punctual.rules" -}}
 {{- range $kind := .Values.kinds }}
 {{- $group := eq $kind "cronjobs" | ternary "batch" "punctual.dev" }}
-# Patched for annotations, which remember since when a schedule holds, and what was missed.
+# patch: writes the annotations schedule-since and missed.
 - apiGroups: [{{ $group }}]
   resources: [{{ $kind }}]
   verbs: [get, list, watch, patch]
-# The finalizers are what may be blocked by Jobs that name their owner.
+# finalizers: allows Jobs with blockOwnerDeletion.
 - apiGroups: [{{ $group }}]
   resources: [{{ $kind }}/status, {{ $kind }}/finalizers]
   verbs: [update]
 {{- end }}
-# Patched to take a finalizer away.
+# patch: removes the finalizer of Punctual.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
