@@ -1,187 +1,200 @@
-//! Whether what happened is what had to happen.
+//! Checks whether a history satisfies the promises of the system.
 //!
-//! A history is read into lives of CronJobs once (`facts`); every file of rules then looks at them.
-//! Nothing here is shared with what is judged: schedules have their own reader (`oracle`), objects
-//! their own few fields (`objects`).
+//! [`Observations`] reads a history into one record per CronJob; each file of rules then examines it.
+//! The checker shares no code with the system: `oracle` evaluates schedules and `objects` parses the
+//! few fields that the rules need.
 //!
-//! The rules are strict where all is well and lenient where it is not: while a trouble goes on, and
-//! for a while after it, somebody may act upon what is no longer so (`weather`), and clocks may be
-//! wrong (`clocks`). What must never happen whatever goes wrong has no such allowance: a slot that
-//! is run twice, two runs at once under Forbid, a revision that is lost.
+//! The rules are strict in calm periods and lenient during faults and for some time after them, because
+//! a process may act upon stale objects (`calm_periods`) or read a wrong clock (`clock_skew`). Some rules
+//! are never lenient: no slot runs twice, no two runs overlap under Forbid, no revision is lost.
 
-mod clocks;
-mod counted;
-mod events;
-mod facts;
-mod gone;
-mod kept;
-mod leaders;
-mod life;
-mod lost;
-mod missed;
+mod acknowledged_writes;
+mod calm_periods;
+mod clock_skew;
+mod concurrency;
+mod cron_job_history;
+mod event_messages;
+mod garbage_collection;
+mod history_limits;
+mod idle;
+mod jitter;
+mod leadership;
+mod lost_slots;
+mod missed_slots;
 mod objects;
+mod observations;
 mod oracle;
-mod overlap;
-mod promises;
-mod quiet;
-mod running;
-mod spread;
-mod started;
-mod weather;
+mod pods;
+mod starts;
+mod status;
 
 use std::collections::HashMap;
 
-use self::clocks::Clocks;
-use self::facts::Facts;
-use self::life::Life;
-use self::objects::Spec;
+use self::calm_periods::CalmPeriods;
+use self::clock_skew::ClockSkews;
+use self::cron_job_history::CronJobHistory;
+use self::objects::ObservedSpec;
+use self::observations::Observations;
 use self::oracle::{Oracle, Seconds};
-use self::weather::Weather;
-use crate::history::Record;
+use crate::history::HistoryRecord;
 use crate::scenario::{Millis, Scenario};
 
-/// Something that must not be.
+/// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When it was so.
+    /// When it occurred.
     pub at: Millis,
-    /// The rule, by a short name that stays.
+    /// The stable short name of the rule.
     pub rule: &'static str,
-    /// What is wrong, for people.
+    /// A description for people.
     pub text: String,
 }
 
-/// What the checker found.
+/// A violation that is not yet attributed to a CronJob: time, rule, description.
+type Finding = (Millis, &'static str, String);
+
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
-    /// All that must not be, in the order of time.
+pub struct CheckReport {
+    /// The violations in order of time.
     pub violations: Vec<Violation>,
-    /// Slots that had their chance, and so had to be run.
+    /// Slots that had to be run.
     pub slots: u64,
     /// Jobs that were created for slots.
     pub runs: u64,
-    /// Slots without a Job, whatever the reason: expired, superseded, forbidden or suspended.
-    pub unrun: u64,
-    /// CronJobs that there were.
-    pub lives: u64,
-    /// Schedules that the checker cannot read, so that their slots were not judged.
-    pub unread: u64,
+    /// Slots without a Job for any reason: expired, superseded, forbidden or suspended.
+    pub not_run: u64,
+    /// The number of CronJobs.
+    pub cron_jobs: u64,
+    /// Schedules that the oracle does not support, so that their slots were not checked.
+    pub unsupported_schedules: u64,
 }
 
-/// Judges a history of a world that was stopped at `end`.
-pub fn check(scenario: &Scenario, history: &[Record], end: Millis) -> Verdict {
-    let facts = Facts::read(scenario, history);
-    let mut case = Case::new(scenario, &facts, end);
-    promises::judge(&mut case, history);
-    leaders::judge(&mut case, history);
-    running::judge(&mut case, history);
-    quiet::judge(&mut case, history);
-    events::judge(&mut case);
-    gone::judge(&mut case);
-    for life in &facts.lives {
-        started::judge(&mut case, life);
-        overlap::judge(&mut case, life);
-        lost::judge(&mut case, life);
-        counted::judge(&mut case, life);
-        missed::judge(&mut case, life);
-        kept::judge(&mut case, life);
-        spread::judge(&mut case, life);
+/// Checks the history of a simulation that ended at `end`.
+pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> CheckReport {
+    let observations = Observations::read(scenario, history);
+    let mut context = CheckContext::new(scenario, &observations, end);
+    acknowledged_writes::check(&mut context, history);
+    leadership::check(&mut context, history);
+    pods::check(&mut context, history);
+    idle::check(&mut context, history);
+    event_messages::check(&mut context);
+    garbage_collection::check(&mut context);
+    for cron_job in &observations.cron_jobs {
+        starts::check(&mut context, cron_job);
+        concurrency::check(&mut context, cron_job);
+        lost_slots::check(&mut context, cron_job);
+        status::check(&mut context, cron_job);
+        missed_slots::check(&mut context, cron_job);
+        history_limits::check(&mut context, cron_job);
+        jitter::check(&mut context, cron_job);
     }
-    case.close()
+    context.into_report()
 }
 
-/// What every rule looks at, and what it adds to.
-struct Case<'a> {
+/// What every rule examines, and the report that it adds to.
+struct CheckContext<'a> {
     scenario: &'a Scenario,
-    facts: &'a Facts,
+    observations: &'a Observations,
     end: Millis,
-    weather: Weather,
-    clocks: Clocks,
-    /// The start of the world, in milliseconds since 1970.
+    calm_periods: CalmPeriods,
+    clocks: ClockSkews,
+    /// The start of the simulation in milliseconds since 1970.
     epoch: i64,
     oracles: HashMap<(&'a str, Option<&'a str>), Option<Oracle>>,
-    verdict: Verdict,
+    report: CheckReport,
 }
 
-impl<'a> Case<'a> {
-    fn new(scenario: &'a Scenario, facts: &'a Facts, end: Millis) -> Case<'a> {
-        let mut case = Case {
+impl<'a> CheckContext<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        observations: &'a Observations,
+        end: Millis,
+    ) -> CheckContext<'a> {
+        let mut context = CheckContext {
             scenario,
-            facts,
+            observations,
             end,
-            weather: Weather::of(scenario, end),
-            clocks: Clocks::of(scenario),
+            calm_periods: CalmPeriods::of(scenario, end),
+            clocks: ClockSkews::of(scenario),
             epoch: scenario.start.as_millisecond(),
             oracles: HashMap::new(),
-            verdict: Verdict::default(),
+            report: CheckReport::default(),
         };
-        for (at, key) in &facts.unreadable {
-            case.report(*at, "unreadable", format!("{key} cannot be read"));
+        for (at, key) in &observations.unreadable {
+            context.report(*at, "unreadable", format!("{key} cannot be parsed"));
         }
-        case.read_schedules();
-        case.verdict.lives = count(&facts.lives);
-        case.verdict.runs = facts.lives.iter().map(|life| count(&life.runs)).sum();
-        case
+        context.read_schedules();
+        context.report.cron_jobs = count(&observations.cron_jobs);
+        let cron_jobs = observations.cron_jobs.iter();
+        context.report.runs = cron_jobs.map(|cron_job| count(&cron_job.runs)).sum();
+        context
     }
 
     /// Reads every schedule once.
     fn read_schedules(&mut self) {
-        // A day more on both sides: jitter asks for the slot before.
+        // One more day at both ends, because jitter depends on the previous slot.
         let range = (self.second(-86_400_000), self.second(self.end + 86_400_000));
-        let stretches = self.facts.lives.iter().flat_map(|life| &life.stretches);
-        for Spec { schedule, zone, .. } in stretches.map(|stretch| &stretch.spec) {
-            let name = (schedule.as_str(), zone.as_deref());
+        let periods = self.observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.periods);
+        for ObservedSpec { schedule, zone, .. } in periods.map(|period| &period.spec) {
+            let key = (schedule.as_str(), zone.as_deref());
             let read = || Oracle::read(schedule, zone.as_deref(), range);
-            self.oracles.entry(name).or_insert_with(read);
+            self.oracles.entry(key).or_insert_with(read);
         }
-        self.verdict.unread =
+        self.report.unsupported_schedules =
             self.oracles.values().filter(|oracle| oracle.is_none()).count() as u64;
     }
 
-    fn oracle<'b>(&'b self, spec: &'b Spec) -> Option<&'b Oracle> {
+    fn oracle<'b>(&'b self, spec: &'b ObservedSpec) -> Option<&'b Oracle> {
         self.oracles.get(&(spec.schedule.as_str(), spec.zone.as_deref()))?.as_ref()
     }
 
-    /// An instant since 1970, on the clock of the world.
+    /// Converts seconds since 1970 to the time of the simulation.
     fn millis(&self, at: Seconds) -> Millis {
         at.saturating_mul(1000).saturating_sub(self.epoch)
     }
 
-    /// The last whole second at or before an instant.
+    /// The last whole second at or before a time of the simulation.
     fn second(&self, at: Millis) -> Seconds {
         (at + self.epoch).div_euclid(1000)
     }
 
     fn report(&mut self, at: Millis, rule: &'static str, text: String) {
-        self.verdict.violations.push(Violation { at, rule, text });
+        self.report.violations.push(Violation { at, rule, text });
     }
 
-    /// Reports something about a CronJob.
-    fn accuse(&mut self, life: &Life, at: Millis, rule: &'static str, what: &str) {
-        self.report(at, rule, format!("{} ({}): {what}", life.name, life.uid));
+    /// Reports a violation of a CronJob.
+    fn report_for(
+        &mut self,
+        cron_job: &CronJobHistory,
+        at: Millis,
+        rule: &'static str,
+        text: &str,
+    ) {
+        self.report(at, rule, format!("{} ({}): {text}", cron_job.name, cron_job.uid));
     }
 
-    /// The most that jitter may put a slot off; none if nobody has looked far enough.
-    fn jitter_max(&self, spec: &Spec, slot: Seconds) -> Option<Millis> {
-        const FAR: Seconds = 2 * 86_400;
+    /// The longest delay of a slot by jitter; none if the previous slot is too far away to be found.
+    fn jitter_max(&self, spec: &ObservedSpec, slot: Seconds) -> Option<Millis> {
+        const SEARCH_MAX: Seconds = 2 * 86_400;
         match spec.jitter {
             0 => Some(0),
-            percent => Some(self.oracle(spec)?.gap_before(slot, FAR)? * 10 * percent),
+            percent => Some(self.oracle(spec)?.gap_before(slot, SEARCH_MAX)? * 10 * percent),
         }
     }
 
-    fn close(mut self) -> Verdict {
-        self.verdict.violations.sort_by_key(|violation| violation.at);
-        self.verdict
+    fn into_report(mut self) -> CheckReport {
+        self.report.violations.sort_by_key(|violation| violation.at);
+        self.report
     }
 }
 
-fn count<T>(of: &[T]) -> u64 {
-    of.len() as u64
+fn count<T>(items: &[T]) -> u64 {
+    items.len() as u64
 }
 
-/// A slot as people read it.
-fn shown(slot: Seconds) -> String {
+/// A slot as RFC 3339 text.
+fn format_slot(slot: Seconds) -> String {
     jiff::Timestamp::from_second(slot).map_or_else(|_| slot.to_string(), |slot| slot.to_string())
 }
 

@@ -1,64 +1,64 @@
-//! What happened in a world, as somebody outside saw it: what the disk took, what the node ran, what
-//! users were told. Nothing in it comes from the controllers.
+//! What happened in a simulation, recorded by the simulated disk, node and users. The controllers
+//! record nothing here, so the checker does not depend on what they claim.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::scenario::{Millis, Process};
+use crate::scenario::{Millis, ProcessId};
 
-/// The end of a world, in which nothing is left to do.
-pub const LAST_WHILE: Millis = 30_000;
+/// The last part of a simulation, in which nothing is left to do and clock reads are counted.
+pub const FINAL_PERIOD: Millis = 30_000;
 
-/// Something that happened.
+/// One event and its time.
 #[derive(Clone, Debug)]
-pub struct Record {
-    /// When, on the true clock.
+pub struct HistoryRecord {
+    /// The true time.
     pub at: Millis,
-    /// What.
-    pub what: Happened,
+    /// The event.
+    pub event: HistoryEvent,
 }
 
-/// What can happen.
+/// An event.
 #[derive(Clone, Debug)]
-pub enum Happened {
-    /// The disk took a change. Revisions go up by one, also over restarts.
+pub enum HistoryEvent {
+    /// The disk stored a change. Revisions increase by one, also across restarts.
     Written {
         /// The revision.
         revision: u64,
         /// For example `/jobs.batch/default/c0-29500000`.
         key: Arc<str>,
-        /// The object as JSON text; none if it is gone.
+        /// The object as JSON; none if it was deleted.
         value: Option<Bytes>,
     },
-    /// The node began to run a Pod.
-    Began {
+    /// The node started the process of a Pod.
+    PodStarted {
         /// The Pod's UID.
         pod: Arc<str>,
         /// The UID of its Job.
         job: Arc<str>,
     },
-    /// The node's process of a Pod is over.
-    Ended {
+    /// The process of a Pod ended.
+    PodEnded {
         /// The Pod's UID.
         pod: Arc<str>,
-        /// Its exit status; none if it was killed.
+        /// The exit code; none if the process was killed.
         exit: Option<i32>,
     },
-    /// A user was told what came of the so-manieth deed of the scenario.
-    Told {
-        /// The place of the deed in the scenario.
-        deed: usize,
-        /// The code of the answer.
+    /// A user received the response to an action.
+    Response {
+        /// The index of the action in the scenario.
+        action: usize,
+        /// The HTTP status code.
         code: u16,
     },
-    /// How often somebody looked at a clock in the last [`LAST_WHILE`] of the world.
-    Looked(u64),
-    /// A process has begun or ceased to be allowed to act.
-    Leads(Process, bool),
-    /// Something for the reader of a timeline.
+    /// The number of clock reads in the [`FINAL_PERIOD`].
+    ClockReads(u64),
+    /// A process gained or lost leadership.
+    LeaderChanged(ProcessId, bool),
+    /// A remark for readers of the timeline.
     Remark(String),
 }
 
-/// All of it, in the order of time.
-pub type History = Vec<Record>;
+/// All records in order of time.
+pub type History = Vec<HistoryRecord>;

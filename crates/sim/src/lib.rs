@@ -1,36 +1,36 @@
-//! The whole system under virtual time and faults, in one thread, out of one seed.
+//! The whole system under virtual time and faults, in one thread, from one seed.
 //!
 //! Server, store, controllers, leader election and the Job controller are the real ones. The disk, the
-//! network, the clocks, the node and the users are simulated. What happened is written down by the
-//! simulated parts ([`history`]) and judged by [`check`], which shares no code with what it judges.
+//! network, the clocks, the node and the users are simulated. The simulated parts record what happened
+//! ([`history`]), and [`check`] judges it without sharing code with the parts that it judges.
 
-mod campaign;
+mod batch;
 pub mod check;
-mod clock;
-mod dice;
-mod disk;
-mod draw;
+mod environment;
+mod faulty_network;
+mod faulty_watch;
+mod generate;
 pub mod history;
 mod mutation_test;
-mod node;
-mod plays;
+mod presets;
 mod process;
+mod random;
+mod run;
 pub mod scenario;
 mod shrink;
-mod site;
-mod stage;
+mod simulated_clock;
+mod simulated_disk;
+mod simulated_node;
+mod simulated_server;
+mod simulated_users;
+mod simulation;
 mod timeline;
-mod trial;
-mod users;
-mod watched;
-mod wire;
-mod world;
 
-pub use self::campaign::{Campaign, campaign};
-pub use self::draw::draw;
+pub use self::batch::{BatchResult, run_batch};
+pub use self::generate::generate;
 pub use self::mutation_test::{MutationResult, test_mutations};
-pub use self::plays::Play;
+pub use self::presets::Preset;
+pub use self::run::{SimulationRun, catch_panics, digest, run_scenario};
 pub use self::shrink::shrink;
+pub use self::simulation::simulate;
 pub use self::timeline::timeline;
-pub use self::trial::{Trial, attempt, catch_panics, digest};
-pub use self::world::live;

@@ -1,45 +1,46 @@
-//! `punctual-sim`: lives through worlds, and says what went wrong in which.
+//! `punctual-sim`: runs simulations and reports violations.
 
-#![allow(clippy::print_stdout, reason = "this program talks to whoever runs it")]
+#![allow(clippy::print_stdout, reason = "a program that prints its results")]
 
 mod mutants;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use punctual_sim::check::{Verdict, Violation};
+use punctual_sim::check::{CheckReport, Violation};
 use punctual_sim::{
-    Campaign, Play, attempt, campaign, catch_panics, digest, draw, shrink, timeline,
+    BatchResult, Preset, catch_panics, digest, generate, run_batch, run_scenario, shrink, timeline,
 };
 
-/// As in `punctual` itself.
+/// The allocator of `punctual` itself.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Lives through simulated worlds and checks what happened in them.
+/// Runs simulations and checks what happened in them.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Only the world of this seed, with its timeline.
+    /// Run only the simulation of this seed and print its timeline.
     #[arg(long)]
     seed: Option<u64>,
-    /// A world of its own instead of one that is drawn; the seed decides the rest.
+    /// Run a preset instead of a generated scenario; the seed determines the details.
     #[arg(long)]
-    play: Option<Play>,
-    /// How many worlds.
+    preset: Option<Preset>,
+    /// The number of simulations.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
     /// The first seed.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// How many worlds at a time.
+    /// The number of simulations at a time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Faulty worlds are told as they are, not cut down first.
+    /// Print a failed simulation as it is, without shrinking it first.
     #[arg(long)]
-    whole: bool,
-    /// Tests whether the checker finds the deliberate bugs, each in as many simulations as there are seeds.
+    no_shrink: bool,
+    /// Test whether the checker finds the deliberate bugs, each in as many simulations as there are
+    /// seeds.
     subcommand: Option<mutants::Subcommand>,
-    /// Turns on this deliberate bug; also for the simulation of a seed.
+    /// Turn on this deliberate bug; also for the simulation of a seed.
     #[arg(long, value_name = "NAME", value_parser = mutants::index_of)]
     mutation: Option<usize>,
 }
@@ -51,73 +52,79 @@ fn main() -> ExitCode {
         return mutants::run(arguments.mutation, arguments.seeds, arguments.threads);
     }
     punctual_mutations::arm(arguments.mutation);
-    match (arguments.play, arguments.seed) {
-        (Some(play), seed) => perform(play, seed.unwrap_or_default()),
-        (None, Some(seed)) => replay(seed, arguments.whole),
-        (None, None) => explore(&arguments),
+    match (arguments.preset, arguments.seed) {
+        (Some(preset), seed) => run_preset(preset, seed.unwrap_or_default()),
+        (None, Some(seed)) => run_seed(seed, arguments.no_shrink),
+        (None, None) => run_seeds(&arguments),
     }
 }
 
-fn perform(play: Play, seed: u64) -> ExitCode {
-    let scenario = play.scenario(seed);
-    let trial = attempt(&scenario);
-    let Verdict { violations, runs, unrun, lives, .. } = &trial.verdict;
+fn run_preset(preset: Preset, seed: u64) -> ExitCode {
+    let scenario = preset.scenario(seed);
+    let run = run_scenario(&scenario);
+    let CheckReport { violations, runs, not_run, cron_jobs, .. } = &run.report;
     println!(
-        "{play:?}: {lives} CronJobs, {} virtual hours, {} troubles: {} slots, {runs} runs, {} writes, \
-         {} violations",
+        "{preset:?}: {cron_jobs} CronJobs, {} virtual hours, {} faults: {} slots, {runs} runs, \
+         {} writes, {} violations",
         scenario.end() / 3_600_000,
-        scenario.troubles.len(),
-        runs + unrun,
-        trial.writes(),
+        scenario.faults.len(),
+        runs + not_run,
+        run.writes(),
         violations.len()
     );
-    violations.iter().take(20).for_each(|violation| tell(seed, violation));
+    for violation in violations.iter().take(20) {
+        print_violation(seed, violation);
+    }
     if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn explore(arguments: &Arguments) -> ExitCode {
+fn run_seeds(arguments: &Arguments) -> ExitCode {
     let seeds = arguments.first..arguments.first.saturating_add(arguments.seeds);
-    let found = campaign(seeds, arguments.threads, |worlds| println!("{worlds} worlds"));
-    let Campaign { worlds, millis, slots, runs, writes, troubles, faulty } = &found;
+    let result = run_batch(seeds, arguments.threads, |count| println!("{count} simulations"));
+    let BatchResult { simulations, millis, slots, runs, writes, faults, failed } = &result;
     println!(
-        "{worlds} worlds, {} virtual hours, {troubles} troubles: {slots} slots, {runs} runs, \
-         {writes} writes, {} faulty",
+        "{simulations} simulations, {} virtual hours, {faults} faults: {slots} slots, {runs} runs, \
+         {writes} writes, {} failed",
         millis / 3_600_000,
-        faulty.len()
+        failed.len()
     );
-    for (seed, violations) in faulty {
-        violations.iter().take(3).for_each(|violation| tell(*seed, violation));
+    for (seed, violations) in failed {
+        for violation in violations.iter().take(3) {
+            print_violation(*seed, violation);
+        }
     }
-    match faulty.first() {
+    match failed.first() {
         None => ExitCode::SUCCESS,
-        Some((seed, _)) => replay(*seed, arguments.whole),
+        Some((seed, _)) => run_seed(*seed, arguments.no_shrink),
     }
 }
 
-fn tell(seed: u64, Violation { at, rule, text }: &Violation) {
+fn print_violation(seed: u64, violation: &Violation) {
+    let Violation { at, rule, text } = violation;
     println!("seed {seed}: {rule} at {}.{:03}: {text}", at / 1000, at % 1000);
 }
 
-/// Lives through one world, cut down if something goes wrong in it, and tells what happened.
-fn replay(seed: u64, is_whole: bool) -> ExitCode {
-    let scenario = draw(seed);
-    let trial = attempt(&scenario);
-    let rules: Vec<&str> = trial.verdict.violations.iter().map(|found| found.rule).collect();
-    if rules.is_empty() {
-        println!("{}", timeline(&scenario, &trial.history));
+/// Runs one simulation and prints its timeline. Shrinks it first if it has a violation.
+fn run_seed(seed: u64, is_shrinking_off: bool) -> ExitCode {
+    let scenario = generate(seed);
+    let run = run_scenario(&scenario);
+    let Some(rule) = run.report.violations.first().map(|found| found.rule) else {
+        println!("{}", timeline(&scenario, &run.history));
         println!(
-            "seed {seed}: nothing wrong; the history's digest is {:x}",
-            digest(&trial.history)
+            "seed {seed}: no violations; the digest of the history is {:x}",
+            digest(&run.history)
         );
         return ExitCode::SUCCESS;
-    }
-    let is_faulty = |scenario: &_| {
-        attempt(scenario).verdict.violations.iter().any(|found| Some(&found.rule) == rules.first())
     };
-    let scenario = if is_whole { scenario } else { shrink(&scenario, is_faulty) };
-    let trial = attempt(&scenario);
+    let has_violation = |scenario: &_| {
+        run_scenario(scenario).report.violations.iter().any(|found| found.rule == rule)
+    };
+    let scenario = if is_shrinking_off { scenario } else { shrink(&scenario, has_violation) };
+    let run = run_scenario(&scenario);
     println!("{scenario:#?}");
-    println!("{}", timeline(&scenario, &trial.history));
-    trial.verdict.violations.iter().for_each(|violation| tell(seed, violation));
+    println!("{}", timeline(&scenario, &run.history));
+    for violation in &run.report.violations {
+        print_violation(seed, violation);
+    }
     ExitCode::FAILURE
 }

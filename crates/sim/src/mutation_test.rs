@@ -8,8 +8,8 @@ use std::thread;
 use punctual_mutations::{Mutation, arm, catalogue};
 
 use crate::check::Violation;
-use crate::draw::draw;
-use crate::trial::attempt;
+use crate::generate::generate;
+use crate::run::run_scenario;
 
 /// The result for one bug.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ fn test_mutation(index: usize, seeds: u64) -> Option<MutationResult> {
     let mutation = catalogue().get(index)?;
     arm(Some(index));
     let first_violation = |seed: u64| {
-        let violation = attempt(&draw(seed)).verdict.violations.into_iter().next()?;
+        let violation = run_scenario(&generate(seed)).report.violations.into_iter().next()?;
         Some((seed, violation))
     };
     let found = (0..seeds).find_map(first_violation);

@@ -1,4 +1,4 @@
-//! Processes: they are started, killed, asked to stop, and started anew.
+//! Controller processes: they are started, killed, asked to stop, and restarted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,146 +12,156 @@ use punctual_lease::Config;
 use punctual_schedule::Zones;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::ProcessClock;
-use crate::history::Happened;
-use crate::scenario::{Fault, Millis, Process, Who};
-use crate::site::Site;
-use crate::stage::Stage;
-use crate::wire::Wire;
+use crate::environment::SimulationEnv;
+use crate::faulty_network::FaultyTransport;
+use crate::history::HistoryEvent;
+use crate::scenario::{ClockOwner, Fault, Millis, ProcessId};
+use crate::simulated_clock::SimulatedClock;
+use crate::simulated_server::SimulatedServer;
 
 const WORKERS: usize = 4;
-/// A process that ended by itself is started anew so much later.
+/// A process that exits by itself is restarted after this time.
 const RESTART_AFTER: Millis = 1000;
 
-/// Runs a process for ever, life after life.
-pub(crate) async fn keep(stage: Arc<Stage>, site: Arc<Site>, process: Process) {
+/// Runs a process forever and restarts it whenever it ends.
+pub(crate) async fn run_with_restarts(
+    env: Arc<SimulationEnv>,
+    server: Arc<SimulatedServer>,
+    process: ProcessId,
+) {
     loop {
-        stage.until(back_at(&stage, process)).await;
-        stage.record(Happened::Remark(format!("{process:?} starts")));
-        let (death, stop) = (CancellationToken::new(), CancellationToken::new());
-        let wire = Wire::new(stage.clone(), site.clone(), process, death.clone());
-        let life = live(&stage, process, wire, stop.clone());
+        env.sleep_until(restart_at(&env, process)).await;
+        env.record(HistoryEvent::Remark(format!("{process:?} starts")));
+        let killed = CancellationToken::new();
+        let stop = CancellationToken::new();
+        let transport = FaultyTransport::new(env.clone(), server.clone(), process, killed.clone());
+        let work = run_once(&env, process, transport, stop.clone());
         let stopping = async {
-            stage.until(next_stop(&stage, process)).await;
+            env.sleep_until(next_stop(&env, process)).await;
             stop.cancel();
             std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;
-            () = death.cancelled() => {}
-            () = life => {}
+            () = killed.cancelled() => {}
+            () = work => {}
             () = stopping => {}
         }
-        stage.record(Happened::Remark(format!("{process:?} is gone")));
-        if back_at(&stage, process) <= stage.now() && !death.is_cancelled() {
-            stage.until(stage.now() + RESTART_AFTER).await;
+        env.record(HistoryEvent::Remark(format!("{process:?} ended")));
+        if restart_at(&env, process) <= env.now() && !killed.is_cancelled() {
+            env.sleep_until(env.now() + RESTART_AFTER).await;
         }
     }
 }
 
-/// When the trouble is over that keeps the process from running.
-fn back_at(stage: &Stage, process: Process) -> Millis {
-    let now = stage.now();
-    let is_end = |what: &Fault| match what {
-        Fault::Kill(whom, ..) | Fault::Stop(whom) => *whom == process && now > 0,
+/// The end of the faults that keep the process from running.
+fn restart_at(env: &SimulationEnv, process: ProcessId) -> Millis {
+    let now = env.now();
+    let is_fatal = |fault: &Fault| match fault {
+        Fault::Kill(affected, ..) | Fault::Stop(affected) => *affected == process && now > 0,
         _ => false,
     };
-    let ends = stage.troubles_at(now).filter(|trouble| is_end(&trouble.what));
-    ends.map(|trouble| trouble.to).max().unwrap_or(now)
+    let fatal = env.faults_at(now).filter(|window| is_fatal(&window.fault));
+    fatal.map(|window| window.to).max().unwrap_or(now)
 }
 
 /// When the process is asked to stop next.
-fn next_stop(stage: &Stage, process: Process) -> Millis {
-    let now = stage.now();
-    let stops = stage.scenario.troubles.iter();
-    let stops = stops.filter(|trouble| trouble.what == Fault::Stop(process));
-    stops.map(|trouble| trouble.from).filter(|from| *from >= now).min().unwrap_or(Millis::MAX / 2)
+fn next_stop(env: &SimulationEnv, process: ProcessId) -> Millis {
+    let now = env.now();
+    let stops = env.scenario.faults.iter().filter(|window| window.fault == Fault::Stop(process));
+    stops.map(|window| window.from).filter(|from| *from >= now).min().unwrap_or(Millis::MAX / 2)
 }
 
-/// One life of a process.
-async fn live(stage: &Arc<Stage>, process: Process, wire: Arc<Wire>, stop: CancellationToken) {
-    let clock = ProcessClock::new(stage.clone(), Who::Process(process));
+/// Runs a process from one start to its end.
+async fn run_once(
+    env: &Arc<SimulationEnv>,
+    process: ProcessId,
+    transport: Arc<FaultyTransport>,
+    stop: CancellationToken,
+) {
+    let clock = SimulatedClock::new(env.clone(), ClockOwner::Process(process));
     let context = Context {
-        client: wire.client(),
+        client: transport.client(),
         clock: clock.clone(),
         metrics: Metrics::default(),
         burst_gate: BurstGate::default(),
         fence: Fence::always_open(),
     };
     match process {
-        Process::Jobs => {
+        ProcessId::Jobs => {
             let jobs = run_jobs(context.clone(), WORKERS, stop.clone());
             tokio::join!(jobs, run_garbage_collector(context, stop));
         }
-        // One that is alone needs no election, as in `punctual up`.
-        Process::Controller(_) if stage.scenario.controllers == 1 => {
+        // A single controller needs no election, as in `punctual up`.
+        ProcessId::Controller(_) if env.scenario.controllers == 1 => {
             run_cron_jobs(context, options(), stop).await;
         }
-        Process::Controller(_) => {
+        ProcessId::Controller(_) => {
             let context = Context { fence: Fence::closed(clock), ..context };
-            let reign = Reign { stage, process, fence: context.fence.clone() };
-            let work = run_elected(context, election(stage, process), lead, stop);
+            let leadership = LeadershipRecorder { env, process, fence: context.fence.clone() };
+            let work = run_elected(context, election(env, process), lead, stop);
             tokio::select! {
                 biased;
-                // The durations are right, so there is nothing to be told.
+                // The only error is an invalid configuration, and this one is valid.
                 _ = work => {}
-                () = reign.record() => {}
+                () = leadership.record() => {}
             }
         }
     }
 }
 
-/// Who stands for election in this life of a process.
-fn election(stage: &Arc<Stage>, process: Process) -> Election {
-    let dice = stage.clone();
+/// The configuration of a candidate. Each start of a process has an identity of its own.
+fn election(env: &Arc<SimulationEnv>, process: ProcessId) -> Election {
+    let random = env.clone();
     Election {
         namespace: "default".to_owned(),
         name: "punctual".to_owned(),
-        identity: format!("{process:?} since {}", stage.now()),
-        config: durations(stage),
-        random: Arc::new(move || (dice.dice.roll() >> 32) as u32),
+        identity: format!("{process:?} since {}", env.now()),
+        config: durations(env),
+        random: Arc::new(move || (random.random.next_u64() >> 32) as u32),
     }
 }
 
-/// Mostly slower than usual, which is as good and takes less time.
-fn durations(stage: &Stage) -> Config {
-    match stage.scenario.seed.is_multiple_of(4) {
-        true => Config::default(),
-        false => Config { retry_period: Duration::from_secs(5), ..Config::default() },
+/// Mostly a longer retry period than the default, which makes the simulation faster.
+fn durations(env: &SimulationEnv) -> Config {
+    if env.scenario.seed.is_multiple_of(4) {
+        Config::default()
+    } else {
+        Config { retry_period: Duration::from_secs(5), ..Config::default() }
     }
 }
 
-/// Whether a process leads, for the record.
-struct Reign<'a> {
-    stage: &'a Stage,
-    process: Process,
+/// Records when a process gains and loses leadership.
+struct LeadershipRecorder<'a> {
+    env: &'a SimulationEnv,
+    process: ProcessId,
     fence: Fence,
 }
 
-impl Reign<'_> {
+impl LeadershipRecorder<'_> {
     async fn record(self) {
         loop {
             self.fence.wait_open().await;
-            let _end = Leading { stage: self.stage, process: self.process };
-            self.stage.record(Happened::Leads(self.process, true));
+            let _guard = LeadershipGuard { env: self.env, process: self.process };
+            self.env.record(HistoryEvent::LeaderChanged(self.process, true));
             self.fence.wait_closed().await;
         }
     }
 }
 
-/// Somebody leads while this is there; also who is killed leads no more.
-struct Leading<'a> {
-    stage: &'a Stage,
-    process: Process,
+/// Records the loss of leadership when dropped, also when the process is killed.
+struct LeadershipGuard<'a> {
+    env: &'a SimulationEnv,
+    process: ProcessId,
 }
 
-impl Drop for Leading<'_> {
+impl Drop for LeadershipGuard<'_> {
     fn drop(&mut self) {
-        self.stage.record(Happened::Leads(self.process, false));
+        self.env.record(HistoryEvent::LeaderChanged(self.process, false));
     }
 }
 
-/// The work of a term.
+/// The work of a leadership term.
 async fn lead(context: Context, stop: CancellationToken) {
     run_cron_jobs(context, options(), stop).await;
 }

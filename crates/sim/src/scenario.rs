@@ -1,79 +1,79 @@
-//! What happens in one world: who asks for what, and what goes wrong when. A value, made of a seed, so
-//! that it can be printed, cut down and lived again.
+//! What happens in one simulation: what users do and which faults occur when. A scenario is a value
+//! generated from a seed, so that it can be printed, shrunk and run again.
 
 use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::ConcurrencyPolicy;
 
-/// One world, from its first instant to the last fault. Times are since the start, in milliseconds, on
-/// the true clock that nobody in the world can see.
+/// One simulation. Times are milliseconds since its start, on the true clock, which no simulated
+/// process can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// What delays, UIDs and chances are drawn from.
+    /// Determines delays, UIDs and the outcome of faults with a probability.
     pub seed: u64,
-    /// The first instant.
+    /// The start.
     pub start: Timestamp,
-    /// How long users ask and faults happen. Then come the calm, in which everything has to settle.
+    /// How long users act and faults occur. Afterwards the system must settle.
     pub length: Millis,
-    /// Each is a process of its own: one to three.
+    /// The number of CronJob controllers, one to three, each a process of its own.
     pub controllers: usize,
-    /// What users do, in the order of time.
-    pub deeds: Vec<Deed>,
-    /// What goes wrong.
-    pub troubles: Vec<Trouble>,
+    /// What users do, in order of time.
+    pub actions: Vec<UserAction>,
+    /// The faults.
+    pub faults: Vec<FaultWindow>,
 }
 
-/// Milliseconds since the start of a world.
+/// Milliseconds since the start of a simulation.
 pub type Millis = i64;
 
-/// How long all goes on as usual after the last trouble, before everything is suspended.
-const CALM: Millis = 110_000;
+/// How long the system runs undisturbed before all CronJobs are suspended.
+const UNDISTURBED: Millis = 110_000;
 
-/// What a user does.
+/// Something that a user does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deed {
-    /// When it is asked for. A server that is away is asked again every second until it is there.
+pub struct UserAction {
+    /// The time of the first request. It is repeated every second while the server is down.
     pub at: Millis,
-    /// What.
-    pub what: Asked,
+    /// What the user does.
+    pub kind: ActionKind,
 }
 
-/// What can be asked for. CronJobs are in the namespace `default`, named `c0`, `c1` and so on.
+/// The kinds of action. CronJobs are in the namespace `default` and are named `c0`, `c1` and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A CronJob, which is not there.
-    Create(usize, Wish),
-    /// Another specification for one that may be there.
-    Replace(usize, Wish),
-    /// `spec.suspend`.
+pub enum ActionKind {
+    /// Creates a CronJob.
+    Create(usize, CronJobSpec),
+    /// Replaces the spec of a CronJob.
+    Replace(usize, CronJobSpec),
+    /// Sets `spec.suspend`.
     Suspend(usize, bool),
-    /// An annotation that nobody reads, so that it is looked at.
+    /// Changes an annotation without a meaning, so that the controller reconciles the CronJob.
     Touch(usize),
-    /// To delete it, its Jobs in the background.
+    /// Deletes the CronJob with background propagation.
     Delete(usize),
-    /// To delete the newest Job that it has, finished or not.
+    /// Deletes the CronJob's newest Job, finished or not.
     DeleteJob(usize),
-    /// A Job of somebody else, under the name that the slot at this time would take.
-    TakeName(usize, Timestamp),
+    /// Creates a Job of the user's own with the name that the slot at this time would take.
+    CreateForeignJob(usize, Timestamp),
 }
 
 /// The specification of a CronJob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
-    /// `batch/v1` CronJob, or our own kind.
+pub struct CronJobSpec {
+    /// Whether it is a ScheduledJob instead of a `batch/v1` CronJob.
     pub is_scheduled_job: bool,
-    /// The schedule.
+    /// `spec.schedule`.
     pub schedule: Cow<'static, str>,
-    /// The zone; none is UTC.
+    /// `spec.timeZone`; none is UTC.
     pub zone: Option<&'static str>,
-    /// What to do about runs that overlap.
+    /// `spec.concurrencyPolicy`.
     pub policy: ConcurrencyPolicy,
     /// `startingDeadlineSeconds`.
     pub deadline: Option<i64>,
     /// `spec.suspend`.
     pub is_suspended: bool,
-    /// Percent.
+    /// `spec.jitter`, in percent.
     pub jitter: i32,
     /// `successfulJobsHistoryLimit` and `failedJobsHistoryLimit`.
     pub history: (i32, i32),
@@ -81,155 +81,159 @@ pub struct Wish {
     pub ttl: Option<i32>,
     /// How long a Pod runs, in milliseconds.
     pub work: Millis,
-    /// How many of ten Pods fail, chosen by the slot. A failed Pod fails its Job (`backoffLimit: 0`).
+    /// How many of ten Pods fail. A failed Pod fails its Job (`backoffLimit: 0`).
     pub failures_of_ten: u8,
 }
 
-/// A process that may be hit.
+/// A process that faults can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Process {
+pub enum ProcessId {
     /// A CronJob controller.
     Controller(usize),
-    /// The Job controller, with the collector.
+    /// The Job controller with the garbage collector.
     Jobs,
 }
 
-/// Something that goes wrong for a while.
+/// A fault and when it occurs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// From then.
+pub struct FaultWindow {
+    /// The start.
     pub from: Millis,
-    /// To then; all is well again, as far as this trouble goes. Clocks that were stepped stay so.
+    /// The end. A clock that was stepped stays wrong.
     pub to: Millis,
-    /// What.
-    pub what: Fault,
+    /// The fault.
+    pub fault: Fault,
 }
 
-/// What can go wrong.
+/// The kinds of fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The process is killed at the so-manieth call that it makes from then on, before or after the
-    /// server does what was asked, and started anew at the end.
-    Kill(Process, u32, Moment),
-    /// The process is stopped, and goes on at the end.
-    Pause(Process),
-    /// The process is asked to end, gives its Lease back, and is started anew at the end.
-    Stop(Process),
-    /// No call of the process reaches the server, and no answer comes back.
-    Cut(Process),
-    /// So many of a thousand calls of the process go wrong.
-    Lossy(Process, Wrong, u32),
-    /// Every status that the process writes is refused, as by an admission webhook that is away.
-    NoStatus(Process),
-    /// Calls take up to so many milliseconds each way.
-    Slow(Process, Millis),
-    /// What the process watches comes so many milliseconds late, in heaps.
-    Stale(Process, Millis),
-    /// What the process watches comes late, by up to so many milliseconds, one after the other, and
-    /// each watch by a time of its own.
-    Lag(Process, Millis),
-    /// The watches of the process are cut, again and again, every so many milliseconds.
-    CutWatches(Process, Millis),
-    /// The server forgets all changes but the last few, again and again.
+    /// The process is killed at its nth call, before or after the server executes it, and is restarted
+    /// at the end of the window.
+    Kill(ProcessId, u32, CrashPoint),
+    /// The process is paused and continues at the end of the window.
+    Pause(ProcessId),
+    /// The process is asked to stop, releases its Lease, and is restarted at the end of the window.
+    Stop(ProcessId),
+    /// The process is disconnected from the server: no request and no response arrives.
+    Disconnect(ProcessId),
+    /// This many of a thousand calls of the process fail.
+    FailCalls(ProcessId, CallFault, u32),
+    /// Every status write of the process is rejected, as by an admission webhook that is down.
+    RejectStatus(ProcessId),
+    /// Calls take up to this many milliseconds in each direction.
+    DelayCalls(ProcessId, Millis),
+    /// Watch events arrive in bursts, up to this many milliseconds late.
+    BatchWatches(ProcessId, Millis),
+    /// Watch events arrive up to this many milliseconds late; each watch has a delay of its own.
+    DelayWatches(ProcessId, Millis),
+    /// Watches are closed repeatedly, at this interval in milliseconds.
+    CloseWatches(ProcessId, Millis),
+    /// The server repeatedly discards all changes but the last few from its watch history.
     Compact,
-    /// The server dies at its so-manieth commit from then on, which is on the disk or is not, and is
-    /// started anew at the end.
-    Crash(u32, Moment),
-    /// The disk takes nothing until the end. The server goes on answering for a moment, and dies.
+    /// The server crashes at its nth commit, which is or is not on the disk, and is restarted at the
+    /// end of the window.
+    CrashServer(u32, CrashPoint),
+    /// The disk is full. The server answers for a moment more and then exits.
     DiskFull,
-    /// The wall clock of a process is put forward or back.
-    Step(Who, Millis),
-    /// The wall clock of a process gains or loses so many millionths.
-    Drift(Who, i64),
+    /// The wall clock is set forward or back.
+    StepClock(ClockOwner, Millis),
+    /// The wall clock gains or loses this many parts per million.
+    DriftClock(ClockOwner, i64),
 }
 
-/// Whose clock.
+/// The process that a clock belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
-    /// A process.
-    Process(Process),
+pub enum ClockOwner {
+    /// A controller.
+    Process(ProcessId),
     /// The server.
     Server,
 }
 
-/// Before or after the deed.
+/// Where in a call or a commit a crash occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// It has not happened.
+pub enum CrashPoint {
+    /// Before it takes effect.
     Before,
-    /// It has happened, and nobody has heard.
+    /// After it takes effect and before the caller learns the result.
     After,
-    /// As after; and only creates are counted, of Jobs and Pods. Nobody has written down that there is
-    /// something new.
+    /// As `After`, but only creates of Jobs and Pods are counted: no status mentions the new object.
     AfterCreate,
 }
 
-impl Moment {
-    /// Whether a deed counts, by whether it is a create.
+impl CrashPoint {
+    /// Whether a call or commit counts towards the nth one.
     pub(crate) fn counts(self, is_create: bool) -> bool {
-        self != Moment::AfterCreate || is_create
+        self != CrashPoint::AfterCreate || is_create
     }
 }
 
-/// What goes wrong with a call.
+/// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// It is lost on the way, and the connection is reset.
-    Lost,
-    /// It is done, and the answer is lost.
-    Unheard,
-    /// It is done, and the answer never comes: the caller has to give up.
-    Hangs,
-    /// It arrives twice.
-    Twice,
-    /// It arrives when nobody waits for it any more. Creates are lost.
-    Late,
-    /// It is not done, and the server says this.
-    Refused(u16),
-    /// It is done, and the server says 500 all the same.
+pub enum CallFault {
+    /// The request is lost and the connection is reset.
+    RequestLost,
+    /// The request is executed and the response is lost.
+    ResponseLost,
+    /// The request is executed and the response never arrives, so the caller times out.
+    ResponseHangs,
+    /// The request arrives twice.
+    Duplicated,
+    /// The request arrives after the caller timed out. Creates are lost instead.
+    Delayed,
+    /// The request is not executed and the server responds with this status code.
+    Rejected(u16),
+    /// The request is executed and the server responds with 500.
     DoneAnd500,
 }
 
 impl Scenario {
-    /// An instant on the true clock.
+    /// Converts to a timestamp on the true clock.
     pub fn at(&self, since_start: Millis) -> Timestamp {
         self.start.saturating_add(SignedDuration::from_millis(since_start)).unwrap_or(self.start)
     }
 
-    /// When all CronJobs are suspended, so that everything comes to rest.
+    /// When all CronJobs are suspended, so that the system becomes idle.
     pub fn suspended_at(&self) -> Millis {
-        self.length + CALM
+        self.length + UNDISTURBED
     }
 
-    /// When nothing may be left to do.
-    pub fn at_rest(&self) -> Millis {
-        let wishes = self.deeds.iter().filter_map(|deed| match &deed.what {
-            Asked::Create(_, wish) | Asked::Replace(_, wish) => Some(wish),
-            _ => None,
-        });
-        let lasts =
-            wishes.map(|wish| wish.work + Millis::from(wish.ttl.unwrap_or_default()) * 1000);
-        self.suspended_at() + lasts.max().unwrap_or_default() + 60_000
+    /// When the system must be idle.
+    pub fn idle_at(&self) -> Millis {
+        let longest = self
+            .specs()
+            .map(|spec| spec.work + Millis::from(spec.ttl.unwrap_or_default()) * 1000)
+            .max();
+        self.suspended_at() + longest.unwrap_or_default() + 60_000
     }
 
-    /// When the world ends.
+    /// When the simulation ends.
     pub fn end(&self) -> Millis {
-        self.at_rest() + 60_000
+        self.idle_at() + 60_000
     }
 
-    /// The numbers of all CronJobs that are ever asked for.
+    /// The specs of all CronJobs that users create or replace.
+    pub fn specs(&self) -> impl Iterator<Item = &CronJobSpec> {
+        self.actions.iter().filter_map(|action| match &action.kind {
+            ActionKind::Create(_, spec) | ActionKind::Replace(_, spec) => Some(spec),
+            _ => None,
+        })
+    }
+
+    /// The numbers of all CronJobs that users create.
     pub fn cron_jobs(&self) -> impl Iterator<Item = usize> {
-        let created = self.deeds.iter().filter_map(|deed| match deed.what {
-            Asked::Create(which, _) => Some(which),
+        let created = self.actions.iter().filter_map(|action| match action.kind {
+            ActionKind::Create(number, _) => Some(number),
             _ => None,
         });
         0..created.max().map_or(0, |most| most + 1)
     }
 }
 
-impl Trouble {
-    /// Whether it is that time.
-    pub fn is_on(&self, at: Millis) -> bool {
+impl FaultWindow {
+    /// Whether the fault occurs at this time.
+    pub fn contains(&self, at: Millis) -> bool {
         self.from <= at && at < self.to
     }
 }

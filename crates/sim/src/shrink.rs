@@ -1,62 +1,70 @@
-//! The smallest world in which the same goes wrong.
+//! Finds a smaller scenario with the same violation.
 
-use crate::scenario::{Asked, Scenario};
+use crate::scenario::{ActionKind, Scenario, UserAction};
 
-/// So many worlds are lived through at most.
-const TRIES_MAX: usize = 300;
+/// The number of simulations to spend at most.
+const ATTEMPTS_MAX: usize = 300;
 
-/// Takes away whatever is not needed for the fault to show.
-pub fn shrink(scenario: &Scenario, is_faulty: impl Fn(&Scenario) -> bool) -> Scenario {
-    let mut best = scenario.clone();
-    let mut tries = 0;
+/// Removes actions, faults and time as long as the violation remains.
+pub fn shrink(scenario: &Scenario, has_violation: impl Fn(&Scenario) -> bool) -> Scenario {
+    let mut smallest = scenario.clone();
+    let mut attempts = 0;
     loop {
-        let smaller = candidates(&best).into_iter().find(|candidate| {
-            tries += 1;
-            tries <= TRIES_MAX && is_faulty(candidate)
+        let smaller = candidates(&smallest).into_iter().find(|candidate| {
+            attempts += 1;
+            attempts <= ATTEMPTS_MAX && has_violation(candidate)
         });
         match smaller {
-            Some(candidate) => best = candidate,
-            None => return best,
+            Some(candidate) => smallest = candidate,
+            None => return smallest,
         }
     }
 }
 
-/// Worlds with a little less in them, the greatest savings first.
+/// Slightly smaller scenarios, the greatest savings first.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut found = Vec::new();
-    for which in scenario.cron_jobs() {
-        found.push(Scenario { deeds: without(scenario, which), ..scenario.clone() });
+    for number in scenario.cron_jobs() {
+        found.push(Scenario { actions: actions_without(scenario, number), ..scenario.clone() });
     }
-    for place in 0..scenario.troubles.len() {
+    for index in 0..scenario.faults.len() {
         let mut smaller = scenario.clone();
-        smaller.troubles.remove(place);
+        smaller.faults.remove(index);
         found.push(smaller);
     }
-    for (place, deed) in scenario.deeds.iter().enumerate() {
-        if !matches!(deed.what, Asked::Create(..)) {
+    for (index, action) in scenario.actions.iter().enumerate() {
+        if !matches!(action.kind, ActionKind::Create(..)) {
             let mut smaller = scenario.clone();
-            smaller.deeds.remove(place);
+            smaller.actions.remove(index);
             found.push(smaller);
         }
     }
-    if let Some(latest) = latest(scenario).filter(|latest| latest + 60_000 < scenario.length) {
+    if let Some(latest) = latest(scenario)
+        && latest + 60_000 < scenario.length
+    {
         found.push(Scenario { length: latest + 60_000, ..scenario.clone() });
     }
-    found.retain(|smaller| smaller != scenario && !smaller.deeds.is_empty());
+    found.retain(|smaller| smaller != scenario && !smaller.actions.is_empty());
     found
 }
 
-fn without(scenario: &Scenario, which: usize) -> Vec<crate::scenario::Deed> {
-    let is_about = |what: &Asked| match what {
-        Asked::Create(whom, _) | Asked::Replace(whom, _) => *whom == which,
-        Asked::Suspend(whom, _) | Asked::TakeName(whom, _) => *whom == which,
-        Asked::Delete(whom) | Asked::DeleteJob(whom) | Asked::Touch(whom) => *whom == which,
+/// The actions that do not concern the CronJob with this number.
+fn actions_without(scenario: &Scenario, number: usize) -> Vec<UserAction> {
+    let concerned = |kind: &ActionKind| match kind {
+        ActionKind::Create(concerned, _)
+        | ActionKind::Replace(concerned, _)
+        | ActionKind::Suspend(concerned, _)
+        | ActionKind::CreateForeignJob(concerned, _)
+        | ActionKind::Delete(concerned)
+        | ActionKind::DeleteJob(concerned)
+        | ActionKind::Touch(concerned) => *concerned,
     };
-    scenario.deeds.iter().filter(|deed| !is_about(&deed.what)).cloned().collect()
+    let others = scenario.actions.iter().filter(|action| concerned(&action.kind) != number);
+    others.cloned().collect()
 }
 
-/// When the last thing begins that is asked for, or the last trouble ends.
+/// When the last action starts or the last fault ends.
 fn latest(scenario: &Scenario) -> Option<i64> {
-    let deeds = scenario.deeds.iter().map(|deed| deed.at);
-    deeds.chain(scenario.troubles.iter().map(|trouble| trouble.to)).max()
+    let actions = scenario.actions.iter().map(|action| action.at);
+    actions.chain(scenario.faults.iter().map(|window| window.to)).max()
 }

@@ -1,19 +1,19 @@
-//! What happened, for people to read.
+//! Formats a history for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::history::{Happened, Record};
+use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::{Millis, Scenario};
 
-/// One line for each thing that happened.
-pub fn timeline(scenario: &Scenario, history: &[Record]) -> String {
+/// One line for each event: the time since the start, the wall-clock time and the event.
+pub fn timeline(scenario: &Scenario, history: &[HistoryRecord]) -> String {
     let mut text = String::new();
-    let mut known = BTreeMap::new();
+    let mut objects = BTreeMap::new();
     for record in history {
-        if let Some(line) = line(&record.what, &mut known) {
+        if let Some(line) = format_event(&record.event, &mut objects) {
             let wall = scenario.at(record.at);
             let _ = writeln!(text, "{:>10} {wall:.3} {line}", seconds(record.at));
         }
@@ -25,40 +25,44 @@ fn seconds(at: Millis) -> String {
     format!("{}.{:03}", at / 1000, at % 1000)
 }
 
-fn line(what: &Happened, known: &mut BTreeMap<String, Value>) -> Option<String> {
-    Some(match what {
-        Happened::Written { revision, key, value } => {
+fn format_event(event: &HistoryEvent, objects: &mut BTreeMap<String, Value>) -> Option<String> {
+    Some(match event {
+        HistoryEvent::Written { revision, key, value } => {
             let object =
                 value.as_ref().map(|text| serde_json::from_slice(text).unwrap_or_default());
-            written(*revision, key, object, known)?
+            format_write(*revision, key, object, objects)?
         }
-        Happened::Began { pod, job } => format!("  node: begins Pod {pod} of Job {job}"),
-        Happened::Ended { pod, exit } => format!("  node: Pod {pod} is over: {exit:?}"),
-        Happened::Told { deed, code } => format!("  user: deed {deed} was answered with {code}"),
-        Happened::Looked(count) => format!("  clocks: {count} looks at the end"),
-        Happened::Leads(process, true) => format!("  {process:?} leads"),
-        Happened::Leads(process, false) => format!("  {process:?} does not lead any more"),
-        Happened::Remark(text) => format!("  {text}"),
+        HistoryEvent::PodStarted { pod, job } => {
+            format!("  node: starts Pod {pod} of Job {job}")
+        }
+        HistoryEvent::PodEnded { pod, exit } => format!("  node: Pod {pod} ended: {exit:?}"),
+        HistoryEvent::Response { action, code } => {
+            format!("  user: response {code} to action {action}")
+        }
+        HistoryEvent::ClockReads(count) => format!("  clocks: {count} reads at the end"),
+        HistoryEvent::LeaderChanged(process, true) => format!("  {process:?} leads"),
+        HistoryEvent::LeaderChanged(process, false) => format!("  {process:?} lost leadership"),
+        HistoryEvent::Remark(text) => format!("  {text}"),
     })
 }
 
-/// What a write changed.
-fn written(
+/// The fields that a write changed; none for objects that are not of interest.
+fn format_write(
     revision: u64,
     key: &str,
     object: Option<Value>,
-    known: &mut BTreeMap<String, Value>,
+    objects: &mut BTreeMap<String, Value>,
 ) -> Option<String> {
     if key.starts_with("/leases") || key.starts_with("/namespaces") {
         return None;
     }
     let Some(object) = object else {
-        known.remove(key);
-        return Some(format!("{revision} {key} is gone"));
+        objects.remove(key);
+        return Some(format!("{revision} {key} deleted"));
     };
-    let before = known.insert(key.to_owned(), object.clone());
-    let verb = if before.is_some() { "changes" } else { "is created" };
-    let parts = [
+    let before = objects.insert(key.to_owned(), object.clone());
+    let verb = if before.is_some() { "changed" } else { "created" };
+    let fields = [
         "/metadata/deletionTimestamp",
         "/metadata/annotations",
         "/metadata/finalizers",
@@ -68,12 +72,12 @@ fn written(
         "/message",
         "/count",
     ];
-    let news = parts.iter().filter_map(|part| {
-        let now = object.pointer(part)?;
-        let old = before.as_ref().and_then(|before| before.pointer(part));
-        let is_long = *part == "/spec" && key.starts_with("/jobs") | key.starts_with("/pods");
-        (old != Some(now) && !is_long).then(|| format!("{part}={now}"))
+    let changes = fields.iter().filter_map(|field| {
+        let new = object.pointer(field)?;
+        let old = before.as_ref().and_then(|before| before.pointer(field));
+        let is_long = *field == "/spec" && (key.starts_with("/jobs") || key.starts_with("/pods"));
+        (old != Some(new) && !is_long).then(|| format!("{field}={new}"))
     });
-    let news: Vec<String> = news.collect();
-    Some(format!("{revision} {key} {verb} {}", news.join(" ")))
+    let changes: Vec<String> = changes.collect();
+    Some(format!("{revision} {key} {verb} {}", changes.join(" ")))
 }

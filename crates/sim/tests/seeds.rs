@@ -1,43 +1,43 @@
-//! A few worlds in every test run. Ten thousand are lived through by `.ci/run`.
+//! A few simulations in every test run. `.ci/run` runs ten thousand.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use punctual_sim::{Play, attempt, digest, draw, shrink, timeline};
+use punctual_sim::{Preset, digest, generate, run_scenario, shrink, timeline};
 
 #[test]
-fn the_same_seed_is_the_same_world() {
+fn the_same_seed_gives_the_same_history() {
     for seed in 0..6 {
-        let scenario = draw(seed);
-        assert_eq!(scenario, draw(seed));
-        let (first, second) = (attempt(&scenario), attempt(&scenario));
+        let scenario = generate(seed);
+        assert_eq!(scenario, generate(seed));
+        let (first, second) = (run_scenario(&scenario), run_scenario(&scenario));
         assert_eq!(digest(&first.history), digest(&second.history), "seed {seed}");
         assert!(!timeline(&scenario, &first.history).is_empty());
     }
 }
 
 #[test]
-fn nothing_goes_wrong_in_a_few_worlds() {
+fn a_few_simulations_have_no_violations() {
     for seed in 100..108 {
-        let violations = attempt(&draw(seed)).verdict.violations;
+        let violations = run_scenario(&generate(seed)).report.violations;
         assert!(violations.is_empty(), "seed {seed}: {violations:?}");
     }
 }
 
 #[test]
-fn a_controller_that_is_stopped_and_started_runs_each_slot_once() {
-    for play in [Play::Restarts, Play::PastDeadline] {
-        let trial = attempt(&play.scenario(1));
-        let violations = &trial.verdict.violations;
-        assert!(violations.is_empty(), "{play:?}: {violations:?}");
-        assert!(trial.verdict.runs > 300, "{play:?}: {} runs", trial.verdict.runs);
+fn a_restarted_controller_runs_each_slot_once() {
+    for preset in [Preset::Restarts, Preset::PastDeadline] {
+        let run = run_scenario(&preset.scenario(1));
+        let violations = &run.report.violations;
+        assert!(violations.is_empty(), "{preset:?}: {violations:?}");
+        assert!(run.report.runs > 300, "{preset:?}: {} runs", run.report.runs);
     }
 }
 
 #[test]
-fn a_world_is_cut_down_to_what_matters() {
-    let scenario = (0..).map(draw).find(|drawn| drawn.troubles.len() > 2).unwrap();
-    let wanted = scenario.troubles.last().unwrap().clone();
-    let small = shrink(&scenario, |smaller| smaller.troubles.contains(&wanted));
-    assert_eq!(small.troubles, [wanted]);
-    assert_eq!(small.deeds.len(), 1);
+fn shrinking_keeps_only_what_is_needed() {
+    let scenario = (0..).map(generate).find(|generated| generated.faults.len() > 2).unwrap();
+    let wanted = scenario.faults.last().unwrap().clone();
+    let small = shrink(&scenario, |smaller| smaller.faults.contains(&wanted));
+    assert_eq!(small.faults, [wanted]);
+    assert_eq!(small.actions.len(), 1);
 }

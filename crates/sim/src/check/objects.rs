@@ -1,4 +1,4 @@
-//! The few fields of stored objects that the rules need. Everything else is skipped over.
+//! The fields of stored objects that the rules need. All others are skipped.
 
 use jiff::Timestamp;
 use punctual_api::ConcurrencyPolicy;
@@ -7,29 +7,29 @@ use serde::de::IgnoredAny;
 
 /// A CronJob or a ScheduledJob.
 #[derive(Deserialize)]
-pub(super) struct CronJobText {
-    pub(super) metadata: MetaText,
+pub(super) struct StoredCronJob {
+    pub(super) metadata: StoredMetadata,
     #[serde(default)]
-    spec: SpecText,
+    spec: StoredSpec,
     #[serde(default)]
-    pub(super) status: StatusText,
+    pub(super) status: StoredStatus,
 }
 
-/// What every object has.
+/// The metadata of an object.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct MetaText {
+pub(super) struct StoredMetadata {
     pub(super) uid: String,
     pub(super) creation_timestamp: Option<Timestamp>,
     pub(super) deletion_timestamp: Option<IgnoredAny>,
-    pub(super) annotations: AnnotationsText,
-    pub(super) owner_references: Vec<OwnerText>,
+    pub(super) annotations: StoredAnnotations,
+    pub(super) owner_references: Vec<StoredOwner>,
     pub(super) finalizers: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct AnnotationsText {
+pub(super) struct StoredAnnotations {
     #[serde(rename = "batch.kubernetes.io/cronjob-scheduled-timestamp")]
     slot: Option<String>,
     #[serde(rename = "punctual.dev/concurrency-policy")]
@@ -39,7 +39,7 @@ pub(super) struct AnnotationsText {
 }
 
 #[derive(Deserialize)]
-pub(super) struct OwnerText {
+pub(super) struct StoredOwner {
     pub(super) uid: String,
     #[serde(default)]
     kind: String,
@@ -48,7 +48,7 @@ pub(super) struct OwnerText {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct SpecText {
+struct StoredSpec {
     schedule: String,
     time_zone: Option<String>,
     starting_deadline_seconds: Option<i64>,
@@ -62,8 +62,8 @@ struct SpecText {
 /// The status of a CronJob.
 #[derive(Clone, Debug, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct StatusText {
-    pub(super) active: Vec<ActiveText>,
+pub(super) struct StoredStatus {
+    pub(super) active: Vec<StoredActiveJob>,
     pub(super) last_schedule_time: Option<Timestamp>,
     pub(super) last_successful_time: Option<Timestamp>,
     pub(super) last_missed_time: Option<Timestamp>,
@@ -73,50 +73,50 @@ pub(super) struct StatusText {
     pub(super) missed_runs: i64,
 }
 
-/// A run that goes on, as the status lists it.
+/// An active Job in the status.
 #[derive(Clone, Debug, Deserialize, Default)]
 #[serde(default)]
-pub(super) struct ActiveText {
+pub(super) struct StoredActiveJob {
     pub(super) name: String,
     pub(super) uid: String,
 }
 
-/// What a CronJob is to do.
+/// The spec of a CronJob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Spec {
+pub(super) struct ObservedSpec {
     pub(super) schedule: String,
     pub(super) zone: Option<String>,
     pub(super) policy: ConcurrencyPolicy,
-    /// In seconds.
+    /// `startingDeadlineSeconds`.
     pub(super) deadline: Option<i64>,
     pub(super) is_suspended: bool,
-    /// Percent.
+    /// In percent.
     pub(super) jitter: i64,
-    /// How many complete and failed Jobs are kept.
+    /// The history limits of complete and of failed Jobs.
     pub(super) limits: (usize, usize),
 }
 
-impl Spec {
-    /// Whether two say the same about when to run.
-    pub(super) fn has_schedule_of(&self, other: &Spec) -> bool {
+impl ObservedSpec {
+    /// Whether both have the same schedule and zone.
+    pub(super) fn has_schedule_of(&self, other: &ObservedSpec) -> bool {
         (&self.schedule, &self.zone) == (&other.schedule, &other.zone)
     }
 }
 
-impl CronJobText {
-    /// What it is to do.
-    pub(super) fn spec(&self) -> Spec {
-        let SpecText { schedule, time_zone, concurrency_policy, .. } = &self.spec;
-        let marks = &self.metadata.annotations;
-        let annotated = marks.policy.as_deref().and_then(policy);
-        let jitter = || marks.jitter.as_deref()?.trim().parse().ok();
+impl StoredCronJob {
+    /// The spec with the annotations applied.
+    pub(super) fn spec(&self) -> ObservedSpec {
+        let StoredSpec { schedule, time_zone, concurrency_policy, .. } = &self.spec;
+        let annotations = &self.metadata.annotations;
+        let annotated_policy = annotations.policy.as_deref().and_then(policy);
+        let jitter = || annotations.jitter.as_deref()?.trim().parse().ok();
         let limit = |limit: Option<i64>, default: usize| {
             limit.map_or(default, |limit| usize::try_from(limit).unwrap_or_default())
         };
-        Spec {
+        ObservedSpec {
             schedule: schedule.clone(),
             zone: time_zone.clone(),
-            policy: annotated.or_else(|| policy(concurrency_policy)).unwrap_or_default(),
+            policy: annotated_policy.or_else(|| policy(concurrency_policy)).unwrap_or_default(),
             deadline: self.spec.starting_deadline_seconds,
             is_suspended: self.spec.suspend == Some(true),
             jitter: self.spec.jitter.or_else(jitter).unwrap_or(0).clamp(0, 50),
@@ -138,8 +138,8 @@ fn policy(text: &str) -> Option<ConcurrencyPolicy> {
     }
 }
 
-impl MetaText {
-    /// The UID of whoever controls the object.
+impl StoredMetadata {
+    /// The UID of the controlling owner.
     pub(super) fn controller(&self) -> Option<&str> {
         self.owner_references
             .iter()
@@ -147,44 +147,44 @@ impl MetaText {
             .map(|owner| &*owner.uid)
     }
 
-    /// The kind of whoever controls the object, as the object says.
+    /// The kind of the controlling owner.
     pub(super) fn controller_kind(&self) -> &str {
         let mut owners = self.owner_references.iter();
         owners.find(|owner| owner.controller == Some(true)).map_or("", |owner| &owner.kind)
     }
 
-    /// The slot that a Job says it is for, in seconds since 1970.
+    /// The slot in the annotation, in seconds since 1970.
     pub(super) fn slot(&self) -> Option<i64> {
         let slot: Timestamp = self.annotations.slot.as_deref()?.parse().ok()?;
         Some(slot.as_second())
     }
 
-    /// Whether the object waits for its slot to be recorded.
-    pub(super) fn is_held(&self) -> bool {
+    /// Whether the object has our finalizer, which waits until its slot is recorded.
+    pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == "punctual.dev/slot-recorded")
     }
 }
 
 /// A Job.
 #[derive(Deserialize)]
-pub(super) struct JobText {
-    pub(super) metadata: MetaText,
+pub(super) struct StoredJob {
+    pub(super) metadata: StoredMetadata,
     #[serde(default)]
-    spec: JobSpecText,
+    spec: StoredJobSpec,
     #[serde(default)]
-    pub(super) status: JobStatusText,
+    pub(super) status: StoredJobStatus,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct JobSpecText {
+struct StoredJobSpec {
     ttl_seconds_after_finished: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct JobStatusText {
-    conditions: Vec<ConditionText>,
+pub(super) struct StoredJobStatus {
+    conditions: Vec<StoredCondition>,
     pub(super) start_time: Option<Timestamp>,
     pub(super) completion_time: Option<Timestamp>,
     pub(super) succeeded: i64,
@@ -193,47 +193,48 @@ pub(super) struct JobStatusText {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ConditionText {
+struct StoredCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
 }
 
-/// How a Job ended.
+/// The result of a Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum JobResult {
     Complete,
     Failed,
 }
 
-impl JobText {
-    /// Whether it goes by itself some time after its end.
+impl StoredJob {
+    /// Whether it has a time to live.
     pub(super) fn has_ttl(&self) -> bool {
         self.spec.ttl_seconds_after_finished.is_some()
     }
 
-    /// How it ended, if it has.
-    pub(super) fn ending(&self) -> Option<Ending> {
-        let holds = self.status.conditions.iter().filter(|condition| condition.status == "True");
-        holds.into_iter().find_map(|condition| match condition.kind.as_str() {
-            "Complete" => Some(Ending::Complete),
-            "Failed" => Some(Ending::Failed),
+    /// Its result, if it has ended.
+    pub(super) fn result(&self) -> Option<JobResult> {
+        let true_conditions =
+            self.status.conditions.iter().filter(|condition| condition.status == "True");
+        true_conditions.into_iter().find_map(|condition| match condition.kind.as_str() {
+            "Complete" => Some(JobResult::Complete),
+            "Failed" => Some(JobResult::Failed),
             _ => None,
         })
     }
 }
 
-/// Any object of which only the metadata matters.
+/// An object of which only the metadata is needed.
 #[derive(Deserialize)]
-pub(super) struct PlainText {
-    pub(super) metadata: MetaText,
+pub(super) struct StoredObject {
+    pub(super) metadata: StoredMetadata,
 }
 
 /// An event.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EventText {
-    pub(super) involved_object: InvolvedText,
+pub(super) struct StoredEvent {
+    pub(super) involved_object: StoredEventTarget,
     #[serde(default)]
     pub(super) reason: String,
     #[serde(default)]
@@ -243,7 +244,7 @@ pub(super) struct EventText {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct InvolvedText {
+pub(super) struct StoredEventTarget {
     #[serde(default)]
     pub(super) uid: String,
 }

@@ -1,5 +1,5 @@
-//! When a schedule has its slots, found by looking at every minute: slow, plain, and made of nothing
-//! that the controllers use.
+//! An independent evaluation of schedules that tests every minute. It is slow and simple, and shares no
+//! code with the controllers.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
@@ -9,37 +9,37 @@ pub(super) type Seconds = i64;
 
 const MINUTE: Seconds = 60;
 
-/// A schedule in a zone.
+/// A schedule in a time zone.
 #[derive(Debug)]
 pub(super) enum Oracle {
-    /// Minutes whose civil time matches five fields.
+    /// Every minute whose civil time matches five fields.
     Fields(Box<Fields>, Offsets),
-    /// So many seconds after the last run.
+    /// This many seconds after the last run.
     Every(Seconds),
     /// One instant.
     At(Seconds),
 }
 
-/// The sets of a schedule's fields, as bits.
+/// The values of the five fields as bit sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fields {
-    minutes: Field,
-    hours: Field,
-    days: Field,
-    months: Field,
-    weekdays: Field,
+    minutes: ScheduleField,
+    hours: ScheduleField,
+    days: ScheduleField,
+    months: ScheduleField,
+    weekdays: ScheduleField,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Field {
+struct ScheduleField {
     bits: u64,
-    /// Whether the field says nothing, which decides how days and weekdays go together.
+    /// Whether the field is `*`, which determines how days and weekdays are combined.
     is_star: bool,
 }
 
 impl Oracle {
-    /// Reads a schedule; none if this reader does not know the like of it. Offsets are looked up
-    /// ahead for a range of time.
+    /// Parses a schedule; none if this parser does not support it. Looks up the zone's offsets in
+    /// advance for a range of time.
     pub(super) fn read(
         text: &str,
         zone: Option<&str>,
@@ -49,17 +49,17 @@ impl Oracle {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).ok()?,
         };
-        if let Some(distance) = text.strip_prefix("@every ") {
-            return Some(Oracle::Every(distance_of(distance)?));
+        if let Some(interval) = text.strip_prefix("@every ") {
+            return Some(Oracle::Every(parse_interval(interval)?));
         }
         if let Some(instant) = text.strip_prefix("@at ") {
-            return Some(Oracle::At(instant_of(instant, &zone)?));
+            return Some(Oracle::At(parse_instant(instant, &zone)?));
         }
-        let fields = Fields::read(spelled_out(text))?;
+        let fields = Fields::read(expand_shorthand(text))?;
         Some(Oracle::Fields(Box::new(fields), Offsets::new(zone, range)))
     }
 
-    /// Whether there is a slot at this second. An interval may have one at any.
+    /// Whether there is a slot at this second. An interval may have one at any second.
     pub(super) fn has(&self, at: Seconds) -> bool {
         match self {
             Oracle::Fields(fields, offsets) => {
@@ -70,7 +70,7 @@ impl Oracle {
         }
     }
 
-    /// The slots in `(after, until]`; none of an interval, whose slots depend on what ran.
+    /// The slots in `(after, until]`; none for an interval, whose slots depend on the previous runs.
     pub(super) fn slots(&self, after: Seconds, until: Seconds) -> Vec<Seconds> {
         match self {
             Oracle::Fields(..) => {
@@ -86,10 +86,10 @@ impl Oracle {
         }
     }
 
-    /// How far back the slot before this one is, if it is within so many seconds.
+    /// The time since the previous slot, if it is at most `within` seconds.
     pub(super) fn gap_before(&self, slot: Seconds, within: Seconds) -> Option<Seconds> {
         match self {
-            Oracle::Every(distance) => Some(*distance),
+            Oracle::Every(interval) => Some(*interval),
             Oracle::At(_) => Some(0),
             Oracle::Fields(..) => {
                 (1..=within / MINUTE).map(|n| n * MINUTE).find(|gap| self.has(slot - gap))
@@ -98,8 +98,8 @@ impl Oracle {
     }
 }
 
-/// What the short names stand for.
-fn spelled_out(text: &str) -> &str {
+/// Expands `@hourly` and its like.
+fn expand_shorthand(text: &str) -> &str {
     match text {
         "@hourly" => "0 * * * *",
         "@daily" | "@midnight" => "0 0 * * *",
@@ -111,8 +111,9 @@ fn spelled_out(text: &str) -> &str {
 }
 
 /// `90s`, `1h30m`.
-fn distance_of(text: &str) -> Option<Seconds> {
-    let (mut total, mut number) = (0, None);
+fn parse_interval(text: &str) -> Option<Seconds> {
+    let mut total = 0;
+    let mut number = None;
     for letter in text.trim().chars() {
         if let Some(digit) = letter.to_digit(10) {
             number = Some(number.unwrap_or(0) * 10 + Seconds::from(digit));
@@ -129,7 +130,7 @@ fn distance_of(text: &str) -> Option<Seconds> {
     (number.is_none() && total > 0).then_some(total)
 }
 
-fn instant_of(text: &str, zone: &TimeZone) -> Option<Seconds> {
+fn parse_instant(text: &str, zone: &TimeZone) -> Option<Seconds> {
     if let Ok(instant) = text.trim().parse::<Timestamp>() {
         return Some(instant.as_second());
     }
@@ -140,7 +141,7 @@ fn instant_of(text: &str, zone: &TimeZone) -> Option<Seconds> {
 impl Fields {
     fn read(text: &str) -> Option<Fields> {
         let mut words = text.split_whitespace();
-        let mut next = |min, max| Field::read(words.next()?, min, max);
+        let mut next = |min, max| ScheduleField::read(words.next()?, min, max);
         let fields = Fields {
             minutes: next(0, 59)?,
             hours: next(0, 23)?,
@@ -151,7 +152,7 @@ impl Fields {
         words.next().is_none().then_some(fields)
     }
 
-    /// Whether a civil time matches, given as if it were in UTC.
+    /// Whether a civil time matches, given as seconds since 1970 in that civil time.
     fn match_civil(&self, at: Seconds) -> bool {
         let minute = at.div_euclid(MINUTE);
         if !self.minutes.has(minute.rem_euclid(60))
@@ -164,17 +165,18 @@ impl Fields {
         let on_weekday = self.weekdays.has((day + 4).rem_euclid(7));
         let (month, day) = month_and_day(day);
         let on_day = self.days.has(day);
-        let is_day = match self.days.is_star || self.weekdays.is_star {
-            true => on_day && on_weekday,
-            false => on_day || on_weekday,
+        let is_day = if self.days.is_star || self.weekdays.is_star {
+            on_day && on_weekday
+        } else {
+            on_day || on_weekday
         };
         is_day && self.months.has(month)
     }
 }
 
-/// Month and day of the month, by counting years and months from 1970.
+/// The month and the day of the month, found by counting years and months from 1970.
 fn month_and_day(mut day: i64) -> (i64, i64) {
-    // Four hundred years always have as many days, so counting starts near by.
+    // The calendar repeats after 400 years.
     day = day.rem_euclid(146_097);
     let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let mut year = 1970;
@@ -198,16 +200,19 @@ fn month_and_day(mut day: i64) -> (i64, i64) {
     (month, day + 1)
 }
 
-impl Field {
+impl ScheduleField {
     /// A list of ranges with steps.
-    fn read(text: &str, min: u32, max: u32) -> Option<Field> {
-        text.split(',').try_fold(Field::default(), |field, part| {
-            let part = Field::read_range(part, min, max)?;
-            Some(Field { bits: field.bits | part.bits, is_star: field.is_star || part.is_star })
+    fn read(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
+        text.split(',').try_fold(ScheduleField::default(), |field, part| {
+            let part = ScheduleField::read_range(part, min, max)?;
+            Some(ScheduleField {
+                bits: field.bits | part.bits,
+                is_star: field.is_star || part.is_star,
+            })
         })
     }
 
-    fn read_range(text: &str, min: u32, max: u32) -> Option<Field> {
+    fn read_range(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
         let (range, step) = match text.split_once('/') {
             Some((range, step)) => {
                 (range, Some(step.parse::<u32>().ok().filter(|step| *step > 0)?))
@@ -215,10 +220,10 @@ impl Field {
             None => (text, None),
         };
         let number = |text: &str| text.parse::<u32>().ok();
-        let (low, high, is_any) = match range.split_once('-') {
+        let (low, high, is_star) = match range.split_once('-') {
             _ if range == "*" || range == "?" => (min, max, true),
             Some((low, high)) => (number(low)?, number(high)?, false),
-            // A step makes a single number the beginning of a range.
+            // A single number with a step is the start of a range.
             None if step.is_some() => (number(range)?, max, false),
             None => (number(range)?, number(range)?, false),
         };
@@ -229,8 +234,8 @@ impl Field {
         let bits = (low..=high)
             .filter(|n| (n - low).is_multiple_of(step))
             .fold(0, |bits, n| bits | 1 << n);
-        // A star with a step above one is a list like any other.
-        Some(Field { bits, is_star: is_any && step == 1 })
+        // A star with a step above one is a list of values.
+        Some(ScheduleField { bits, is_star: is_star && step == 1 })
     }
 
     fn has(&self, value: i64) -> bool {
@@ -238,12 +243,12 @@ impl Field {
     }
 }
 
-/// The offsets of a zone, looked up ahead.
+/// The offsets of a time zone, looked up in advance.
 #[derive(Debug)]
 pub(super) struct Offsets {
     zone: TimeZone,
     range: (Seconds, Seconds),
-    /// From when which offset holds, in the order of time.
+    /// The start of each offset, in order of time.
     spans: Vec<(Seconds, Seconds)>,
 }
 

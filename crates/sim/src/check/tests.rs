@@ -1,11 +1,11 @@
-//! Every rule has a history that keeps it and one that breaks it.
+//! Every rule has a history that satisfies it and one that violates it.
 
+mod history_builder;
 mod jobs;
-mod records;
 mod starts;
-mod tale;
-mod worlds;
+mod statuses;
+mod whole_system;
 
-use crate::scenario::Process;
+use crate::scenario::ProcessId;
 
-const LEADER: Process = Process::Controller(0);
+const LEADER: ProcessId = ProcessId::Controller(0);

@@ -7,7 +7,7 @@ fn second(text: &str) -> Seconds {
 }
 
 #[test]
-fn the_oracle_and_the_library_agree_over_two_years_of_every_kind_of_zone() {
+fn the_oracle_agrees_with_the_library_in_every_kind_of_zone() {
     let range = (second("2026-01-01T00:00:00Z"), second("2028-01-01T00:00:00Z"));
     let zones = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"];
     let schedules = [
@@ -35,7 +35,7 @@ fn the_oracle_and_the_library_agree_over_two_years_of_every_kind_of_zone() {
 }
 
 #[test]
-fn a_slot_that_is_skipped_or_repeated_is_so_for_the_oracle_too() {
+fn the_oracle_skips_gaps_and_repeats_overlaps() {
     let range = (second("2026-01-01T00:00:00Z"), second("2027-01-01T00:00:00Z"));
     let oracle = Oracle::read("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
     let slots = |day: &str| {
@@ -46,7 +46,7 @@ fn a_slot_that_is_skipped_or_repeated_is_so_for_the_oracle_too() {
 }
 
 #[test]
-fn intervals_and_instants_are_read() {
+fn the_oracle_parses_intervals_and_instants() {
     let read = |text| Oracle::read(text, Some("Europe/Berlin"), (0, 0));
     assert!(matches!(read("@every 90s"), Some(Oracle::Every(90))));
     assert!(matches!(read("@every 1h1m1s"), Some(Oracle::Every(3661))));

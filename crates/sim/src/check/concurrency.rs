@@ -1,0 +1,41 @@
+//! Rules of the concurrency policy: no overlap under Forbid and CatchUp, no survivor under Replace.
+
+use punctual_api::ConcurrencyPolicy::{self, CatchUp, Forbid, Replace};
+
+use super::CheckContext;
+use super::cron_job_history::{CronJobHistory, JobRun};
+use crate::scenario::Millis;
+
+pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
+    for (index, run) in cron_job.runs.iter().enumerate() {
+        let earlier = cron_job.runs.get(..index).unwrap_or_default();
+        let Some(other) = earlier.iter().find(|other| is_active(other, run.created_at)) else {
+            continue;
+        };
+        let rule = if has_policy(context, cron_job, run.created_at, &[Forbid, CatchUp]) {
+            "overlap"
+        } else if has_policy(context, cron_job, run.created_at, &[Replace]) {
+            "not-replaced"
+        } else {
+            continue;
+        };
+        let text = format!("{} started while {} was active", run.name(), other.name());
+        context.report_for(cron_job, run.created_at, rule, &text);
+    }
+}
+
+/// Whether a Job is active and not being deleted.
+fn is_active(run: &JobRun, at: Millis) -> bool {
+    run.active_until() > at && run.deleted_at > at
+}
+
+/// Whether every spec that a process may have seen at this time has one of these policies.
+pub(super) fn has_policy(
+    context: &CheckContext<'_>,
+    cron_job: &CronJobHistory,
+    at: Millis,
+    policies: &[ConcurrencyPolicy],
+) -> bool {
+    let mut visible = cron_job.visible_at(at, context.calm_periods.staleness(at));
+    visible.all(|period| policies.contains(&period.spec.policy))
+}

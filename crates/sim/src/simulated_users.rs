@@ -1,0 +1,157 @@
+//! Users: they carry out the actions of the scenario, and repeat requests while the server is down.
+
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::environment::SimulationEnv;
+use crate::history::HistoryEvent;
+use crate::scenario::{ActionKind, CronJobSpec, Millis};
+use crate::simulated_server::SimulatedServer;
+
+const RETRY_EVERY: Millis = 1000;
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+
+/// The users.
+pub(crate) struct SimulatedUsers {
+    pub(crate) env: Arc<SimulationEnv>,
+    pub(crate) server: Arc<SimulatedServer>,
+}
+
+impl SimulatedUsers {
+    /// Carries out all actions of the scenario, one after the other.
+    pub(crate) async fn run(self: Arc<SimulatedUsers>) {
+        let scenario = self.env.scenario.clone();
+        for (index, action) in scenario.actions.iter().enumerate() {
+            self.env.sleep_until(action.at).await;
+            let code = self.execute(&action.kind).await;
+            self.env.record(HistoryEvent::Response { action: index, code });
+        }
+    }
+
+    async fn execute(&self, action: &ActionKind) -> u16 {
+        match action {
+            ActionKind::Create(number, spec) => {
+                let path = collection(spec.is_scheduled_job);
+                self.send(Method::POST, &path, &spec.object(*number)).await.0
+            }
+            ActionKind::Replace(number, spec) => self.replace(*number, spec).await,
+            ActionKind::Suspend(number, is_suspended) => self.suspend(*number, *is_suspended).await,
+            ActionKind::Touch(number) => self.touch(*number).await,
+            ActionKind::Delete(number) => {
+                let options = json!({"propagationPolicy": "Background"});
+                self.send_for_both_kinds(Method::DELETE, *number, &options).await
+            }
+            ActionKind::DeleteJob(number) => self.delete_newest_job(*number).await,
+            ActionKind::CreateForeignJob(number, slot) => {
+                let name = format!("c{number}-{}", slot.as_second() / 60);
+                let job = json!({"metadata": {"name": name}, "spec": job_spec(1000, 0)});
+                self.send(Method::POST, JOBS, &job).await.0
+            }
+        }
+    }
+
+    /// Replaces the spec of an existing CronJob of this kind.
+    async fn replace(&self, number: usize, spec: &CronJobSpec) -> u16 {
+        let path = format!("{}/c{number}", collection(spec.is_scheduled_job));
+        let (code, mut object) = self.send(Method::GET, &path, &Value::Null).await;
+        if code != 200 {
+            return code;
+        }
+        if let (Some(object), Some(spec)) =
+            (object.as_object_mut(), spec.object(number).get_mut("spec"))
+        {
+            object.insert("spec".to_owned(), spec.take());
+        }
+        // Without a version the write succeeds whatever the controller wrote meanwhile.
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("resourceVersion");
+        }
+        self.send(Method::PUT, &path, &object).await.0
+    }
+
+    pub(crate) async fn suspend(&self, number: usize, is_suspended: bool) -> u16 {
+        let patch = json!({"spec": {"suspend": is_suspended}});
+        self.send_for_both_kinds(Method::PATCH, number, &patch).await
+    }
+
+    async fn touch(&self, number: usize) -> u16 {
+        let patch = json!({"metadata": {"annotations": {"touched": self.env.now().to_string()}}});
+        self.send_for_both_kinds(Method::PATCH, number, &patch).await
+    }
+
+    /// Sends a request for the CronJob and for the ScheduledJob of a number, of which one exists.
+    async fn send_for_both_kinds(&self, method: Method, number: usize, body: &Value) -> u16 {
+        let mut code = 404;
+        for is_scheduled_job in [false, true] {
+            let path = format!("{}/c{number}", collection(is_scheduled_job));
+            match self.send(method.clone(), &path, body).await.0 {
+                404 => {}
+                other => code = other,
+            }
+        }
+        code
+    }
+
+    async fn delete_newest_job(&self, number: usize) -> u16 {
+        let (_, jobs) = self.send(Method::GET, JOBS, &Value::Null).await;
+        let jobs = jobs.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+        let name = |job: &Value| job.pointer("/metadata/name")?.as_str().map(str::to_owned);
+        let prefix = format!("c{number}-");
+        let names = jobs.iter().filter_map(name).filter(|name| name.starts_with(&prefix));
+        let Some(newest) = names.max() else { return 404 };
+        let options = json!({"propagationPolicy": "Background"});
+        self.send(Method::DELETE, &format!("{JOBS}/{newest}"), &options).await.0
+    }
+
+    async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        self.server.send_until_answered(RETRY_EVERY, &method, path, body).await
+    }
+}
+
+fn collection(is_scheduled_job: bool) -> String {
+    if is_scheduled_job {
+        "/apis/punctual.dev/v1/namespaces/default/scheduledjobs".to_owned()
+    } else {
+        "/apis/batch/v1/namespaces/default/cronjobs".to_owned()
+    }
+}
+
+impl CronJobSpec {
+    /// The manifest of the CronJob with this number.
+    fn object(&self, number: usize) -> Value {
+        let mut job = job_spec(self.work, self.failures_of_ten);
+        if let (Some(ttl), Some(job)) = (self.ttl, job.as_object_mut()) {
+            job.insert("ttlSecondsAfterFinished".to_owned(), json!(ttl));
+        }
+        let mut spec = json!({
+            "schedule": self.schedule,
+            "concurrencyPolicy": format!("{:?}", self.policy),
+            "suspend": self.is_suspended,
+            "successfulJobsHistoryLimit": self.history.0,
+            "failedJobsHistoryLimit": self.history.1,
+            "jobTemplate": {"spec": job},
+        });
+        let optional = [
+            ("timeZone", self.zone.map(|zone| json!(zone))),
+            ("startingDeadlineSeconds", self.deadline.map(|deadline| json!(deadline))),
+            ("jitter", (self.jitter > 0).then(|| json!(self.jitter))),
+        ];
+        if let Some(spec) = spec.as_object_mut() {
+            for (field, value) in optional {
+                if let Some(value) = value {
+                    spec.insert(field.to_owned(), value);
+                }
+            }
+        }
+        json!({"metadata": {"name": format!("c{number}")}, "spec": spec})
+    }
+}
+
+/// A Job whose Pod runs this long and fails this many times in ten.
+fn job_spec(work: Millis, failures_of_ten: u8) -> Value {
+    let command = ["run".to_owned(), work.to_string(), failures_of_ten.to_string()];
+    json!({"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "none", "command": command}]}}})
+}
