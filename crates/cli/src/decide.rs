@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job};
 use punctual_engine::{
-    Note,
+    PendingEvent,
     cronjob::{
-        self, Attempt, CreateJob, Decision, JobView, Observed, Outcome, Plan, Settled, Timetable,
-        Verdict,
+        self, CreateJob, CreateResult, Decision, EffectResult, JobView, Observed, Plan, Settled,
+        StartDecision, Timetable,
     },
 };
 use punctual_schedule::Zone;
@@ -55,11 +55,11 @@ struct DecideError {
 /// The engine's decision and the result of applying it.
 struct SimulatedDecision {
     now: Timestamp,
-    verdict: Verdict,
+    verdict: StartDecision,
     unmet: u64,
     created: Option<CreateJob>,
     deleted: Vec<String>,
-    notes: Vec<Note>,
+    notes: Vec<PendingEvent>,
     settled: Settled,
     cron_job: CronJob,
 }
@@ -78,11 +78,11 @@ fn decide(line: &[u8], zone: &Zone) -> anyhow::Result<SimulatedDecision> {
     let input: DecideInput = serde_json::from_slice(line).context(EXPECTED)?;
     let now = slots::parse_instant(&input.now, zone)?;
     let views = |jobs: &Option<Vec<Job>>| -> Vec<JobView> {
-        jobs.iter().flatten().map(JobView::of).collect()
+        jobs.iter().flatten().map(JobView::from_job).collect()
     };
     let listed = views(&input.jobs_listed);
     let server = views(&input.jobs_only_on_server);
-    let timetable = Timetable::of(&input.cron_job, zone);
+    let timetable = Timetable::from_cron_job(&input.cron_job, zone);
     // A dump may also contain Jobs of other CronJobs, or of a deleted CronJob with the same name.
     let uid = &input.cron_job.metadata.uid;
     let ours: Vec<JobView> =
@@ -94,16 +94,16 @@ fn decide(line: &[u8], zone: &Zone) -> anyhow::Result<SimulatedDecision> {
 /// Calls the engine until it needs no further live reads.
 fn plan(
     cron_job: &CronJob,
-    timetable: &Result<Timetable, cronjob::Trouble>,
+    timetable: &Result<Timetable, cronjob::ScheduleError>,
     jobs: &[JobView],
     server: &[JobView],
     now: Timestamp,
 ) -> Plan {
     let mut live: Vec<(String, Option<JobView>)> = Vec::new();
     loop {
-        match cronjob::decide(&Observed { cron_job, timetable, jobs, live: &live }, now) {
-            Decision::Act(plan) => return *plan,
-            Decision::Read(names) => live.extend(names.into_iter().map(|name| {
+        match cronjob::decide(&Observed { cron_job, timetable, jobs, live_jobs: &live }, now) {
+            Decision::Execute(plan) => return *plan,
+            Decision::ReadJobs(names) => live.extend(names.into_iter().map(|name| {
                 let found = server.iter().find(|job| job.name == name).cloned();
                 (name, found)
             })),
@@ -118,27 +118,31 @@ fn apply_plan(
     cron_job: CronJob,
     now: Timestamp,
 ) -> SimulatedDecision {
-    let deletes = plan.deletes.iter().map(|delete| Outcome::Deleted(delete.name.clone(), Ok(())));
-    let mut outcomes: Vec<Outcome> = deletes.collect();
+    let deletes = plan
+        .jobs_to_replace
+        .iter()
+        .map(|delete| EffectResult::Deleted(delete.name.clone(), Ok(())));
+    let mut outcomes: Vec<EffectResult> = deletes.collect();
     let mut created = None;
-    if let Some(create) = &plan.create {
+    if let Some(create) = &plan.job_to_create {
         let attempt = match known.iter().find(|job| job.name == create.name) {
-            Some(job) => Attempt::Exists(job.clone()),
+            Some(job) => CreateResult::AlreadyExists(job.clone()),
             None => {
                 created = Some(create.clone());
                 let uid = format!("uid-{}", create.name);
-                Attempt::Done { uid, resource_version: String::new() }
+                CreateResult::Created { uid, resource_version: String::new() }
             }
         };
-        outcomes.push(Outcome::Created(attempt));
+        outcomes.push(EffectResult::Created(attempt));
     }
-    let verdict = plan.verdict.clone();
-    let unmet = plan.unmet;
-    let replaced: Vec<String> = plan.deletes.iter().map(|delete| delete.name.clone()).collect();
+    let verdict = plan.start_decision.clone();
+    let unmet = plan.pending_slots;
+    let replaced: Vec<String> =
+        plan.jobs_to_replace.iter().map(|delete| delete.name.clone()).collect();
     let settled = cronjob::settle(plan, &outcomes, now);
-    let cleaned = settled.clean_up.iter();
+    let cleaned = settled.jobs_to_clean_up.iter();
     let deleted = replaced.into_iter().chain(cleaned.clone().map(|delete| delete.name.clone()));
-    let notes = settled.notes.iter().cloned().chain(cleaned.map(|delete| delete.deleted_note()));
+    let notes = settled.events.iter().cloned().chain(cleaned.map(|delete| delete.deleted_event()));
     SimulatedDecision {
         now,
         verdict,
@@ -158,7 +162,7 @@ impl SimulatedDecision {
 
     fn to_output(&self) -> DecideOutput {
         let status = self.status();
-        let event = |note: &Note| format!("{} {}", note.event_type.as_str(), note.reason);
+        let event = |note: &PendingEvent| format!("{} {}", note.event_type.as_str(), note.reason);
         let seconds = |wake: Timestamp| wake.duration_since(self.now).as_secs_f64();
         DecideOutput {
             created: self.created.iter().map(|create| create.name.clone()).collect(),
@@ -190,10 +194,10 @@ impl SimulatedDecision {
             more => format!(", chosen by the concurrency policy from {more} pending slots"),
         };
         match &self.verdict {
-            Verdict::Deleted => "starts nothing: the CronJob is being deleted".into(),
-            Verdict::Suspended => "starts nothing: the CronJob is suspended".into(),
-            Verdict::Trouble(trouble) => format!("starts nothing: {trouble}"),
-            Verdict::NotDue => match self.cron_job.spec.starting_deadline_seconds {
+            StartDecision::Deleted => "starts nothing: the CronJob is being deleted".into(),
+            StartDecision::Suspended => "starts nothing: the CronJob is suspended".into(),
+            StartDecision::NoSchedule(trouble) => format!("starts nothing: {trouble}"),
+            StartDecision::NotDue => match self.cron_job.spec.starting_deadline_seconds {
                 Some(deadline) => {
                     format!(
                         "starts nothing: no slot is pending within the deadline of {deadline} s"
@@ -201,15 +205,15 @@ impl SimulatedDecision {
                 }
                 None => "starts nothing: no slot is pending".into(),
             },
-            Verdict::Blocked { slot } => {
+            StartDecision::Blocked { slot } => {
                 let policy = self.cron_job.concurrency_policy().as_str();
                 let running = self.status().active.len();
                 format!("does not start slot {slot}: {running} running, policy {policy}")
             }
-            Verdict::Postponed { slot } => {
+            StartDecision::Postponed { slot } => {
                 format!("records a finished run first, then starts slot {slot}")
             }
-            Verdict::Due { slot } => {
+            StartDecision::Due { slot } => {
                 let late = slots::format_distance(self.now.duration_since(*slot));
                 match &self.created {
                     Some(create) => {
@@ -218,7 +222,7 @@ impl SimulatedDecision {
                     None => format!("starts nothing: the Job of slot {slot} already exists"),
                 }
             }
-            Verdict::Adopted { slot } => {
+            StartDecision::Adopted { slot } => {
                 format!("records the existing Job of slot {slot}")
             }
         }

@@ -37,7 +37,7 @@ use std::time::Duration;
 use punctual_api::lease::Lease;
 use punctual_api::meta::ObjectReference;
 use punctual_client::Fence;
-use punctual_engine::Note;
+use punctual_engine::PendingEvent;
 use punctual_lease::{Config, ConfigError, Elector};
 use tokio_util::sync::CancellationToken;
 
@@ -229,8 +229,10 @@ where
         };
         let stop_recording = CancellationToken::new();
         let (recorder, recording) = context.recorder("punctual-controller", stop_recording.clone());
-        recorder
-            .record(&about, &Note::normal("LeaderElection", format!("{identity} became leader")));
+        recorder.record(
+            &about,
+            &PendingEvent::normal("LeaderElection", format!("{identity} became leader")),
+        );
         stop_recording.cancel();
         recording.await;
     }

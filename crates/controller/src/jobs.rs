@@ -20,7 +20,7 @@ use punctual_api::Job;
 use punctual_api::meta::ObjectReference;
 use punctual_client::resources::{JOBS, PODS};
 use punctual_client::{ApiClient, Clock, EventRecorder};
-use punctual_engine::Note;
+use punctual_engine::PendingEvent;
 use punctual_engine::job::{Backoff, Observed, Plan, PodView, decide};
 use punctual_queue::{Backoff as Delays, Failure};
 use tokio::task::JoinSet;
@@ -97,9 +97,9 @@ struct Case {
 }
 
 impl Case {
-    fn decide(&self, hands_off: bool, now: Timestamp) -> Plan {
+    fn decide(&self, status_only: bool, now: Timestamp) -> Plan {
         let (job, pods, backoff) = (&self.job, self.pods.as_slice(), &self.backoff);
-        decide(&Observed { job, pods, backoff, hands_off }, now)
+        decide(&Observed { job, pods, backoff, status_only }, now)
     }
 
     fn path(&self) -> String {
@@ -187,7 +187,7 @@ impl Controller {
         Ok(())
     }
 
-    fn tell(&self, job: &Job, note: &Note) {
+    fn tell(&self, job: &Job, note: &PendingEvent) {
         let about = ObjectReference {
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),

@@ -14,7 +14,9 @@ use std::{hint::black_box, process::ExitCode, time::Instant};
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job};
-use punctual_engine::cronjob::{self, Attempt, Decision, JobView, Observed, Outcome, Timetable};
+use punctual_engine::cronjob::{
+    self, CreateResult, Decision, EffectResult, JobView, Observed, Timetable,
+};
 use punctual_schedule::Zones;
 use serde_json::json;
 
@@ -24,7 +26,7 @@ const RUNS: u32 = 50;
 
 struct World {
     cron_job: CronJob,
-    timetable: Result<Timetable, cronjob::Trouble>,
+    timetable: Result<Timetable, cronjob::ScheduleError>,
     jobs: Vec<JobView>,
 }
 
@@ -48,7 +50,7 @@ fn world(zone: &str, last: &str) -> World {
         "status": {"lastScheduleTime": last},
     }))
     .expect("a CronJob");
-    let timetable = Timetable::of(&cron_job, &Zones::bundled().utc());
+    let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
     World { cron_job, timetable, jobs: (0..10).map(finished_job).collect() }
 }
 
@@ -66,27 +68,27 @@ fn finished_job(minute: i64) -> JobView {
         },
     }))
     .expect("a Job");
-    JobView::of(&job)
+    JobView::from_job(&job)
 }
 
 /// Decides and settles, and gives something that depends on all of it.
 fn turn(world: &World, now: Timestamp) -> u64 {
     let World { cron_job, timetable, jobs } = world;
-    let Decision::Act(plan) =
-        cronjob::decide(&Observed { cron_job, timetable, jobs, live: &[] }, now)
+    let Decision::Execute(plan) =
+        cronjob::decide(&Observed { cron_job, timetable, jobs, live_jobs: &[] }, now)
     else {
         return 0;
     };
-    let unmet = plan.unmet;
-    let attempt = Attempt::Done { uid: "new".into(), resource_version: "1".into() };
-    let settled = cronjob::settle(*plan, &[Outcome::Created(attempt)], now);
+    let unmet = plan.pending_slots;
+    let attempt = CreateResult::Created { uid: "new".into(), resource_version: "1".into() };
+    let settled = cronjob::settle(*plan, &[EffectResult::Created(attempt)], now);
     unmet + settled.status.map_or(0, |status| status.active.len() as u64)
 }
 
 /// Makes the Job for a slot; how long its text is.
 fn job_text(world: &World, slot: Timestamp) -> u64 {
     let Ok(timetable) = &world.timetable else { return 0 };
-    let text = cronjob::job_for_slot(&world.cron_job, timetable, slot);
+    let text = cronjob::build_job_manifest(&world.cron_job, timetable, slot);
     text.map_or(0, |text| text.len() as u64)
 }
 

@@ -1,83 +1,109 @@
-//! The CronJob controller's decision.
+//! The CronJob controller's decision: which Job to create, and which status to write.
 //!
-//! This file has the order of the rules, as `syncCronJob` of Kubernetes v1.37 has it; each family of
-//! rules has a file of its own:
-//! `active` which runs go on, `history` which finished ones to remove, `unmet` which slots wait,
-//! `policy` what the running ones mean for them, `run` the Job to create, `ahead` what comes next,
-//! `standing` the conditions, `settle` what came of it.
+//! [`decide`] has the order of the rules, which follows `syncCronJob` of Kubernetes v1.37. Each
+//! group of rules has its own file:
+//!
+//! - `active_jobs`: which Jobs are active, and how often finished Jobs are counted
+//! - `history_limits`: which finished Jobs are deleted
+//! - `pending_slots`: which slots are pending, and which are missed
+//! - `concurrency`: which pending slot starts while Jobs are active
+//! - `job_manifest`: the Job to create
+//! - `next_wake`: when to reconcile again
+//! - `conditions`: the conditions of the status
+//! - `settle`: the status after the effects
 
-mod active;
-mod ahead;
-mod history;
+mod active_jobs;
+mod concurrency;
+mod conditions;
+mod history_limits;
+mod job_manifest;
+mod job_view;
+mod next_wake;
+mod pending_slots;
 mod plan;
-mod policy;
 mod reasons;
-mod run;
+mod schedule_error;
+mod schedule_since;
 mod settle;
-mod since;
-mod standing;
 mod timetable;
-mod unmet;
-mod view;
 
 use jiff::Timestamp;
 use punctual_api::CronJob;
 pub use punctual_api::cronjob::ScheduleSince;
 
-pub use plan::{Attempt, CreateJob, Decision, JobKey, Outcome, Plan, Refusal, Settled, Verdict};
-pub use reasons::Trouble;
-pub use run::job_for_slot;
+pub use conditions::ConditionsDraft;
+pub use job_manifest::build_job_manifest;
+pub use job_view::{JobResult, JobView};
+pub use plan::{
+    CreateError, CreateJob, CreateResult, CronJobRef, Decision, EffectResult, JobKey, Plan,
+    Settled, StartDecision,
+};
+pub use schedule_error::ScheduleError;
 pub use settle::settle;
 pub use timetable::Timetable;
-pub use view::{Ending, JobView};
 
-/// What is known about one CronJob.
+/// The observed state of a CronJob and its Jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// The CronJob.
     pub cron_job: &'a CronJob,
-    /// Its schedule, or why it has none. It changes only with the CronJob, so it is made once.
-    pub timetable: &'a Result<Timetable, Trouble>,
-    /// The Jobs that it controls, as far as they are in the cache.
+    /// Its parsed schedule. The caller parses it once and keeps it until the CronJob changes.
+    pub timetable: &'a Result<Timetable, ScheduleError>,
+    /// The cached Jobs whose controller is the CronJob.
     pub jobs: &'a [JobView],
-    /// The answers to [`Decision::Read`]: Jobs by name, and those that are not there. Whoever does
-    /// not know what came of a create reads that Job too: the cache may not have it yet.
-    pub live: &'a [(String, Option<JobView>)],
+    /// Jobs that were read from the server, by name; `None` if the server has no such Job.
+    ///
+    /// They answer [`Decision::ReadJobs`]. After an unconfirmed create, the caller reads that Job
+    /// too, because the cache may not have it yet.
+    pub live_jobs: &'a [(String, Option<JobView>)],
 }
 
-/// What to do about one CronJob at one instant. Total: a user's mistake is data in the plan.
-pub fn decide(seen: &Observed<'_>, now: Timestamp) -> Decision {
-    let unknown = active::unknown_jobs(seen);
-    if !unknown.is_empty() {
-        return Decision::Read(unknown);
+/// Decides what to do for a CronJob at `now`.
+///
+/// Never fails: an invalid schedule becomes an event and a condition of the plan.
+pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
+    // 1. Read the Jobs of `status.active` that the cache does not have: the cache may be behind.
+    let uncached = active_jobs::uncached_jobs(observed);
+    if !uncached.is_empty() {
+        return Decision::ReadJobs(uncached);
     }
-    let mut plan = Plan::new(seen, now);
-    history::clean_up(seen, &mut plan);
-    active::reconcile(seen, &mut plan);
-    match (standstill(seen), seen.timetable) {
-        (None, Ok(timetable)) => schedule(seen, timetable, &mut plan, now),
-        (verdict, _) => plan.verdict = verdict.unwrap_or(Verdict::NotDue),
-    }
-    standing::assess(seen, &mut plan);
-    Decision::Act(Box::new(plan))
-}
-
-/// Why nothing can be started whatever the time is. Kubernetes looks at the zone before it looks
-/// whether the CronJob is suspended, and at the schedule afterwards.
-fn standstill(seen: &Observed<'_>) -> Option<Verdict> {
-    let suspended = seen.cron_job.is_suspended();
-    match seen.timetable {
-        _ if seen.cron_job.metadata.deletion_timestamp.is_some() => Some(Verdict::Deleted),
-        Err(trouble) if trouble.is_about_zone() || !suspended => {
-            Some(Verdict::Trouble(trouble.clone()))
+    let mut plan = Plan::new(observed, now);
+    // 2. Delete the oldest finished Jobs beyond the history limits.
+    history_limits::find_surplus_jobs(observed, &mut plan);
+    // 3. Add unrecorded Jobs to `status.active`, and count and remove the finished ones.
+    active_jobs::update_status(observed, &mut plan);
+    match blocked_reason(observed) {
+        // 4. Start nothing if the CronJob is being deleted, is suspended or has no valid schedule.
+        Err(reason) => plan.start_decision = reason,
+        Ok(timetable) => {
+            plan.events.extend(timetable.unsupported_zone_event());
+            // 5. Find the slots that are due and not started. Count those past their deadline as missed.
+            let pending = pending_slots::find_pending_slots(observed, timetable, &mut plan, now);
+            // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
+            plan.start_decision = concurrency::choose_slot(observed, &pending, &mut plan);
+            // 7. Wake up at the next slot.
+            next_wake::set_next_wake(observed, timetable, &pending, &mut plan, now);
         }
-        _ => suspended.then_some(Verdict::Suspended),
     }
+    // 8. Draft the conditions. `settle` adds the errors of the effects and writes the conditions.
+    conditions::draft_conditions(observed, &mut plan);
+    Decision::Execute(Box::new(plan))
 }
 
-fn schedule(seen: &Observed<'_>, timetable: &Timetable, plan: &mut Plan, now: Timestamp) {
-    plan.notes.extend(timetable.unsupported_zone_note());
-    let waiting = unmet::find(seen, timetable, plan, now);
-    plan.verdict = policy::choose(seen, &waiting, plan);
-    ahead::look(seen, timetable, &waiting, plan, now);
+/// Returns the schedule, or the reason why no slot can start at any time.
+///
+/// Kubernetes checks the time zone before `spec.suspend`, and the schedule after it.
+fn blocked_reason<'a>(observed: &Observed<'a>) -> Result<&'a Timetable, StartDecision> {
+    if observed.cron_job.metadata.deletion_timestamp.is_some() {
+        return Err(StartDecision::Deleted);
+    }
+    if let Err(error) = observed.timetable
+        && error.is_about_zone()
+    {
+        return Err(StartDecision::NoSchedule(error.clone()));
+    }
+    if observed.cron_job.is_suspended() {
+        return Err(StartDecision::Suspended);
+    }
+    observed.timetable.as_ref().map_err(|error| StartDecision::NoSchedule(error.clone()))
 }

@@ -1,6 +1,6 @@
 //! The Job controller's decision: what to do about one Job at one instant.
 //!
-//! [`decide`] is a pure and total function of what was seen. It behaves as Kubernetes' controller
+//! [`decide`] is a pure and total function of what was observed. It behaves as Kubernetes' controller
 //! (v1.36) does: NonIndexed and Indexed Jobs, all policies, the same conditions, counts, reasons
 //! and messages. Each call yields one step; see [`Plan`] for the order of its effects and why a
 //! crash between any two of them neither loses nor doubles anything.
@@ -9,38 +9,38 @@
 //! controls), taking the finalizer from Pods whose Job is gone (there is no Job to decide about),
 //! deleting the Pods of a deleted Job (the garbage collector's), metrics.
 //!
-//! One file for each family of rules: `terms` (what the spec asks), `census` (who
-//! is there), `verdict` (whether it is over), `scale` and `removal` (who comes and goes), `ledger`
+//! One file for each family of rules: `params` (what the spec asks), `summary` (who
+//! is there), `finished` (whether it is over), `scale` and `removal` (who comes and goes), `tracking`
 //! (who is counted), `draft` (the status), `retirement` (the time after).
 
 mod backoff;
-mod blueprint;
-mod census;
-mod draft;
 mod failure_policy;
+mod finished_condition;
 mod indexes;
-mod ledger;
-mod naming;
+mod job_params;
 mod plan;
+mod pod_names;
+mod pod_removal;
+mod pod_summary;
+mod pod_template;
+mod pod_tracking;
+mod pod_view;
 pub mod reasons;
-mod removal;
-mod retirement;
 mod scale;
+mod status_draft;
 mod step;
 mod success_policy;
-mod terms;
-mod verdict;
-mod view;
+mod ttl;
 
 use jiff::Timestamp;
 use punctual_api::Job;
 
 pub use self::backoff::Backoff;
 pub use self::indexes::Indexes;
+use self::job_params::JobParams;
 pub use self::plan::{CreatePod, DeleteJob, DeletePod, Plan, PodKey};
-use self::step::Step;
-use self::terms::Terms;
-pub use self::view::{Exit, IndexFailures, Phase, PodView, Restarts};
+pub use self::pod_view::{ContainerExit, IndexFailures, PodPhase, PodView, RestartCounts};
+use self::step::JobStep;
 
 /// What was seen of a Job.
 ///
@@ -57,34 +57,34 @@ pub struct Observed<'a> {
     pub backoff: &'a Backoff,
     /// Creating a Pod has just failed: say what is there, but create and delete nothing. Without
     /// this, a Job that is over its quota could never report.
-    pub hands_off: bool,
+    pub status_only: bool,
 }
 
 /// What to do about a Job at an instant. Total: a user's mistake is data in the plan.
-pub fn decide(seen: &Observed<'_>, now: Timestamp) -> Plan {
-    if terms::is_managed_elsewhere(seen.job) {
+pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Plan {
+    if job_params::is_managed_elsewhere(observed.job) {
         return Plan::default();
     }
-    if seen.job.status.is_finished() {
-        return retirement::plan(seen.job, seen.pods, now);
+    if observed.job.status.is_finished() {
+        return ttl::plan(observed.job, observed.pods, now);
     }
-    let terms = match Terms::read(seen.job) {
-        Ok(terms) => terms,
-        Err(note) => return Plan { notes: vec![note], ..Plan::default() },
+    let params = match JobParams::from_job(observed.job) {
+        Ok(params) => params,
+        Err(note) => return Plan { events: vec![note], ..Plan::default() },
     };
-    let backoff = seen.backoff.seeing(&terms, seen.pods, now);
-    let step = Step::next(terms, seen, &backoff, now);
-    let draft = draft::after(&step, now);
+    let backoff = observed.backoff.seeing(&params, observed.pods, now);
+    let step = JobStep::next(params, observed, &backoff, now);
+    let draft = status_draft::after(&step, now);
     Plan {
-        pods_to_create: blueprint::pods(&step.census, &step.creates),
+        pods_to_create: pod_template::build_pods(&step.summary, &step.creates),
         finalizers_to_remove: step.released.iter().map(|pod| PodKey::of(pod)).collect(),
         pods_to_delete: (step.removals.iter())
             .map(|pod| DeletePod { key: PodKey::of(pod) })
             .collect(),
         delete_job: None,
-        notes: draft.notes,
+        events: draft.events,
         wake_at: step.wake_at,
-        status: Some(draft.status).filter(|status| *status != seen.job.status),
+        status: Some(draft.status).filter(|status| *status != observed.job.status),
         backoff,
     }
 }

@@ -1,13 +1,13 @@
-//! What to do about a CronJob or a Job at an instant. Decisions are values; somebody else carries
-//! them out.
+//! Decides what to do for a CronJob or a Job at an instant.
 //!
-//! Nothing here does I/O, reads a clock or rolls dice, and nothing fails: a user's mistake is part
-//! of the plan. Shells observe, ask [`cronjob::decide`], carry the plan out, and hand what really
-//! happened to [`cronjob::settle`]; or they ask [`job::decide`] and carry out one step of a Job. They
-//! may die at any moment in between: everything that matters is in the objects, and asking again
-//! from those arrives at the same place.
+//! This crate does no I/O, reads no clock and uses no random numbers, and its decisions never fail: a
+//! mistake in an object becomes part of the plan, as an event or a condition. A controller observes
+//! objects, calls [`cronjob::decide`], executes the plan and passes the results to
+//! [`cronjob::settle`]; or it calls [`job::decide`] and executes one step for a Job. It may crash at
+//! any point in between: all state is in the objects, and deciding again from them leads to the
+//! same result.
 
 pub mod cronjob;
 pub mod job;
 
-pub use punctual_api::event::{EventType as NoteKind, PendingEvent as Note};
+pub use punctual_api::event::{EventType, PendingEvent};

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use punctual_api::{CronJob, CronJobKind};
 use punctual_client::resource_version::{is_newer, is_older};
 use punctual_engine::cronjob::{
-    self, Decision, JobView, Observed, Outcome, Plan, Timetable, Trouble,
+    self, Decision, EffectResult, JobView, Observed, Plan, ScheduleError, Timetable,
 };
 use punctual_queue::Failure;
 use punctual_schedule::Zone;
@@ -29,7 +29,7 @@ pub(super) type Live = Vec<(String, Option<JobView>)>;
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) cron_job: Arc<CronJob>,
-    pub(super) timetable: Arc<Result<Timetable, Trouble>>,
+    pub(super) timetable: Arc<Result<Timetable, ScheduleError>>,
     /// What it was read from.
     kept: Arc<Kept>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Acted {
     /// The CronJob that was decided about.
     pub(super) entry: Entry,
     pub(super) plan: Box<Plan>,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<EffectResult>,
     /// What keeps it from being done, if something does.
     pub(super) failure: Failure,
     /// Jobs that were in doubt, and were looked up for this.
@@ -50,7 +50,7 @@ pub(super) struct Acted {
 struct Left {
     kept: Arc<Kept>,
     plan: Box<Plan>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<EffectResult>,
     failure: Failure,
     doubtful: Vec<String>,
 }
@@ -96,9 +96,9 @@ impl Memory {
     /// Takes note of what was read, and forgets what the watch knows by now.
     fn learn(&mut self, live: &Live, jobs: &[JobView]) {
         let found = live.iter().filter_map(|(name, job)| Some((name, job.as_ref()?)));
-        let ended = found.filter(|(_, job)| job.ending.is_some());
+        let ended = found.filter(|(_, job)| job.result.is_some());
         self.ended.extend(ended.map(|(name, job)| (name.clone(), job.clone())));
-        let is_heard = |uid: &str| jobs.iter().any(|job| job.uid == uid && job.ending.is_some());
+        let is_heard = |uid: &str| jobs.iter().any(|job| job.uid == uid && job.result.is_some());
         self.ended.retain(|_, job| !is_heard(&job.uid));
         while self.ended.len() > ENDED_MAX {
             self.ended.pop_first();
@@ -189,7 +189,7 @@ impl Cache {
         memory.learn(live, jobs);
         let live: Live = live.iter().cloned().chain(memory.ahead_of(jobs)).collect();
         let Entry { cron_job, timetable, .. } = &entry;
-        let seen = Observed { cron_job, timetable, jobs, live: &live };
+        let seen = Observed { cron_job, timetable, jobs, live_jobs: &live };
         let decision = cronjob::decide(&seen, now);
         Some((entry, decision))
     }
@@ -228,14 +228,14 @@ impl Cache {
             self.metrics.set_cron_jobs(state.cron_jobs.len());
             self.queue.remove(&Key::CronJob(name.clone()));
         }
-        let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.is_held);
+        let held = state.jobs.get(uid).into_iter().flatten().filter(|job| job.has_finalizer);
         held.for_each(|job| self.wake_held(state, &job.uid));
     }
 
     /// When the next slot of a CronJob takes effect.
     pub(super) fn next_slot(&self, name: &CronJobName, now: Timestamp) -> Option<Timestamp> {
         let timetable = self.state().cron_jobs.get(name)?.0.timetable();
-        timetable.as_ref().as_ref().ok()?.next_effective(now)
+        timetable.as_ref().as_ref().ok()?.next_effective_time(now)
     }
 
     /// What a turn left to be written down.
@@ -329,7 +329,7 @@ impl State {
     /// Whom that is news for.
     fn put_job(&mut self, seen: &JobSeen) -> Vec<Key> {
         let view = &seen.view;
-        match view.is_held {
+        match view.has_finalizer {
             true => drop(self.held.insert(view.uid.clone(), seen.clone())),
             false => drop(self.held.remove(&view.uid)),
         }

@@ -8,7 +8,7 @@ use punctual_api::well_known::finalizers;
 use punctual_api::{CronJob, CronJobKind};
 use punctual_client::resources::JOBS;
 use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
-use punctual_engine::cronjob::{Attempt, JobKey, JobView, Refusal};
+use punctual_engine::cronjob::{CreateError, CreateResult, JobKey, JobView};
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -67,10 +67,10 @@ impl Effects {
     pub(super) async fn create_job(&self, namespace: &str, name: &str, text: String) -> Creation {
         match self.calls.create::<Made>(&JOBS.collection_path(namespace), text).await {
             Ok(Made { metadata: MadeMeta { uid, resource_version } }) => {
-                Creation::known(Attempt::Done { uid, resource_version })
+                Creation::known(CreateResult::Created { uid, resource_version })
             }
             Err(refused) if refused.is_conflict() => match self.read_job(namespace, name).await {
-                Ok(Some(job)) => Creation::known(Attempt::Exists(job)),
+                Ok(Some(job)) => Creation::known(CreateResult::AlreadyExists(job)),
                 // It was there, and is gone: try again.
                 Ok(None) => Creation::refused(&refused),
                 Err(unread) => Creation { is_doubtful: true, ..Creation::refused(&unread) },
@@ -83,7 +83,7 @@ impl Effects {
     pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), ApiError> {
         let path = JOBS.object_path(namespace, &job.name);
         let mut only = json!({"uid": job.uid});
-        if let (Some(version), Some(only)) = (&job.version, only.as_object_mut()) {
+        if let (Some(version), Some(only)) = (&job.resource_version, only.as_object_mut()) {
             only.insert("resourceVersion".to_owned(), json!(version));
         }
         let deleted = self.calls.delete::<IgnoredAny>(&path, "Background", &only).await;
@@ -136,7 +136,7 @@ impl Effects {
 
 /// What came of a create.
 pub(super) struct Creation {
-    pub(super) attempt: Attempt,
+    pub(super) attempt: CreateResult,
     /// Nobody knows whether the Job is there.
     pub(super) is_doubtful: bool,
     /// What kept it from being done, if something did.
@@ -144,17 +144,17 @@ pub(super) struct Creation {
 }
 
 impl Creation {
-    fn known(attempt: Attempt) -> Creation {
+    fn known(attempt: CreateResult) -> Creation {
         Creation { attempt, is_doubtful: false, failure: Failure::default() }
     }
 
     fn refused(refused: &ApiError) -> Creation {
-        let refusal = Refusal {
+        let refusal = CreateError {
             message: refused.message().to_owned(),
-            namespace_terminating: refused.is_namespace_terminating(),
+            is_namespace_terminating: refused.is_namespace_terminating(),
         };
         Creation {
-            attempt: Attempt::Failed(refusal),
+            attempt: CreateResult::Failed(refusal),
             is_doubtful: refused.is_unconfirmed(),
             failure: refused.to_failure(),
         }
@@ -162,7 +162,7 @@ impl Creation {
 
     /// A create that was not even tried.
     pub(super) fn impossible(why: String) -> Creation {
-        let refusal = Refusal { message: why, namespace_terminating: false };
-        Creation::known(Attempt::Failed(refusal))
+        let refusal = CreateError { message: why, is_namespace_terminating: false };
+        Creation::known(CreateResult::Failed(refusal))
     }
 }

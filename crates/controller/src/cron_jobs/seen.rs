@@ -65,7 +65,7 @@ impl JobSeen {
             let (namespace, name) = (job.metadata.namespace.clone(), owner.name.clone());
             Some(CronJobName { flavor, namespace, name })
         });
-        JobSeen { namespace: job.metadata.namespace.clone(), owner, view: JobView::of(job) }
+        JobSeen { namespace: job.metadata.namespace.clone(), owner, view: JobView::from_job(job) }
     }
 
     /// Its name, for the time after its CronJob.

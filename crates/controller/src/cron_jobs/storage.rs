@@ -45,7 +45,7 @@ impl Storage {
         seen: &CronJob,
         settled: &Settled,
     ) -> BTreeMap<&'static str, String> {
-        let since = settled.remember.as_ref();
+        let since = settled.schedule_to_record.as_ref();
         let since = since.map(|since| (ScheduleSince::ANNOTATION, since.to_annotation()));
         let status = settled.status.as_ref().filter(|_| self.is_pruned);
         let missed = status.and_then(Missed::of);
@@ -126,12 +126,12 @@ mod tests {
     fn settled(status: Value) -> Settled {
         Settled {
             status: Some(serde_json::from_value(status).unwrap()),
-            notes: Vec::new(),
-            clean_up: Vec::new(),
-            release: Vec::new(),
-            remember: None,
+            events: Vec::new(),
+            jobs_to_clean_up: Vec::new(),
+            finalizers_to_remove: Vec::new(),
+            schedule_to_record: None,
             wake_at: None,
-            retry: false,
+            needs_retry: false,
         }
     }
 

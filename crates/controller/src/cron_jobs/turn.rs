@@ -9,9 +9,9 @@ use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
 use punctual_client::ApiError;
 use punctual_engine::cronjob::{
-    Attempt, CreateJob, Decision, Outcome, Plan, Settled, job_for_slot, settle,
+    CreateJob, CreateResult, Decision, EffectResult, Plan, Settled, build_job_manifest, settle,
 };
-use punctual_engine::{Note, NoteKind};
+use punctual_engine::{EventType, PendingEvent};
 use punctual_queue::Failure;
 
 use super::Controller;
@@ -58,18 +58,18 @@ impl Controller {
         let (entry, plan) = loop {
             match self.cache.decide(name, &live, self.clock.now()) {
                 None => return Ok(None),
-                Some((entry, Decision::Act(plan))) => break (entry, plan),
-                Some((_, Decision::Read(jobs))) => {
+                Some((entry, Decision::Execute(plan))) => break (entry, plan),
+                Some((_, Decision::ReadJobs(jobs))) => {
                     live.extend(self.read_jobs(name, jobs).await?);
                 }
             }
         };
         let (mut outcomes, mut failure) = self.make_room(name, &plan).await;
-        let is_gone = |outcome: &&Outcome| matches!(outcome, Outcome::Deleted(_, Ok(())));
-        let is_free = outcomes.iter().filter(is_gone).count() == plan.deletes.len();
-        if let Some(create) = plan.create.as_ref().filter(|_| is_free) {
+        let is_gone = |outcome: &&EffectResult| matches!(outcome, EffectResult::Deleted(_, Ok(())));
+        let is_free = outcomes.iter().filter(is_gone).count() == plan.jobs_to_replace.len();
+        if let Some(create) = plan.job_to_create.as_ref().filter(|_| is_free) {
             let creation = self.start(name, &entry, create).await;
-            outcomes.push(Outcome::Created(creation.attempt));
+            outcomes.push(EffectResult::Created(creation.attempt));
             failure = creation.failure;
         }
         Ok(Some(Acted { entry, plan, outcomes, failure, doubtful }))
@@ -101,9 +101,9 @@ impl Controller {
     }
 
     /// Deletes what is in the way; what came of it, and what kept it from being done.
-    async fn make_room(&self, name: &CronJobName, plan: &Plan) -> (Vec<Outcome>, Failure) {
+    async fn make_room(&self, name: &CronJobName, plan: &Plan) -> (Vec<EffectResult>, Failure) {
         let (mut outcomes, mut failure) = (Vec::new(), Failure::default());
-        for job in &plan.deletes {
+        for job in &plan.jobs_to_replace {
             let deleted = self.effects.delete_job(&name.namespace, job).await;
             failure = deleted.as_ref().err().map_or(failure, ApiError::to_failure);
             // It is not what it was; perhaps it has ended. It is read before the next decision.
@@ -112,7 +112,7 @@ impl Controller {
                 continue;
             }
             let deleted = deleted.map_err(|refused| refused.message().to_owned());
-            outcomes.push(Outcome::Deleted(job.name.clone(), deleted));
+            outcomes.push(EffectResult::Deleted(job.name.clone(), deleted));
         }
         (outcomes, failure)
     }
@@ -123,7 +123,7 @@ impl Controller {
             Ok(timetable) => timetable,
             Err(_) => return Creation::impossible("there is no schedule".to_owned()),
         };
-        let text = match job_for_slot(&entry.cron_job, timetable, create.slot) {
+        let text = match build_job_manifest(&entry.cron_job, timetable, create.slot) {
             Ok(text) => text,
             Err(why) => return Creation::impossible(format!("the template is unreadable: {why}")),
         };
@@ -132,8 +132,8 @@ impl Controller {
         if creation.is_doubtful {
             self.echo.begin();
         }
-        if let Attempt::Done { .. } = creation.attempt {
-            let late = self.clock.now().duration_since(timetable.effective(create.slot));
+        if let CreateResult::Created { .. } = creation.attempt {
+            let late = self.clock.now().duration_since(timetable.effective_time(create.slot));
             self.metrics.started(late.try_into().unwrap_or(Duration::ZERO));
         } else if !creation.is_doubtful {
             self.cache.doubt(name, &create.name, false);
@@ -149,8 +149,9 @@ impl Controller {
         acted: Acted,
     ) -> Result<(), Failure> {
         let Acted { entry, plan, outcomes, failure, mut doubtful } = acted;
-        let is_created = |o: &Outcome| matches!(o, Outcome::Created(Attempt::Done { .. }));
-        let created = plan.create.as_ref().filter(|_| outcomes.iter().any(is_created));
+        let is_created =
+            |o: &EffectResult| matches!(o, EffectResult::Created(CreateResult::Created { .. }));
+        let created = plan.job_to_create.as_ref().filter(|_| outcomes.iter().any(is_created));
         doubtful.extend(created.map(|create| create.name.clone()));
         let settled = settle(*plan, &outcomes, self.clock.now());
         let about = reference(name, &entry.cron_job);
@@ -158,14 +159,14 @@ impl Controller {
             Ok(unwritten) => unwritten,
             Err(refused) => {
                 // What was done was done, and would not be told again.
-                let deeds = settled.notes.iter().filter(|note| is_deed(note));
+                let deeds = settled.events.iter().filter(|note| is_deed(note));
                 deeds.for_each(|note| self.recorder.record(&about, note));
                 return self.take_refusal(key, name, &entry.cron_job, &refused).await;
             }
         };
         // What they were looked up for is written down.
         doubtful.iter().for_each(|job| self.cache.doubt(name, job, false));
-        settled.notes.iter().for_each(|note| self.recorder.record(&about, note));
+        settled.events.iter().for_each(|note| self.recorder.record(&about, note));
         let (is_clean, wake_at) = match self.echo.left() {
             Duration::ZERO => (self.clean_up(name, &about, &settled).await, settled.wake_at),
             left => (true, self.clean_up_after(left, &settled)),
@@ -179,7 +180,7 @@ impl Controller {
         if missed > entry.cron_job.status.last_missed_time {
             self.queue.add(key);
         }
-        match settled.retry || !is_clean {
+        match settled.needs_retry || !is_clean {
             true => Err(failure),
             false => Ok(()),
         }
@@ -253,7 +254,7 @@ impl Controller {
 
     /// When to look again, if nothing may go for a while.
     fn clean_up_after(&self, left: Duration, settled: &Settled) -> Option<Timestamp> {
-        if settled.release.is_empty() && settled.clean_up.is_empty() {
+        if settled.finalizers_to_remove.is_empty() && settled.jobs_to_clean_up.is_empty() {
             return settled.wake_at;
         }
         let then = self.clock.now().checked_add(left).unwrap_or(Timestamp::MAX);
@@ -268,15 +269,15 @@ impl Controller {
         settled: &Settled,
     ) -> bool {
         let mut is_clean = true;
-        for job in &settled.release {
+        for job in &settled.finalizers_to_remove {
             is_clean &= self.effects.release(&name.namespace, &job.name, &job.uid).await.is_ok();
         }
-        for job in &settled.clean_up {
+        for job in &settled.jobs_to_clean_up {
             let note = match self.effects.delete_job(&name.namespace, job).await {
-                Ok(()) => job.deleted_note(),
+                Ok(()) => job.deleted_event(),
                 Err(refused) => {
                     is_clean = false;
-                    job.failed_note(refused.message())
+                    job.delete_failed_event(refused.message())
                 }
             };
             self.recorder.record(about, &note);
@@ -301,8 +302,8 @@ impl Controller {
 }
 
 /// Notes about what was done rather than about what was seen.
-fn is_deed(note: &Note) -> bool {
-    note.reason.starts_with("Successful") || note.event_type == NoteKind::Warning
+fn is_deed(note: &PendingEvent) -> bool {
+    note.reason.starts_with("Successful") || note.event_type == EventType::Warning
 }
 
 fn reference(name: &CronJobName, cron_job: &CronJob) -> ObjectReference {

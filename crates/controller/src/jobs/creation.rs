@@ -61,10 +61,10 @@ impl Controller {
             Ok(name) => {
                 let mut create = create.clone();
                 create.pod.metadata.name.clone_from(name);
-                self.tell(&case.job, &create.done());
+                self.tell(&case.job, &create.created_event());
             }
             Err(refused) if refused.is_namespace_terminating() || refused.is_not_found() => {}
-            Err(refused) => self.tell(&case.job, &create.failed(refused.message())),
+            Err(refused) => self.tell(&case.job, &create.create_failed_event(refused.message())),
         }
         created.map(drop)
     }

@@ -23,7 +23,7 @@ impl Controller {
         }
         let done = self.let_go(case, plan).await;
         // They speak of the status, which is written, whatever became of the Pods.
-        plan.notes.iter().for_each(|note| self.tell(&case.job, note));
+        plan.events.iter().for_each(|note| self.tell(&case.job, note));
         done?;
         match &plan.delete_job {
             Some(delete) => self.delete_job(case, delete).await,
@@ -66,10 +66,10 @@ impl Controller {
         let path = case.pod_path(&delete.key.name);
         let answer = self.calls.delete(&path, "Background", &only).await;
         match self.keep_if_there(answer, &path, &delete.key.uid).await {
-            Ok(true) => self.tell(&case.job, &delete.done()),
+            Ok(true) => self.tell(&case.job, &delete.deleted_event()),
             Ok(false) => {}
             Err(refused) => {
-                self.tell(&case.job, &delete.failed(refused.message()));
+                self.tell(&case.job, &delete.delete_failed_event(refused.message()));
                 return Err(refused.into());
             }
         }

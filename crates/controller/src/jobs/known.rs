@@ -142,7 +142,7 @@ impl From<Pod> for KnownPod {
         };
         KnownPod {
             uid: pod.metadata.uid.as_str().into(),
-            view: PodView::of(&pod),
+            view: PodView::from_pod(&pod),
             controller,
             namespace: pod.metadata.namespace,
             version: pod.metadata.resource_version,

@@ -1,210 +1,220 @@
-//! The plan: what is to be done about a CronJob, and what came of it.
+//! The result of a decision about a CronJob, and the results of its effects.
+
+use std::fmt;
 
 use jiff::Timestamp;
 use punctual_api::cronjob::CronJobStatus;
 
 use super::{
-    Observed, ScheduleSince,
-    reasons::{self, Trouble},
-    since::schedule_since,
-    standing::Standing,
-    view::JobView,
+    Observed, ScheduleSince, conditions::ConditionsDraft, job_view::JobView, reasons,
+    schedule_error::ScheduleError, schedule_since::schedule_since,
 };
-use crate::Note;
+use crate::PendingEvent;
 
-/// The answer of [`decide`](super::decide).
+/// The result of [`decide`](super::decide).
 #[derive(Clone, Debug)]
 pub enum Decision {
-    /// The cache is not enough: read these Jobs live, by name, and ask again.
-    Read(Vec<String>),
-    /// This is to be done.
-    Act(Box<Plan>),
+    /// The cache is insufficient: read these Jobs from the server, by name, and decide again.
+    ReadJobs(Vec<String>),
+    /// Execute this plan.
+    Execute(Box<Plan>),
 }
 
-/// What is to be done, in this order: the deletes, the create; then
-/// [`settle`](super::settle) says what to write, and what may go once that is written.
+/// The effects to execute for a CronJob.
+///
+/// Execute `jobs_to_replace`, then `job_to_create`. Then pass the results to
+/// [`settle`](super::settle), which returns the status to write and the effects that must follow
+/// that write.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Running Jobs that make room. The create comes only after all of them.
-    pub deletes: Vec<JobKey>,
+    /// Active Jobs that policy `Replace` deletes. Create the new Job only after all are deleted.
+    pub jobs_to_replace: Vec<JobKey>,
     /// The Job to create.
-    pub create: Option<CreateJob>,
-    /// The status, but for what the effects will change.
+    pub job_to_create: Option<CreateJob>,
+    /// The status to write, without the changes that follow from the effects.
     pub status: CronJobStatus,
-    /// The status as it was seen.
-    pub status_seen: CronJobStatus,
-    /// What to tell, but for what the effects will add.
-    pub notes: Vec<Note>,
-    /// Finished Jobs beyond the history limits. They may go once the status is written.
-    pub clean_up: Vec<JobKey>,
-    /// Jobs to let go, by removing our finalizer, once the status is written.
-    pub release: Vec<JobKey>,
-    /// No slot up to this moment counts: the schedule was another one then.
+    /// The status as observed.
+    pub observed_status: CronJobStatus,
+    /// Events to record, without those about the effects.
+    pub events: Vec<PendingEvent>,
+    /// Finished Jobs beyond the history limits. Delete them after the status is written.
+    pub jobs_to_clean_up: Vec<JobKey>,
+    /// Jobs from which to remove our finalizer after the status is written.
+    pub finalizers_to_remove: Vec<JobKey>,
+    /// Slots at or before this time do not count, because a different schedule applied then.
     pub schedule_since: Option<Timestamp>,
-    /// The schedule that is in effect from now on, if that is not yet remembered.
-    pub remember: Option<ScheduleSince>,
-    /// When to look again, if nothing happens before.
+    /// The current schedule and its start, unless the CronJob already records it.
+    pub schedule_to_record: Option<ScheduleSince>,
+    /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
-    /// The reason for all this, in one word.
-    pub verdict: Verdict,
-    /// How many slots wait to be started, the one that is started among them.
-    pub unmet: u64,
-    /// What the conditions will say if all goes well.
-    pub standing: Standing,
-    /// Whose plan it is.
-    pub owner: Owner,
+    /// Whether a slot is started, and why.
+    pub start_decision: StartDecision,
+    /// The number of pending slots, including the one that is started.
+    pub pending_slots: u64,
+    /// The conditions to write if every effect succeeds.
+    pub conditions: ConditionsDraft,
+    /// The CronJob that the plan is for.
+    pub owner: CronJobRef,
 }
 
-/// The CronJob that a plan is about.
+/// The CronJob that a plan is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Its namespace.
+pub struct CronJobRef {
+    /// The namespace.
     pub namespace: String,
-    /// Its identity.
+    /// The UID.
     pub uid: String,
 }
 
 impl Plan {
-    pub(crate) fn new(seen: &Observed<'_>, now: Timestamp) -> Plan {
-        let status = seen.cron_job.status.clone();
-        let (schedule_since, remember) = schedule_since(seen.cron_job, now);
+    pub(crate) fn new(observed: &Observed<'_>, now: Timestamp) -> Plan {
+        let status = observed.cron_job.status.clone();
+        let (schedule_since, schedule_to_record) = schedule_since(observed.cron_job, now);
         Plan {
-            deletes: Vec::new(),
-            create: None,
-            status_seen: status.clone(),
+            jobs_to_replace: Vec::new(),
+            job_to_create: None,
+            observed_status: status.clone(),
             status,
-            notes: Vec::new(),
-            clean_up: Vec::new(),
-            release: Vec::new(),
+            events: Vec::new(),
+            jobs_to_clean_up: Vec::new(),
+            finalizers_to_remove: Vec::new(),
             schedule_since,
-            remember,
+            schedule_to_record,
             wake_at: None,
-            verdict: Verdict::NotDue,
-            unmet: 0,
-            standing: Standing::default(),
-            owner: Owner {
-                namespace: seen.cron_job.metadata.namespace.clone(),
-                uid: seen.cron_job.metadata.uid.clone(),
+            start_decision: StartDecision::NotDue,
+            pending_slots: 0,
+            conditions: ConditionsDraft::default(),
+            owner: CronJobRef {
+                namespace: observed.cron_job.metadata.namespace.clone(),
+                uid: observed.cron_job.metadata.uid.clone(),
             },
         }
     }
 }
 
-/// Why something was started, or was not.
+/// Whether a slot is started, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The CronJob is going away.
+pub enum StartDecision {
+    /// The CronJob is being deleted.
     Deleted,
     /// The CronJob is suspended.
     Suspended,
-    /// The CronJob has no slots.
-    Trouble(Trouble),
-    /// No slot waits.
+    /// The schedule or its time zone is invalid, so there are no slots.
+    NoSchedule(ScheduleError),
+    /// No slot is pending.
     NotDue,
-    /// A slot waits, but a run goes on.
+    /// A slot is pending, but the concurrency policy forbids a second active Job.
     Blocked {
         /// The slot.
         slot: Timestamp,
     },
-    /// A slot waits, but a run that it will replace has to be recorded first.
+    /// A slot is pending, but the Job that it replaces must be recorded in the status first.
     Postponed {
         /// The slot.
         slot: Timestamp,
     },
-    /// A slot is to be started.
+    /// A Job is created for the slot.
     Due {
         /// The slot.
         slot: Timestamp,
     },
-    /// The slot's Job is there already and only has to be recorded.
+    /// The Job of the slot already exists and is only recorded.
     Adopted {
         /// The slot.
         slot: Timestamp,
     },
 }
 
-/// A Job to delete (in the background) or to let go, only if it still has this UID.
+/// A Job to delete with background propagation, or to remove our finalizer from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKey {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its identity.
+    /// The UID, a precondition of the call.
     pub uid: String,
-    /// Where there is one, only if it is still as it was seen: a run that has ended since then is to be
-    /// counted, not deleted.
-    pub version: Option<String>,
+    /// The observed resource version, a precondition of the call if present. It keeps `Replace`
+    /// from deleting a Job that has finished since and must be counted.
+    pub resource_version: Option<String>,
 }
 
 impl JobKey {
-    /// What to tell when it is gone.
-    pub fn deleted_note(&self) -> Note {
-        Note::normal(reasons::SUCCESSFUL_DELETE, format!("Deleted job {}", self.name))
+    /// The event to record after the Job is deleted.
+    pub fn deleted_event(&self) -> PendingEvent {
+        PendingEvent::normal(reasons::SUCCESSFUL_DELETE, format!("Deleted job {}", self.name))
     }
 
-    /// What to tell when it could not be deleted.
-    pub fn failed_note(&self, error: &str) -> Note {
-        Note::warning(reasons::FAILED_DELETE, format!("Deleted job: {error}"))
+    /// The event to record if the delete fails.
+    pub fn delete_failed_event(&self, error: &str) -> PendingEvent {
+        PendingEvent::warning(reasons::FAILED_DELETE, format!("Deleted job: {error}"))
     }
 }
 
-/// A Job to create. [`job_for_slot`](super::job_for_slot) makes its text.
+/// A Job to create. [`build_job_manifest`](super::build_job_manifest) builds its manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateJob {
-    /// Its name, a function of the slot.
+    /// The name, a function of the CronJob's name and the slot.
     pub name: String,
-    /// The slot it fulfils.
+    /// The slot that the Job runs for.
     pub slot: Timestamp,
 }
 
-/// What came of an effect of the plan.
+/// The result of one effect of a plan.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Of a delete: by name, gone or the error.
+pub enum EffectResult {
+    /// The result of deleting the Job of this name; the error is the server's message.
     Deleted(String, Result<(), String>),
-    /// Of the create.
-    Created(Attempt),
+    /// The result of the create.
+    Created(CreateResult),
 }
 
-/// What came of a create.
+/// The result of creating a Job.
 #[derive(Clone, Debug)]
-pub enum Attempt {
-    /// The Job is there, and new.
-    Done {
-        /// Its identity.
+pub enum CreateResult {
+    /// The Job was created.
+    Created {
+        /// The UID.
         uid: String,
-        /// Its version.
+        /// The resource version.
         resource_version: String,
     },
-    /// A Job of that name was there before; this is what a live read found.
-    Exists(JobView),
-    /// It was refused, or nobody knows.
-    Failed(Refusal),
+    /// A Job of that name already existed; a live read returned this one.
+    AlreadyExists(JobView),
+    /// The server rejected the create, or its result is unknown.
+    Failed(CreateError),
 }
 
 /// Why a create failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The server's words.
+pub struct CreateError {
+    /// The server's message.
     pub message: String,
-    /// The namespace is going away, so nobody needs to be told.
-    pub namespace_terminating: bool,
+    /// Whether the namespace is being deleted. Like Kubernetes, we record no event then.
+    pub is_namespace_terminating: bool,
 }
 
-/// What to write and do after the effects.
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error creating job: {}", self.message)
+    }
+}
+
+impl std::error::Error for CreateError {}
+
+/// The writes and effects that follow the effects of a plan.
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// The status to write, if it changed.
     pub status: Option<CronJobStatus>,
-    /// What to tell.
-    pub notes: Vec<Note>,
-    /// Jobs to delete once the status is written.
-    pub clean_up: Vec<JobKey>,
-    /// Jobs to let go once the status is written.
-    pub release: Vec<JobKey>,
-    /// The schedule to remember.
-    pub remember: Option<ScheduleSince>,
-    /// When to look again, if nothing happens before.
+    /// Events to record.
+    pub events: Vec<PendingEvent>,
+    /// Jobs to delete after the status is written.
+    pub jobs_to_clean_up: Vec<JobKey>,
+    /// Jobs from which to remove our finalizer after the status is written.
+    pub finalizers_to_remove: Vec<JobKey>,
+    /// The schedule to record on the CronJob.
+    pub schedule_to_record: Option<ScheduleSince>,
+    /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
-    /// Something failed: look again soon, with growing distance.
-    pub retry: bool,
+    /// Whether an effect failed, so that the CronJob must be retried with backoff.
+    pub needs_retry: bool,
 }

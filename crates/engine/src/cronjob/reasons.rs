@@ -1,6 +1,6 @@
-//! The words of events and conditions: Kubernetes' where it has them.
-
-use std::fmt;
+//! Reasons of events, and types and reasons of conditions, of CronJobs.
+//!
+//! They are those of Kubernetes where it has them.
 
 pub(crate) const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
 pub(crate) const FAILED_CREATE: &str = "FailedCreate";
@@ -14,80 +14,22 @@ pub(crate) const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
 pub(crate) const MISS_SCHEDULE: &str = "MissSchedule";
 pub(crate) const UNSUPPORTED_SCHEDULE: &str = "UnsupportedSchedule";
 
-/// Types and reasons of conditions.
-pub(crate) mod conditions {
-    /// The controller has done what there was to do.
+/// Types of conditions.
+pub(crate) mod condition_type {
+    /// The last reconcile succeeded and nothing is left to do.
     pub(crate) const SETTLED: &str = "Settled";
     /// The time zone cannot be loaded.
     pub(crate) const INVALID_TIME_ZONE: &str = "InvalidTimeZone";
-    /// A single instant has come and gone.
+    /// The only slot of the schedule was started or missed.
     pub(crate) const COMPLETE: &str = "Complete";
+}
 
+/// Reasons of conditions.
+pub(crate) mod condition_reason {
     pub(crate) const RECONCILED: &str = "Reconciled";
     pub(crate) const NEVER_RUNS: &str = "NeverRuns";
     pub(crate) const NAME_TAKEN: &str = "NameTaken";
     pub(crate) const RECONCILE_ERROR: &str = "ReconcileError";
     pub(crate) const FULFILLED: &str = "Fulfilled";
-}
-
-/// Why a CronJob has no slots: a user's mistake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// The zone is not in the database.
-    UnknownTimeZone {
-        /// Its name.
-        zone: String,
-        /// What is wrong with it.
-        error: String,
-    },
-    /// The schedule is no schedule.
-    UnparseableSchedule {
-        /// Its text.
-        schedule: String,
-        /// What is wrong with it.
-        error: String,
-    },
-    /// The schedule has no slot at all.
-    InvalidSchedule {
-        /// Its text.
-        schedule: String,
-    },
-}
-
-impl Trouble {
-    /// The reason of the event, and of the condition `Settled`.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Trouble::UnknownTimeZone { .. } => "UnknownTimeZone",
-            Trouble::UnparseableSchedule { .. } => "UnparseableSchedule",
-            Trouble::InvalidSchedule { .. } => "InvalidSchedule",
-        }
-    }
-
-    /// The text of the event, in Kubernetes' words.
-    pub fn message(&self) -> String {
-        self.to_string()
-    }
-
-    pub(crate) fn is_about_zone(&self) -> bool {
-        matches!(self, Trouble::UnknownTimeZone { .. })
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Trouble::UnknownTimeZone { zone, error } => {
-                write!(f, "invalid timeZone: {zone:?}: {error}")
-            }
-            Trouble::UnparseableSchedule { schedule, error } => {
-                write!(f, "unparseable schedule: {schedule:?} : {error}")
-            }
-            Trouble::InvalidSchedule { schedule } => write!(
-                f,
-                "invalid schedule: {schedule} : time difference between two schedules is less \
-                 than 1 second"
-            ),
-        }
-    }
+    pub(crate) const UNKNOWN_TIME_ZONE: &str = "UnknownTimeZone";
 }

@@ -1,119 +1,128 @@
-//! What came of the plan: the status to write, what to tell, and when to look again.
+//! Computes the status to write from a plan and the results of its effects.
 
 use jiff::Timestamp;
 use punctual_api::Time;
 
 use super::{
-    active,
-    plan::{Attempt, CreateJob, JobKey, Outcome, Plan, Refusal, Settled},
-    reasons::{self, conditions},
-    unmet,
-    view::JobView,
+    active_jobs,
+    conditions::Unsettled,
+    job_view::JobView,
+    pending_slots,
+    plan::{CreateError, CreateJob, CreateResult, EffectResult, JobKey, Plan, Settled},
+    reasons::{self, condition_reason},
 };
-use crate::Note;
+use crate::PendingEvent;
 
-/// Folds what really happened into the status to write and the next wake-up.
+/// Returns the status to write, the remaining effects and the next wake-up.
 ///
-/// An effect of the plan without an outcome was not carried out, or nobody knows: it is retried.
-pub fn settle(mut plan: Plan, outcomes: &[Outcome], now: Timestamp) -> Settled {
-    let mut retry = !settle_deletes(&mut plan, outcomes);
-    if let Some(create) = plan.create.take() {
-        retry |= !settle_create(&mut plan, &create, outcomes);
+/// An effect without a result was not executed, or its result is unknown: it is retried.
+pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settled {
+    let mut needs_retry = !settle_deletes(&mut plan, results);
+    if let Some(create) = plan.job_to_create.take() {
+        needs_retry |= !settle_create(&mut plan, &create, results);
     }
-    plan.standing.write(&mut plan.status, now);
-    let changed = plan.status != plan.status_seen;
+    plan.conditions.write_to(&mut plan.status, now);
+    let is_changed = plan.status != plan.observed_status;
     Settled {
-        status: changed.then_some(plan.status),
-        notes: plan.notes,
-        clean_up: plan.clean_up,
-        release: plan.release,
-        remember: plan.remember,
+        status: is_changed.then_some(plan.status),
+        events: plan.events,
+        jobs_to_clean_up: plan.jobs_to_clean_up,
+        finalizers_to_remove: plan.finalizers_to_remove,
+        schedule_to_record: plan.schedule_to_record,
         wake_at: plan.wake_at,
-        retry,
+        needs_retry,
     }
 }
 
-/// Whether all deletes succeeded.
-fn settle_deletes(plan: &mut Plan, outcomes: &[Outcome]) -> bool {
-    let mut all_gone = true;
-    for delete in std::mem::take(&mut plan.deletes) {
-        match outcome_of(&delete, outcomes) {
+/// Removes the replaced Jobs from `status.active`. Returns whether all deletes succeeded.
+fn settle_deletes(plan: &mut Plan, results: &[EffectResult]) -> bool {
+    let mut all_deleted = true;
+    for delete in std::mem::take(&mut plan.jobs_to_replace) {
+        match delete_result(&delete, results) {
             Some(Ok(())) => {
                 plan.status.active.retain(|entry| entry.uid != delete.uid);
-                plan.notes.push(delete.deleted_note());
+                plan.events.push(delete.deleted_event());
             }
             Some(Err(error)) => {
-                plan.notes.push(delete.failed_note(error));
-                all_gone = false;
+                plan.events.push(delete.delete_failed_event(error));
+                all_deleted = false;
             }
-            None => all_gone = false,
+            None => all_deleted = false,
         }
     }
-    all_gone
+    all_deleted
 }
 
-fn outcome_of<'a>(delete: &JobKey, outcomes: &'a [Outcome]) -> Option<&'a Result<(), String>> {
-    outcomes.iter().find_map(|outcome| match outcome {
-        Outcome::Deleted(name, result) if *name == delete.name => Some(result),
+fn delete_result<'a>(
+    delete: &JobKey,
+    results: &'a [EffectResult],
+) -> Option<&'a Result<(), String>> {
+    results.iter().find_map(|effect| match effect {
+        EffectResult::Deleted(name, result) if *name == delete.name => Some(result),
         _ => None,
     })
 }
 
-/// Whether the slot is done with: started, found started, or given up.
-fn settle_create(plan: &mut Plan, create: &CreateJob, outcomes: &[Outcome]) -> bool {
-    let attempt = outcomes.iter().find_map(|outcome| match outcome {
-        Outcome::Created(attempt) => Some(attempt),
-        Outcome::Deleted(..) => None,
+/// Returns whether the slot is finished: its Job was created, already existed, or the slot is missed
+/// because another Job has its name.
+fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) -> bool {
+    let create_result = results.iter().find_map(|effect| match effect {
+        EffectResult::Created(result) => Some(result),
+        EffectResult::Deleted(..) => None,
     });
-    match attempt {
-        Some(Attempt::Done { uid, resource_version }) => {
-            list(plan, create, uid, resource_version);
+    match create_result {
+        Some(CreateResult::Created { uid, resource_version }) => {
+            record_job(plan, create, uid, resource_version);
             let message = format!("Created job {}", create.name);
-            plan.notes.push(Note::normal(reasons::SUCCESSFUL_CREATE, message));
+            plan.events.push(PendingEvent::normal(reasons::SUCCESSFUL_CREATE, message));
             true
         }
-        Some(Attempt::Exists(job)) => {
-            settle_existing(plan, create, job);
+        Some(CreateResult::AlreadyExists(job)) => {
+            settle_existing_job(plan, create, job);
             true
         }
-        Some(Attempt::Failed(refusal)) => {
-            settle_refusal(plan, refusal);
+        Some(CreateResult::Failed(error)) => {
+            settle_create_error(plan, error);
             false
         }
         None => false,
     }
 }
 
-/// A Job of ours was created by a predecessor that could not record it; adopt it. A foreign one
-/// holds the name: the slot is given up.
-fn settle_existing(plan: &mut Plan, create: &CreateJob, job: &JobView) {
+/// Records an existing Job of this CronJob: an earlier attempt created it without recording it. If
+/// the Job belongs to another owner, the slot is missed, because only one Job can have its name.
+fn settle_existing_job(plan: &mut Plan, create: &CreateJob, job: &JobView) {
     if job.controller_uid == plan.owner.uid {
-        list(plan, create, &job.uid, &job.resource_version);
+        record_job(plan, create, &job.uid, &job.resource_version);
         return;
     }
     let CreateJob { name, slot } = create;
-    unmet::count_missed(&mut plan.status, *slot, 1);
+    pending_slots::count_missed(&mut plan.status, *slot, 1);
     let message = format!(
-        "Error creating job: jobs.batch {name:?} already exists and belongs to somebody else; the \
-         slot of {} is given up",
+        "Error creating job: jobs.batch {name:?} already exists and is not controlled by this \
+         CronJob, so the slot {} is missed",
         Time::new(*slot)
     );
-    plan.notes.push(Note::warning(reasons::FAILED_CREATE, &message));
-    plan.standing.unsettled = Some((conditions::NAME_TAKEN.into(), message));
+    plan.events.push(PendingEvent::warning(reasons::FAILED_CREATE, &message));
+    let reason = condition_reason::NAME_TAKEN.into();
+    plan.conditions.unsettled = Some(Unsettled { reason, message });
 }
 
-fn settle_refusal(plan: &mut Plan, refusal: &Refusal) {
-    let message = format!("Error creating job: {}", refusal.message);
-    if !refusal.namespace_terminating {
-        plan.notes.push(Note::warning(reasons::FAILED_CREATE, &message));
+fn settle_create_error(plan: &mut Plan, error: &CreateError) {
+    let message = error.to_string();
+    if !error.is_namespace_terminating {
+        plan.events.push(PendingEvent::warning(reasons::FAILED_CREATE, &message));
     }
-    plan.standing.unsettled = Some((conditions::RECONCILE_ERROR.into(), message));
+    let reason = condition_reason::RECONCILE_ERROR.into();
+    plan.conditions.unsettled = Some(Unsettled { reason, message });
 }
 
-fn list(plan: &mut Plan, create: &CreateJob, uid: &str, version: &str) {
-    if !active::is_listed(&plan.status, uid) {
-        let entry = active::reference(&plan.owner.namespace, &create.name, uid, version);
+/// Adds the Job to `status.active` and records its slot.
+fn record_job(plan: &mut Plan, create: &CreateJob, uid: &str, resource_version: &str) {
+    if !active_jobs::is_listed(&plan.status, uid) {
+        let namespace = &plan.owner.namespace;
+        let entry = active_jobs::job_reference(namespace, &create.name, uid, resource_version);
         plan.status.active.push(entry);
     }
-    active::record(&mut plan.status, create.slot);
+    active_jobs::record_slot(&mut plan.status, create.slot);
 }

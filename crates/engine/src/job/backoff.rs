@@ -7,8 +7,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::terms::Terms;
-use super::view::{Phase, PodView};
+use super::job_params::JobParams;
+use super::pod_view::{PodPhase, PodView};
 
 const FIRST_SECS: i64 = 10;
 const MAX_SECS: i64 = 600;
@@ -31,16 +31,16 @@ struct Failure {
 }
 
 impl Backoff {
-    /// What is remembered after these Pods were seen. Seeing a Pod twice changes nothing.
-    pub(super) fn seeing(&self, terms: &Terms<'_>, pods: &[PodView], now: Timestamp) -> Self {
-        let counted = pods.iter().filter(|pod| terms.admits(pod));
-        let ended_well = counted.clone().filter(|pod| pod.phase == Phase::Succeeded);
+    /// What is remembered after these Pods were observed. Seeing a Pod twice changes nothing.
+    pub(super) fn seeing(&self, params: &JobParams<'_>, pods: &[PodView], now: Timestamp) -> Self {
+        let counted = pods.iter().filter(|pod| params.admits(pod));
+        let ended_well = counted.clone().filter(|pod| pod.phase == PodPhase::Succeeded);
         let successes = ended_well.map(|pod| pod.finished_at).chain(self.last_success_at);
         // A node whose clock is ahead, or a clock that was set back, must not prolong the wait.
         let last_success_at = successes.map(|at| at.min(now)).max();
 
         let fresh = counted
-            .filter(|pod| is_failure(terms, pod))
+            .filter(|pod| is_failure(params, pod))
             .filter(|pod| self.failures.iter().all(|known| known.uid != pod.uid))
             .map(|pod| Failure { uid: pod.uid.clone(), at: pod.finished_at });
         let known = self.failures.iter().cloned();
@@ -76,8 +76,8 @@ fn delay(failures: usize) -> SignedDuration {
 
 /// Whether a Pod is a failure to wait after. A Pod that is not tracked and is being deleted was
 /// removed by us, or is remembered from when it was tracked.
-fn is_failure(terms: &Terms<'_>, pod: &PodView) -> bool {
-    terms.has_failed(pod) && (pod.is_tracked || !pod.is_deleting)
+fn is_failure(params: &JobParams<'_>, pod: &PodView) -> bool {
+    params.has_failed(pod) && (pod.is_tracked || !pod.is_deleting)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
                 {{"terminated":{{"exitCode":1,"finishedAt":"{}"}}}}}}]}}}}"#,
             at(finished)
         );
-        PodView::of(&serde_json::from_str::<Pod>(&text).unwrap())
+        PodView::from_pod(&serde_json::from_str::<Pod>(&text).unwrap())
     }
 
     #[test]
@@ -110,19 +110,19 @@ mod tests {
     /// Pods as `(uid, S or F, when)`, what time it is, and when the next may come.
     fn check(pods: &[(&str, &str, i64)], now: i64, due: Option<i64>) {
         let (job, now) = (Job::default(), at(now));
-        let terms = Terms::read(&job).unwrap();
+        let params = JobParams::from_job(&job).unwrap();
         let view = |(uid, phase, finished): &(&str, &str, i64)| {
             let phase = if *phase == "S" { "Succeeded" } else { "Failed" };
             pod(uid, phase, *finished)
         };
         let views: Vec<PodView> = pods.iter().map(view).collect();
-        let at_once = Backoff::default().seeing(&terms, &views, now);
+        let at_once = Backoff::default().seeing(&params, &views, now);
         let one_by_one = views.iter().fold(Backoff::default(), |known, pod| {
-            known.seeing(&terms, std::slice::from_ref(pod), now)
+            known.seeing(&params, std::slice::from_ref(pod), now)
         });
         assert_eq!(at_once.due_at(), due.map(at), "{pods:?}");
         assert_eq!(at_once, one_by_one, "the order in which Pods are seen changes nothing");
-        assert_eq!(at_once, at_once.seeing(&terms, &views, now), "nor does seeing them again");
+        assert_eq!(at_once, at_once.seeing(&params, &views, now), "nor does seeing them again");
     }
 
     #[test]
@@ -145,19 +145,19 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_does_not_prolong_the_wait() {
         let job = Job::default();
-        let terms = Terms::read(&job).unwrap();
-        let known = Backoff::default().seeing(&terms, &[pod("a", "Failed", 5000)], at(5001));
-        let after = known.seeing(&terms, &[], at(100));
+        let params = JobParams::from_job(&job).unwrap();
+        let known = Backoff::default().seeing(&params, &[pod("a", "Failed", 5000)], at(5001));
+        let after = known.seeing(&params, &[], at(100));
         assert_eq!(after.due_at(), Some(at(110)));
-        assert_eq!(after.seeing(&terms, &[], at(105)).due_at(), Some(at(110)));
+        assert_eq!(after.seeing(&params, &[], at(105)).due_at(), Some(at(110)));
     }
 
     #[test]
     fn only_the_newest_failures_are_kept() {
         let (job, now) = (Job::default(), at(1000));
-        let terms = Terms::read(&job).unwrap();
+        let params = JobParams::from_job(&job).unwrap();
         let views: Vec<PodView> = (0..50).map(|n| pod(&format!("uid-{n}"), "Failed", n)).collect();
-        let known = Backoff::default().seeing(&terms, &views, now);
+        let known = Backoff::default().seeing(&params, &views, now);
         assert_eq!(known.failures.len(), FAILURES_KEPT_MAX);
         assert_eq!(known.due_at(), Some(at(49 + 600)));
     }

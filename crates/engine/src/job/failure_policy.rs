@@ -2,19 +2,19 @@
 
 use punctual_api::job::{OnExitCodes, OnPodCondition, PodFailurePolicy, PodFailurePolicyRule};
 
-use super::view::{Exit, PodView};
+use super::pod_view::{ContainerExit, PodView};
 
 /// What the failure of a Pod means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum FailureAction {
     /// It counts, as any failure does.
-    Counted,
+    Count,
     /// It does not count.
-    Ignored,
+    Ignore,
     /// The index of the Pod has failed, however many failures it may have.
-    IndexFailed,
+    FailIndex,
     /// The Job has failed. What applied, for the message.
-    JobFailed {
+    FailJob {
         /// Position of the rule.
         rule: usize,
         /// What the rule saw.
@@ -26,33 +26,33 @@ pub(super) enum Meaning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A container that ended so.
-    Exit(Exit),
+    ContainerExit(ContainerExit),
     /// A condition of that type.
     Condition(String),
 }
 
 /// What the policy says of a failed Pod.
-pub(super) fn meaning(policy: Option<&PodFailurePolicy>, pod: &PodView) -> Meaning {
+pub(super) fn meaning(policy: Option<&PodFailurePolicy>, pod: &PodView) -> FailureAction {
     let rules = policy.map(|policy| policy.rules.as_slice()).unwrap_or_default();
     let meanings = rules.iter().enumerate().filter_map(|(at, rule)| {
         let cause = cause(rule, pod)?;
         match rule.action.as_str() {
-            "FailJob" => Some(Meaning::JobFailed { rule: at, cause }),
-            "FailIndex" => Some(Meaning::IndexFailed),
-            "Ignore" => Some(Meaning::Ignored),
-            "Count" => Some(Meaning::Counted),
+            "FailJob" => Some(FailureAction::FailJob { rule: at, cause }),
+            "FailIndex" => Some(FailureAction::FailIndex),
+            "Ignore" => Some(FailureAction::Ignore),
+            "Count" => Some(FailureAction::Count),
             // A word of a later version: the rule is as if it were not there.
             _ => None,
         }
     });
-    meanings.into_iter().next().unwrap_or(Meaning::Counted)
+    meanings.into_iter().next().unwrap_or(FailureAction::Count)
 }
 
 /// The sentence about a Pod that failed its Job.
 pub(super) fn message(namespace: &str, pod: &PodView, rule: usize, cause: &Cause) -> String {
     let name = &pod.name;
     match cause {
-        Cause::Exit(Exit { container, code }) => format!(
+        Cause::ContainerExit(ContainerExit { container, code }) => format!(
             "Container {container} for pod {namespace}/{name} failed with exit code {code} \
              matching FailJob rule at index {rule}"
         ),
@@ -66,7 +66,7 @@ fn cause(rule: &PodFailurePolicyRule, pod: &PodView) -> Option<Cause> {
     match &rule.on_exit_codes {
         Some(codes) => {
             let exit = pod.exits.iter().find(|exit| applies(codes, exit))?;
-            Some(Cause::Exit(exit.clone()))
+            Some(Cause::ContainerExit(exit.clone()))
         }
         None => {
             let (kind, _) = pod.conditions.iter().find(|(kind, status)| {
@@ -77,7 +77,7 @@ fn cause(rule: &PodFailurePolicyRule, pod: &PodView) -> Option<Cause> {
     }
 }
 
-fn applies(codes: &OnExitCodes, exit: &Exit) -> bool {
+fn applies(codes: &OnExitCodes, exit: &ContainerExit) -> bool {
     let is_listed = codes.values.contains(&exit.code);
     codes.container_name.as_ref().is_none_or(|name| *name == exit.container)
         && match codes.operator.as_str() {
@@ -97,14 +97,14 @@ mod tests {
 
     use super::*;
 
-    fn check(rules: &str, status: &str, expected: Meaning) {
+    fn check(rules: &str, status: &str, expected: FailureAction) {
         let policy: PodFailurePolicy = serde_json::from_str(rules).unwrap();
         let pod: Pod = serde_json::from_str(&format!(r#"{{"status":{status}}}"#)).unwrap();
-        assert_eq!(meaning(Some(&policy), &PodView::of(&pod)), expected, "{rules} {status}");
+        assert_eq!(meaning(Some(&policy), &PodView::from_pod(&pod)), expected, "{rules} {status}");
     }
 
     fn exit(container: &str, code: i32) -> Cause {
-        Cause::Exit(Exit { container: container.to_owned(), code })
+        Cause::ContainerExit(ContainerExit { container: container.to_owned(), code })
     }
 
     const TWO_EXITS: &str = r#"{"containerStatuses":[
@@ -115,42 +115,42 @@ mod tests {
     #[test]
     fn exit_codes_are_matched_by_operator_container_and_order_of_rules() {
         for (rules, expected) in [
-            (r#"{"rules":[]}"#, Meaning::Counted),
+            (r#"{"rules":[]}"#, FailureAction::Count),
             (
                 r#"{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[7]}}]}"#,
-                Meaning::JobFailed { rule: 0, cause: exit("b", 7) },
+                FailureAction::FailJob { rule: 0, cause: exit("b", 7) },
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":{"operator":"In","values":[8]}},
                     {"action":"FailJob","onExitCodes":{"operator":"In","values":[9]}}]}"#,
-                Meaning::JobFailed { rule: 1, cause: exit("i", 9) },
+                FailureAction::FailJob { rule: 1, cause: exit("i", 9) },
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":
                     {"containerName":"a","operator":"In","values":[7]}}]}"#,
-                Meaning::Counted,
+                FailureAction::Count,
             ),
             (
                 r#"{"rules":[{"action":"FailIndex","onExitCodes":{"operator":"NotIn","values":[7]}}]}"#,
-                Meaning::IndexFailed,
+                FailureAction::FailIndex,
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":{"operator":"NotIn","values":[7,9]}}]}"#,
-                Meaning::Counted,
+                FailureAction::Count,
             ),
             (
                 r#"{"rules":[{"action":"Count","onExitCodes":{"operator":"In","values":[7]}},
                     {"action":"Ignore","onExitCodes":{"operator":"In","values":[7]}}]}"#,
-                Meaning::Counted,
+                FailureAction::Count,
             ),
             (
                 r#"{"rules":[{"action":"Later","onExitCodes":{"operator":"In","values":[7]}},
                     {"action":"Ignore","onExitCodes":{"operator":"In","values":[7]}}]}"#,
-                Meaning::Ignored,
+                FailureAction::Ignore,
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":{"operator":"Near","values":[7]}}]}"#,
-                Meaning::Counted,
+                FailureAction::Count,
             ),
         ] {
             check(rules, TWO_EXITS, expected);
@@ -161,7 +161,7 @@ mod tests {
     fn a_container_that_ended_well_is_matched_by_no_rule() {
         let rules = r#"{"rules":[{"action":"Ignore","onExitCodes":
             {"containerName":"a","operator":"NotIn","values":[1]}}]}"#;
-        check(rules, TWO_EXITS, Meaning::Counted);
+        check(rules, TWO_EXITS, FailureAction::Count);
     }
 
     #[test]
@@ -177,8 +177,8 @@ mod tests {
             ),
         ] {
             let cause = expected.map(|kind| Cause::Condition(kind.to_owned()));
-            let expected =
-                cause.map_or(Meaning::Counted, |cause| Meaning::JobFailed { rule: 0, cause });
+            let expected = cause
+                .map_or(FailureAction::Count, |cause| FailureAction::FailJob { rule: 0, cause });
             check(rules, status, expected);
         }
     }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_sentence_names_what_the_rule_saw() {
         let pod: Pod = serde_json::from_str(r#"{"metadata":{"name":"p"}}"#).unwrap();
-        let pod = PodView::of(&pod);
+        let pod = PodView::from_pod(&pod);
         assert_eq!(
             message("ns", &pod, 2, &exit("c", 42)),
             "Container c for pod ns/p failed with exit code 42 matching FailJob rule at index 2"

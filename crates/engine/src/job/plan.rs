@@ -5,25 +5,25 @@ use punctual_api::Pod;
 use punctual_api::job::JobStatus;
 
 use super::backoff::Backoff;
+use super::pod_view::PodView;
 use super::reasons;
-use super::view::PodView;
-use crate::Note;
+use crate::PendingEvent;
 
 /// The next step for a Job.
 ///
 /// Carried out in this order, each part only after the one before it succeeded:
-/// 1. `pods_to_create`. Where one fails, ask again with [`hands_off`] and go on with that plan.
-/// 2. `status`, against the version of the Job that was seen.
+/// 1. `pods_to_create`. Where one fails, ask again with [`status_only`] and go on with that plan.
+/// 2. `status`, against the version of the Job that was observed.
 /// 3. `finalizers_to_remove`: what a Pod was counted as is in the status by now.
 /// 4. `pods_to_delete`: none of them carries the finalizer by now.
-/// 5. `delete_job`, and `notes`.
+/// 5. `delete_job`, and `events`.
 ///
 /// A shell that dies in between starts over with [`decide`]: nothing is lost or counted twice.
 /// A plan that is not [idle](Plan::is_idle) is one step of several: once its effects are
-/// seen, [`decide`] yields the next.
+/// observed, [`decide`] yields the next.
 ///
 /// [`decide`]: super::decide
-/// [`hands_off`]: super::Observed::hands_off
+/// [`status_only`]: super::Observed::status_only
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Pods to create, lowest index first.
@@ -37,7 +37,7 @@ pub struct Plan {
     /// The Job itself, if its time is over.
     pub delete_job: Option<DeleteJob>,
     /// What to tell people, besides what becomes of each Pod.
-    pub notes: Vec<Note>,
+    pub events: Vec<PendingEvent>,
     /// When to look again, if nothing happens before.
     pub wake_at: Option<Timestamp>,
     /// What to pass to the next call.
@@ -57,7 +57,7 @@ impl Plan {
 
 /// A Pod to create.
 ///
-/// Its name follows from what was seen, so that a create whose answer was lost is met by its own
+/// Its name follows from what was observed, so that a create whose answer was lost is met by its own
 /// Pod. If a stranger has the name, drop `metadata.name`: `metadata.generateName` is set too.
 #[derive(Clone, Debug)]
 pub struct CreatePod {
@@ -67,14 +67,14 @@ pub struct CreatePod {
 
 impl CreatePod {
     /// To tell once it was created.
-    pub fn done(&self) -> Note {
+    pub fn created_event(&self) -> PendingEvent {
         let message = format!("Created pod: {}", self.pod.metadata.name);
-        Note::normal(reasons::SUCCESSFUL_CREATE, message)
+        PendingEvent::normal(reasons::SUCCESSFUL_CREATE, message)
     }
 
     /// To tell when it could not be created, unless its namespace is on its way out.
-    pub fn failed(&self, why: &str) -> Note {
-        Note::warning(reasons::FAILED_CREATE, format!("Error creating: {why}"))
+    pub fn create_failed_event(&self, why: &str) -> PendingEvent {
+        PendingEvent::warning(reasons::FAILED_CREATE, format!("Error creating: {why}"))
     }
 }
 
@@ -102,14 +102,14 @@ pub struct DeletePod {
 
 impl DeletePod {
     /// To tell once it was deleted; not if it was gone already.
-    pub fn done(&self) -> Note {
+    pub fn deleted_event(&self) -> PendingEvent {
         let message = format!("Deleted pod: {}", self.key.name);
-        Note::normal(reasons::SUCCESSFUL_DELETE, message)
+        PendingEvent::normal(reasons::SUCCESSFUL_DELETE, message)
     }
 
     /// To tell when it could not be deleted.
-    pub fn failed(&self, why: &str) -> Note {
-        Note::warning(reasons::FAILED_DELETE, format!("Error deleting: {why}"))
+    pub fn delete_failed_event(&self, why: &str) -> PendingEvent {
+        PendingEvent::warning(reasons::FAILED_DELETE, format!("Error deleting: {why}"))
     }
 }
 
@@ -118,6 +118,6 @@ impl DeletePod {
 pub struct DeleteJob {
     /// The Job's UID, as precondition.
     pub uid: String,
-    /// The version that was seen, as precondition: its time to live may have been changed since.
+    /// The version that was observed, as precondition: its time to live may have been changed since.
     pub resource_version: String,
 }

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobStatus, condition};
 use punctual_api::{Job, Pod};
-use punctual_engine::NoteKind;
-use punctual_engine::job::{Backoff, Exit, Observed, Plan, PodView, decide};
+use punctual_engine::EventType;
+use punctual_engine::job::{Backoff, ContainerExit, Observed, Plan, PodView, decide};
 use serde_json::{Value, json};
 
 const TRACKED: &str = "batch.kubernetes.io/job-tracking";
@@ -30,7 +30,7 @@ fn pod(name: &str, phase: &str, meta: Value) -> PodView {
         metadata[key] = value.clone();
     }
     let pod = json!({"metadata": metadata, "status": {"phase": phase}});
-    PodView::of(&serde_json::from_value::<Pod>(pod).unwrap())
+    PodView::from_pod(&serde_json::from_value::<Pod>(pod).unwrap())
 }
 
 fn of_index(index: u32, phase: &str, failures: u32) -> PodView {
@@ -40,7 +40,7 @@ fn of_index(index: u32, phase: &str, failures: u32) -> PodView {
 }
 
 fn look(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
-    decide(&Observed { job, pods, backoff: &Backoff::default(), hands_off: false }, now)
+    decide(&Observed { job, pods, backoff: &Backoff::default(), status_only: false }, now)
 }
 
 fn deleted(plan: &Plan) -> Vec<&str> {
@@ -75,8 +75,8 @@ fn a_job_of_an_unknown_mode_is_left_alone_with_a_warning() {
     for spec in [json!({"completionMode": "Later"}), json!({"completionMode": "Indexed"})] {
         let plan = look(&job(spec, json!({})), &[], at(0));
         assert!(plan.is_idle());
-        let note = &plan.notes[0];
-        assert_eq!((note.event_type, note.reason), (NoteKind::Warning, "UnknownCompletionMode"));
+        let note = &plan.events[0];
+        assert_eq!((note.event_type, note.reason), (EventType::Warning, "UnknownCompletionMode"));
     }
 }
 
@@ -121,7 +121,7 @@ fn a_create_whose_answer_was_lost_is_repeated_under_the_same_name() {
 fn hands_off_reports_and_touches_nothing() {
     let job = job(json!({"parallelism": 3, "completions": 3}), json!({"active": 3}));
     let pods = [pod("a", "Succeeded", json!({})), pod("b", "Running", json!({}))];
-    let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), hands_off: true };
+    let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only: true };
     let plan = decide(&seen, at(0));
     assert!(plan.pods_to_create.is_empty() && plan.pods_to_delete.is_empty());
     let status = plan.status.unwrap();
@@ -282,7 +282,7 @@ fn the_wait_after_a_pod_that_is_gone_is_remembered() {
     );
     let first = look(&job, &[going], at(1));
     let seen =
-        |backoff| decide(&Observed { job: &job, pods: &[], backoff, hands_off: false }, at(2));
+        |backoff| decide(&Observed { job: &job, pods: &[], backoff, status_only: false }, at(2));
     assert_eq!(seen(&first.backoff).wake_at, Some(at(10)));
     assert_eq!(seen(&Backoff::default()).pods_to_create.len(), 1, "unless there was a crash");
 }
@@ -319,7 +319,7 @@ fn time_in_suspension_is_not_time_active() {
     assert!(job.status.start_time.is_none() && job.status.is_true(condition::SUSPENDED));
     job.spec.suspend = Some(false);
     let resumed = look(&job, &[], at(2000));
-    assert_eq!(resumed.notes[0].reason, "Resumed");
+    assert_eq!(resumed.events[0].reason, "Resumed");
     assert_eq!(resumed.status.unwrap().start_time.unwrap().timestamp(), at(2000));
     assert_eq!(resumed.wake_at, Some(at(2060)));
 }
@@ -330,7 +330,7 @@ fn a_job_with_more_successes_than_wanted_says_so() {
         json!({"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"});
     let status = json!({"succeeded": 3, "startTime": at(50).to_string(), "conditions": [met]});
     let plan = look(&job(json!({"completions": 2}), status), &[], at(20));
-    let reasons: Vec<&str> = plan.notes.iter().map(|note| note.reason).collect();
+    let reasons: Vec<&str> = plan.events.iter().map(|note| note.reason).collect();
     assert_eq!(reasons, ["TooManySucceededPods", "Completed"]);
     let end = plan.status.unwrap().completion_time.unwrap().timestamp();
     assert_eq!(end, at(50), "a clock that was set back does not put the end before the start");
@@ -348,7 +348,7 @@ fn an_end_waits_for_the_last_pod() {
     let deleted = json!({"deletionTimestamp": at(9).to_string()});
     let gone = json!({"deletionTimestamp": at(9).to_string(), "finalizers": []});
     let mut ignored = pod("ignored", "Failed", json!({}));
-    ignored.exits = vec![Exit { container: "c".to_owned(), code: 7 }];
+    ignored.exits = vec![ContainerExit { container: "c".to_owned(), code: 7 }];
     assert!(!is_over(&[pod("tracked", "Failed", json!({}))]));
     assert!(!is_over(&[ignored]), "it has no entry, but it has the finalizer");
     assert!(!is_over(&[pod("deleted", "Pending", deleted)]));

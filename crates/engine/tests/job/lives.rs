@@ -11,7 +11,7 @@ use punctual_api::{Job, Time, validate};
 use punctual_engine::job::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::world::{Outcome, World, is_tracked};
+use crate::world::{EffectResult, World, is_tracked};
 
 const UID: &str = "4f8a1c1e-0000-4000-8000-000000000001";
 
@@ -20,7 +20,7 @@ const UID: &str = "4f8a1c1e-0000-4000-8000-000000000001";
 struct Life {
     spec: Value,
     /// What becomes of the Pods, in order of creation; the others end well.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<EffectResult>,
     /// After how many effects the controller dies, plan by plan; then it lives on.
     crashes: Vec<usize>,
     /// Whether Pods are refused, plan by plan; then they are not.
@@ -40,16 +40,16 @@ enum Edit {
     Delete,
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = EffectResult> {
     prop_oneof![
-        4 => Just(Outcome::Exit(0)),
-        3 => Just(Outcome::Exit(1)),
-        2 => Just(Outcome::Exit(7)),
-        1 => Just(Outcome::Exit(9)),
-        1 => Just(Outcome::Exit(42)),
-        2 => Just(Outcome::Deleted),
-        1 => Just(Outcome::Run),
-        1 => (0..3).prop_map(Outcome::Restart),
+        4 => Just(EffectResult::ContainerExit(0)),
+        3 => Just(EffectResult::ContainerExit(1)),
+        2 => Just(EffectResult::ContainerExit(7)),
+        1 => Just(EffectResult::ContainerExit(9)),
+        1 => Just(EffectResult::ContainerExit(42)),
+        2 => Just(EffectResult::Deleted),
+        1 => Just(EffectResult::Run),
+        1 => (0..3).prop_map(EffectResult::Restart),
     ]
 }
 
@@ -161,8 +161,9 @@ fn born(life: &Life, now: Timestamp) -> World {
     let job: Job = serde_json::from_value(job).unwrap();
     let mut world = World::new(job, now);
     let outcomes = life.outcomes.clone();
-    world.outcome_of =
-        Box::new(move |number, _| outcomes.get(number).copied().unwrap_or(Outcome::Exit(0)));
+    world.outcome_of = Box::new(move |number, _| {
+        outcomes.get(number).copied().unwrap_or(EffectResult::ContainerExit(0))
+    });
     world.dies_aloud = life.dies_aloud;
     world.spread_secs = life.spread_secs;
     world
@@ -309,7 +310,7 @@ proptest! {
     fn a_life_with_crashes_ends_as_the_same_life_without(mut life in life()) {
         life.edits.clear();
         // The wait after a Pod that is gone is lost in a crash, and with it the order of events.
-        life.outcomes.retain(|outcome| *outcome != Outcome::Deleted);
+        life.outcomes.retain(|outcome| *outcome != EffectResult::Deleted);
         life.is_slow_to_restart = false;
         let mut whole = born(&life, START.parse().unwrap());
         let mut broken = born(&life, START.parse().unwrap());

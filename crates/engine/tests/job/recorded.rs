@@ -13,7 +13,7 @@ use punctual_api::{Dialect, Job, Pod};
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
-use crate::world::{Outcome, World};
+use crate::world::{EffectResult, World};
 
 const RECORDED: &str = include_str!("../../testdata/jobs.jsonl");
 
@@ -98,15 +98,15 @@ fn patch_spec(job: &mut Job, patch: &Value) {
     *job = serde_json::from_value(tree).unwrap();
 }
 
-fn outcome(outcomes: &Value, number: usize, pod: &Pod) -> Outcome {
+fn outcome(outcomes: &Value, number: usize, pod: &Pod) -> EffectResult {
     let index = pod.metadata.annotation("batch.kubernetes.io/job-completion-index");
     let key = index.map_or(number.to_string(), |index| format!("index {index}"));
     match &outcomes[key] {
-        Value::String(text) if text == "run" => Outcome::Run,
+        Value::String(text) if text == "run" => EffectResult::Run,
         Value::String(text) => {
-            Outcome::Restart(text.strip_prefix("restart:").unwrap().parse().unwrap())
+            EffectResult::Restart(text.strip_prefix("restart:").unwrap().parse().unwrap())
         }
-        code => Outcome::Exit(code.as_i64().unwrap_or(0) as i32),
+        code => EffectResult::ContainerExit(code.as_i64().unwrap_or(0) as i32),
     }
 }
 
@@ -181,7 +181,7 @@ fn recorded_pods(case: &Value) -> Vec<String> {
 /// Type, reason and message of each event, in order; Pods that are made or deleted together are
 /// so in any order, which their equal lines do not show.
 fn events_of(world: &World) -> Vec<String> {
-    let lines = world.notes.iter();
+    let lines = world.events.iter();
     let lines = lines.map(|note| line(note.event_type.as_str(), note.reason, &note.message));
     in_groups(lines.collect())
 }

@@ -104,20 +104,20 @@ proptest! {
 
     #[test]
     fn whatever_the_objects_say_a_bounded_plan_comes_back(
-        job in job(), pods in vec(pod(), 0..6), hands_off in any::<bool>(), now in odd_time(),
+        job in job(), pods in vec(pod(), 0..6), status_only in any::<bool>(), now in odd_time(),
     ) {
         let job: Job = serde_json::from_value(job).unwrap();
         let view = |(number, mut pod): (usize, Value)| {
             pod["metadata"]["uid"] = json!(format!("uid-{number}"));
             pod["metadata"]["name"] = json!(format!("pod-{number}"));
-            PodView::of(&serde_json::from_value::<Pod>(pod).unwrap())
+            PodView::from_pod(&serde_json::from_value::<Pod>(pod).unwrap())
         };
         let pods: Vec<PodView> = pods.into_iter().enumerate().map(view).collect();
         let now: Timestamp = now.unwrap_or_else(|| "2026-03-01T12:00:07Z".to_owned()).parse().unwrap();
-        let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), hands_off };
+        let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only };
         let plan = decide(&seen, now);
         prop_assert!(plan.pods_to_create.len() <= STEP_PODS_MAX);
-        prop_assert!(plan.pods_to_delete.is_empty() || !hands_off);
+        prop_assert!(plan.pods_to_delete.is_empty() || !status_only);
         prop_assert!(plan.wake_at.is_none_or(|wake_at| wake_at > now));
         let names: std::collections::BTreeSet<&str> =
             plan.pods_to_create.iter().map(|create| create.pod.metadata.name.as_str()).collect();

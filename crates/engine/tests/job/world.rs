@@ -11,14 +11,14 @@ use punctual_api::pod::status::{ContainerStateRunning, ContainerStateTerminated}
 use punctual_api::pod::{ContainerState, ContainerStatus, PodCondition};
 use punctual_api::well_known::finalizers::JOB_TRACKING;
 use punctual_api::{Job, Pod, Time, validate};
-use punctual_engine::Note;
+use punctual_engine::PendingEvent;
 use punctual_engine::job::{Backoff, Indexes, Observed, Plan, PodView, decide};
 
 /// What becomes of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum EffectResult {
     /// Ends with that code.
-    Exit(i32),
+    ContainerExit(i32),
     /// Runs until it is deleted, and is ready.
     Run,
     /// Runs until it is deleted, restarted so often so far.
@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
 }
 
 /// What becomes of a Pod, by its number in order of creation.
-pub(crate) type Fate = Box<dyn FnMut(usize, &Pod) -> Outcome>;
+pub(crate) type Fate = Box<dyn FnMut(usize, &Pod) -> EffectResult>;
 
 /// How long a Pod runs before it ends, at least, and how long it takes to go.
 const RUN_SECS: i64 = 1;
@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<String, Pod>,
     /// Pods that were there, as they were last.
     pub(crate) gone: Vec<Pod>,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) events: Vec<PendingEvent>,
     /// Statuses in the order they were written.
     pub(crate) written: Vec<JobStatus>,
     backoff: Backoff,
@@ -58,7 +58,7 @@ pub(crate) struct World {
 
 #[derive(Clone, Copy, Debug)]
 enum Happening {
-    Outcome(Outcome),
+    EffectResult(EffectResult),
     Death,
 }
 
@@ -76,11 +76,11 @@ impl World {
             job: Some(job),
             pods: BTreeMap::new(),
             gone: Vec::new(),
-            notes: Vec::new(),
+            events: Vec::new(),
             written: Vec::new(),
             backoff: Backoff::default(),
             agenda: BTreeMap::new(),
-            outcome_of: Box::new(|_, _| Outcome::Exit(0)),
+            outcome_of: Box::new(|_, _| EffectResult::ContainerExit(0)),
             created: 0,
             spread_secs: 0,
             dies_aloud: false,
@@ -88,10 +88,10 @@ impl World {
         }
     }
 
-    pub(crate) fn decide(&self, hands_off: bool) -> Plan {
+    pub(crate) fn decide(&self, status_only: bool) -> Plan {
         let Some(job) = &self.job else { return Plan::default() };
-        let pods: Vec<PodView> = self.pods.values().map(PodView::of).collect();
-        let seen = Observed { job, pods: &pods, backoff: &self.backoff, hands_off };
+        let pods: Vec<PodView> = self.pods.values().map(PodView::from_pod).collect();
+        let seen = Observed { job, pods: &pods, backoff: &self.backoff, status_only };
         decide(&seen, self.now)
     }
 
@@ -113,7 +113,7 @@ impl World {
                 return;
             }
             self.create(&create.pod);
-            self.notes.push(create.done());
+            self.events.push(create.created_event());
         }
         if let Some(status) = &plan.status {
             if !next() {
@@ -132,14 +132,14 @@ impl World {
                 return;
             }
             self.delete(&delete.key.name);
-            self.notes.push(delete.done());
+            self.events.push(delete.deleted_event());
         }
         if let Some(delete) = &plan.delete_job {
             let job = self.job.take().unwrap();
             assert_eq!(delete.uid, job.metadata.uid);
             self.gone.extend(std::mem::take(&mut self.pods).into_values());
         }
-        self.notes.extend(plan.notes.iter().cloned());
+        self.events.extend(plan.events.iter().cloned());
     }
 
     fn create(&mut self, pod: &Pod) {
@@ -154,7 +154,7 @@ impl World {
         let more = self.created * 3 % (self.spread_secs + 1);
         let due_at = self.now + SignedDuration::from_secs(RUN_SECS + more as i64);
         self.created += 1;
-        self.agenda.insert((due_at, name.clone()), Happening::Outcome(outcome));
+        self.agenda.insert((due_at, name.clone()), Happening::EffectResult(outcome));
         self.pods.insert(name, pod);
     }
 
@@ -194,7 +194,7 @@ impl World {
         if job.status.is_finished() || succeeded.contains(uid) || failed.contains(uid) {
             return;
         }
-        let view = PodView::of(pod);
+        let view = PodView::from_pod(pod);
         let index_is_in = |text: &str| {
             view.index.is_some_and(|index| Indexes::parse(text, u32::MAX).contains(index))
         };
@@ -247,23 +247,23 @@ impl World {
         while let Some(due) = self.agenda.first_entry().filter(|due| due.key().0 <= self.now) {
             let ((_, name), happening) = due.remove_entry();
             match happening {
-                Happening::Outcome(outcome) => self.become_of(&name, outcome),
+                Happening::EffectResult(outcome) => self.become_of(&name, outcome),
                 Happening::Death => self.die(&name),
             }
         }
     }
 
-    fn become_of(&mut self, name: &str, outcome: Outcome) {
+    fn become_of(&mut self, name: &str, outcome: EffectResult) {
         let Some(pod) = self.pods.get_mut(name) else { return };
         if pod.status.is_terminal() || pod.metadata.deletion_timestamp.is_some() {
             return;
         }
         pod.spec.node_name = "n1".to_owned();
         match outcome {
-            Outcome::Exit(code) => end(pod, code, self.now),
-            Outcome::Run => run(pod, 0, true, self.now),
-            Outcome::Restart(count) => run(pod, count, false, self.now),
-            Outcome::Deleted => {
+            EffectResult::ContainerExit(code) => end(pod, code, self.now),
+            EffectResult::Run => run(pod, 0, true, self.now),
+            EffectResult::Restart(count) => run(pod, count, false, self.now),
+            EffectResult::Deleted => {
                 run(pod, 0, true, self.now);
                 self.delete(name);
             }

@@ -29,7 +29,7 @@ pub(crate) struct Checker {
 }
 
 fn timetable(cron_job: &CronJob) -> Option<Timetable> {
-    Timetable::of(cron_job, &Zones::bundled().utc()).ok()
+    Timetable::from_cron_job(cron_job, &Zones::bundled().utc()).ok()
 }
 
 fn deadline(cron_job: &CronJob) -> Option<SignedDuration> {
@@ -70,7 +70,7 @@ impl Checker {
         assert!(*slot > self.not_before, "slot {slot} was started retroactively");
         assert!(!cron_job.is_suspended(), "slot {slot} was started while suspended");
         let timetable = timetable(cron_job).expect("a schedule");
-        let effective = timetable.effective(*slot);
+        let effective = timetable.effective_time(*slot);
         assert!(effective <= *at, "slot {slot} was started before its time {effective}");
         if let Some(deadline) = deadline(cron_job) {
             assert!(at.duration_since(effective) < deadline, "slot {slot} was started too late");
@@ -109,7 +109,7 @@ impl Checker {
         let done = self.started_before.max(self.missed_before.map(Time::timestamp));
         let from = done.map_or(self.need_not_before, |done| done.max(self.need_not_before));
         let could_be = |slot: &Timestamp| {
-            let effective = timetable.effective(*slot);
+            let effective = timetable.effective_time(*slot);
             effective <= now && deadline(cron_job).is_none_or(|d| now.duration_since(effective) < d)
         };
         let schedule = timetable.schedule();

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_engine::cronjob::{
-    self, Attempt, Decision, JobView, Observed, Outcome, Plan, Timetable,
+    self, CreateResult, Decision, EffectResult, JobView, Observed, Plan, Timetable,
 };
 use punctual_schedule::Zones;
 
@@ -93,15 +93,15 @@ fn try_turn(
     now: Timestamp,
 ) -> Result<bool, Dead> {
     let cron_job = server.cron_job.clone();
-    let timetable = Timetable::of(&cron_job, &Zones::bundled().utc());
+    let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
     let uncertain = std::mem::take(&mut memory.uncertain);
     let mut live: Vec<_> =
         uncertain.into_iter().map(|name| (name.clone(), server.view(&name))).collect();
     let plan = loop {
-        let seen = Observed { cron_job: &cron_job, timetable: &timetable, jobs, live: &live };
+        let seen = Observed { cron_job: &cron_job, timetable: &timetable, jobs, live_jobs: &live };
         match cronjob::decide(&seen, now) {
-            Decision::Act(plan) => break *plan,
-            Decision::Read(names) => {
+            Decision::Execute(plan) => break *plan,
+            Decision::ReadJobs(names) => {
                 live.extend(names.into_iter().map(|name| (name.clone(), server.view(&name))));
             }
         }
@@ -112,15 +112,15 @@ fn try_turn(
         server.cron_job.status = status;
         effects.done()?;
     }
-    for delete in settled.clean_up {
+    for delete in settled.jobs_to_clean_up {
         server.delete(&delete.name, &delete.uid, now);
         effects.done()?;
     }
-    for release in settled.release {
+    for release in settled.finalizers_to_remove {
         server.release(&release.name);
         effects.done()?;
     }
-    if let Some(since) = settled.remember {
+    if let Some(since) = settled.schedule_to_record {
         let annotations = &mut server.cron_job.metadata.annotations;
         annotations.insert(cronjob::ScheduleSince::ANNOTATION.into(), since.to_annotation());
         effects.done()?;
@@ -133,32 +133,37 @@ fn carry_out(
     server: &mut Server,
     memory: &mut Memory,
     plan: &Plan,
-    (fault, timetable): (Fault, &Result<Timetable, cronjob::Trouble>),
+    (fault, timetable): (Fault, &Result<Timetable, cronjob::ScheduleError>),
     effects: &mut Effects,
     now: Timestamp,
-) -> Result<Vec<Outcome>, Dead> {
+) -> Result<Vec<EffectResult>, Dead> {
     let mut outcomes = Vec::new();
-    for delete in &plan.deletes {
+    for delete in &plan.jobs_to_replace {
         server.replace(&delete.name, &delete.uid, now);
         effects.done()?;
-        outcomes.push(Outcome::Deleted(delete.name.clone(), Ok(())));
+        outcomes.push(EffectResult::Deleted(delete.name.clone(), Ok(())));
     }
-    let (Some(create), Ok(timetable)) = (&plan.create, timetable) else { return Ok(outcomes) };
+    let (Some(create), Ok(timetable)) = (&plan.job_to_create, timetable) else {
+        return Ok(outcomes);
+    };
     if fault == Fault::Refused {
-        let refusal = cronjob::Refusal { message: "quota".into(), namespace_terminating: false };
-        outcomes.push(Outcome::Created(Attempt::Failed(refusal)));
+        let refusal =
+            cronjob::CreateError { message: "quota".into(), is_namespace_terminating: false };
+        outcomes.push(EffectResult::Created(CreateResult::Failed(refusal)));
         return Ok(outcomes);
     }
-    let text = cronjob::job_for_slot(&server.cron_job, timetable, create.slot).unwrap();
+    let text = cronjob::build_job_manifest(&server.cron_job, timetable, create.slot).unwrap();
     let attempt = match server.create(&text, now) {
-        Ok(JobView { uid, resource_version, .. }) => Attempt::Done { uid, resource_version },
-        Err(known) => Attempt::Exists(*known),
+        Ok(JobView { uid, resource_version, .. }) => {
+            CreateResult::Created { uid, resource_version }
+        }
+        Err(known) => CreateResult::AlreadyExists(*known),
     };
     effects.done()?;
     if fault == Fault::LostAnswer {
         memory.uncertain.push(create.name.clone());
         return Ok(outcomes);
     }
-    outcomes.push(Outcome::Created(attempt));
+    outcomes.push(EffectResult::Created(attempt));
     Ok(outcomes)
 }

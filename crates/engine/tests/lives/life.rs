@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{CronJob, Time};
-use punctual_engine::cronjob::{Ending, ScheduleSince};
+use punctual_engine::cronjob::{JobResult, ScheduleSince};
 use serde_json::json;
 
 use crate::{
@@ -108,8 +108,8 @@ impl Life {
     fn end_jobs(&mut self) {
         for name in self.server.undisturbed() {
             match self.dice.below(6) {
-                0 | 1 => self.server.end(&name, Ending::Complete, self.now),
-                2 => self.server.end(&name, Ending::Failed, self.now),
+                0 | 1 => self.server.end(&name, JobResult::Complete, self.now),
+                2 => self.server.end(&name, JobResult::Failed, self.now),
                 3 if self.is_recorded(&name) => {
                     let uid = self.server.jobs[&name].metadata.uid.clone();
                     self.server.delete(&name, &uid, self.now);
@@ -224,7 +224,7 @@ impl Life {
     /// Nothing goes wrong any more: everything settles, and then nothing is written.
     fn come_to_rest(&mut self) {
         for name in self.server.undisturbed() {
-            self.server.end(&name, Ending::Complete, self.now);
+            self.server.end(&name, JobResult::Complete, self.now);
         }
         self.server.cron_job.spec.suspend = Some(true);
         let busy = (0..20).take_while(|_| self.turn(Fault::None).has_written).count();

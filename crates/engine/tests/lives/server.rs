@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job, Time, job::JobCondition};
-use punctual_engine::cronjob::{Ending, JobView};
+use punctual_engine::cronjob::{JobResult, JobView};
 
 /// A Job that was created, for the record.
 #[derive(Clone, Debug)]
@@ -42,11 +42,11 @@ impl Server {
     }
 
     pub(crate) fn views(&self) -> Vec<JobView> {
-        self.jobs.values().map(JobView::of).collect()
+        self.jobs.values().map(JobView::from_job).collect()
     }
 
     pub(crate) fn view(&self, name: &str) -> Option<JobView> {
-        self.jobs.get(name).map(JobView::of)
+        self.jobs.get(name).map(JobView::from_job)
     }
 
     /// The unfinished Jobs.
@@ -58,7 +58,7 @@ impl Server {
     /// The unfinished Jobs that nobody is deleting.
     pub(crate) fn undisturbed(&self) -> Vec<String> {
         let views = self.views().into_iter();
-        views.filter(|job| job.ending.is_none() && !job.is_deleting).map(|job| job.name).collect()
+        views.filter(|job| job.result.is_none() && !job.is_deleting).map(|job| job.name).collect()
     }
 
     /// Creates a Job from its text, unless the name is taken.
@@ -71,7 +71,7 @@ impl Server {
         self.uids += 1;
         job.metadata.uid = format!("uid-{}", self.uids);
         job.status.start_time = Some(Time::new(at));
-        let view = JobView::of(&job);
+        let view = JobView::from_job(&job);
         self.log.push(Created {
             slot: view.slot.unwrap(),
             at,
@@ -97,7 +97,7 @@ impl Server {
     /// end is counted then depends on what is seen of it before it is gone.
     pub(crate) fn replace(&mut self, name: &str, uid: &str, at: Timestamp) {
         let job = self.view(name).filter(|job| job.uid == uid);
-        if job.is_some_and(|job| job.ending.is_some()) {
+        if job.is_some_and(|job| job.result.is_some()) {
             self.replaced_unseen += 1;
         }
         self.delete(name, uid, at);
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn end(&mut self, name: &str, ending: Ending, at: Timestamp) {
+    pub(crate) fn end(&mut self, name: &str, ending: JobResult, at: Timestamp) {
         let Some(job) = self.jobs.get_mut(name) else { return };
         let kind = ending.as_str().into();
         let last_transition_time = Some(Time::new(at));
@@ -124,11 +124,11 @@ impl Server {
         };
         job.status.conditions.push(condition);
         match ending {
-            Ending::Complete => {
+            JobResult::Complete => {
                 job.status.completion_time = Some(Time::new(at));
                 self.completed += 1;
             }
-            Ending::Failed => self.failed += 1,
+            JobResult::Failed => self.failed += 1,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Starting deadlines, misses, and very many missed slots.
 
-use punctual_engine::cronjob::Verdict;
+use punctual_engine::cronjob::StartDecision;
 use serde_json::json;
 
 use crate::scene::{name, scene};
@@ -10,7 +10,7 @@ const TEN: &str = "2026-03-01T10:00:00Z";
 #[test]
 fn deadline_0_never_runs_and_says_so() {
     let done = scene(json!({"startingDeadlineSeconds": 0})).last(TEN).at("2026-03-01T11:00:00Z");
-    assert_eq!((done.created.as_ref(), &done.verdict), (None, &Verdict::NotDue));
+    assert_eq!((done.created.as_ref(), &done.verdict), (None, &StartDecision::NotDue));
     assert_eq!(done.condition("Settled").as_deref(), Some("False NeverRuns"));
     assert_eq!(done.status.missed_runs, 1);
 }

@@ -83,9 +83,9 @@ fn a_job_with_a_time_to_live_is_held_until_its_end_is_counted() {
     let held = json!({"finalizers": ["punctual.dev/slot-recorded"]});
     let running = scene(json!({})).last(HOURS[3]).listed(HOURS[3]);
     let running = running.job_with(HOURS[3], "", held.clone()).at(NOW);
-    assert_eq!(running.settled.release.len(), 0);
+    assert_eq!(running.settled.finalizers_to_remove.len(), 0);
     let ended = scene(json!({})).last(HOURS[3]).listed(HOURS[3]);
     let ended = ended.job_with(HOURS[3], "Complete", held).at(NOW);
-    assert_eq!(ended.settled.release[0].name, name(HOURS[3]));
+    assert_eq!(ended.settled.finalizers_to_remove[0].name, name(HOURS[3]));
     assert_eq!(ended.status.successful_runs, 1);
 }

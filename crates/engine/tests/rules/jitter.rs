@@ -12,14 +12,14 @@ fn jittered(schedule: &str, percent: i32, uid: &str) -> Scene {
 }
 
 fn offset(scene: &Scene, slot: Timestamp) -> SignedDuration {
-    scene.timetable().effective(slot).duration_since(slot)
+    scene.timetable().effective_time(slot).duration_since(slot)
 }
 
 #[test]
 fn jitter_delays_the_start_and_keeps_the_name() {
     let scene = jittered("0 * * * *", 50, "u1").last("2026-03-01T10:00:00Z");
     let slot = at("2026-03-01T11:00:00Z");
-    let effective = scene.timetable().effective(slot);
+    let effective = scene.timetable().effective_time(slot);
     assert!(effective > slot);
     let before = effective - SignedDuration::from_secs(1);
     let waiting = scene.at(&before.to_string());
@@ -34,12 +34,12 @@ fn jitter_delays_the_start_and_keeps_the_name() {
 fn a_slot_that_is_past_and_not_in_effect_is_still_the_next() {
     let timetable = jittered("0 * * * *", 50, "u1").timetable();
     let slot = at("2026-03-01T11:00:00Z");
-    let effective = timetable.effective(slot);
+    let effective = timetable.effective_time(slot);
     let second = SignedDuration::from_secs(1);
-    assert_eq!(timetable.next_effective(slot + second), Some(effective));
-    assert_eq!(timetable.next_effective(slot - second), Some(effective));
-    let after = timetable.effective(at("2026-03-01T12:00:00Z"));
-    assert_eq!(timetable.next_effective(effective), Some(after));
+    assert_eq!(timetable.next_effective_time(slot + second), Some(effective));
+    assert_eq!(timetable.next_effective_time(slot - second), Some(effective));
+    let after = timetable.effective_time(at("2026-03-01T12:00:00Z"));
+    assert_eq!(timetable.next_effective_time(effective), Some(after));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn slots_of_irregular_schedules_do_not_overtake_each_other() {
         let scene = jittered("0,1 0 * * *", 50, &format!("uid-{uid}"));
         let timetable = scene.timetable();
         let slots = timetable.schedule().after(at("2026-03-01T00:00:00Z")).take(40);
-        let effective: Vec<_> = slots.map(|slot| timetable.effective(slot)).collect();
+        let effective: Vec<_> = slots.map(|slot| timetable.effective_time(slot)).collect();
         assert!(effective.is_sorted(), "{uid}");
     }
 }
@@ -87,7 +87,7 @@ fn slots_of_irregular_schedules_do_not_overtake_each_other() {
 fn the_deadline_counts_from_the_jittered_time() {
     let scene = scene(json!({"jitter": 50, "startingDeadlineSeconds": 10}));
     let scene = scene.last("2026-03-01T10:00:00Z");
-    let effective = scene.timetable().effective(at("2026-03-01T11:00:00Z"));
+    let effective = scene.timetable().effective_time(at("2026-03-01T11:00:00Z"));
     let in_time = effective + SignedDuration::from_secs(9);
     assert!(scene.at(&in_time.to_string()).created.is_some());
     let too_late = effective + SignedDuration::from_secs(10);

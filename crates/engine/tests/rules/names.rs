@@ -1,6 +1,6 @@
 //! The Job for a slot: its name, what is on it, and whose it is.
 
-use punctual_engine::cronjob::{JobView, Verdict, job_for_slot};
+use punctual_engine::cronjob::{JobView, StartDecision, build_job_manifest};
 use serde_json::{Value, json};
 
 use crate::scene::{Create, Scene, at, name, scene};
@@ -9,7 +9,7 @@ const TEN: &str = "2026-03-01T10:00:00Z";
 const NOW: &str = "2026-03-01T11:00:05Z";
 
 fn job(scene: &Scene, slot: &str) -> Value {
-    let text = job_for_slot(&scene.cron_job(), &scene.timetable(), at(slot)).unwrap();
+    let text = build_job_manifest(&scene.cron_job(), &scene.timetable(), at(slot)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -87,7 +87,7 @@ fn a_job_that_is_there_already_and_ours_is_adopted() {
     let done = scene(json!({})).last(TEN).create(existing("cron-uid")).at(NOW);
     assert_eq!(done.active, [name("2026-03-01T11:00:00Z")]);
     assert_eq!(done.last().as_deref(), Some("2026-03-01T11:00:00Z"));
-    assert!(!done.settled.retry);
+    assert!(!done.settled.needs_retry);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_job_of_ours_in_the_cache_without_a_slot_is_recorded_by_its_name() {
     let done = scene.at(NOW);
     assert_eq!((done.created.as_ref(), done.last().as_deref()), (None, Some(slot)));
     assert_eq!(done.active, [name(slot)], "its end is counted next");
-    assert_eq!(done.verdict, Verdict::Adopted { slot: at(slot) });
+    assert_eq!(done.verdict, StartDecision::Adopted { slot: at(slot) });
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_foreign_job_that_holds_the_name_is_reported_and_the_slot_given_up() {
         assert_eq!((done.active.len(), done.reasons()), (0, vec!["FailedCreate"]));
         assert_eq!(done.condition("Settled").as_deref(), Some("False NameTaken"));
         assert_eq!((done.status.missed_runs, done.last().as_deref()), (1, Some(TEN)));
-        assert!(done.settled.wake_at.is_some() && !done.settled.retry);
+        assert!(done.settled.wake_at.is_some() && !done.settled.needs_retry);
         // It is not tried again, the condition stays, and the next slot runs.
         let status = serde_json::to_value(&done.status).unwrap();
         let quiet = scene(json!({})).status(status.clone()).at("2026-03-01T11:30:00Z");
@@ -130,6 +130,6 @@ fn an_invalid_job_template_is_told_and_tried_again() {
         ]
     );
     assert_eq!(done.condition("Settled").as_deref(), Some("False ReconcileError"));
-    assert!(done.settled.retry);
+    assert!(done.settled.needs_retry);
     assert_eq!(done.last().as_deref(), Some(TEN), "the slot still waits");
 }

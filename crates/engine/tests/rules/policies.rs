@@ -1,6 +1,6 @@
 //! Concurrency policies, suspend, and the list of active Jobs.
 
-use punctual_engine::cronjob::Verdict;
+use punctual_engine::cronjob::StartDecision;
 use serde_json::json;
 
 use crate::scene::{at, name, scene};
@@ -58,7 +58,7 @@ fn replace_does_not_delete_a_run_before_its_slot_is_recorded() {
     let done = scene.last("2026-03-01T09:00:00Z").job(TEN, "").at(NOW);
     assert_eq!((done.created, done.deleted), (None, vec![]));
     assert_eq!(done.status.last_schedule_time.map(|time| time.timestamp()), Some(at(TEN)));
-    assert_eq!(done.verdict, Verdict::Postponed { slot: at(ELEVEN) });
+    assert_eq!(done.verdict, StartDecision::Postponed { slot: at(ELEVEN) });
     assert_eq!(done.settled.wake_at, Some(at(NOW)));
 }
 
@@ -128,7 +128,7 @@ fn a_job_started_by_hand_is_a_surprise_and_blocks_nothing() {
 fn a_cron_job_that_is_being_deleted_starts_nothing() {
     let scene = scene(json!({})).metadata(json!({"deletionTimestamp": TEN})).last(TEN);
     let done = scene.at(NOW);
-    assert_eq!((done.created, done.verdict), (None, Verdict::Deleted));
+    assert_eq!((done.created, done.verdict), (None, StartDecision::Deleted));
 }
 
 #[test]

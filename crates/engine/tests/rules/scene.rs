@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job, cronjob::CronJobStatus};
 use punctual_engine::cronjob::{
-    self, Attempt, Decision, JobView, Observed, Outcome, Refusal, Settled, Timetable, Verdict,
+    self, CreateError, CreateResult, Decision, EffectResult, JobView, Observed, Settled,
+    StartDecision, Timetable,
 };
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ pub(crate) struct Done {
     /// `Reason: message` of each event.
     pub(crate) events: Vec<String>,
     pub(crate) status: CronJobStatus,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: StartDecision,
     pub(crate) settled: Settled,
 }
 
@@ -139,59 +140,66 @@ impl Scene {
     }
 
     pub(crate) fn timetable(&self) -> Timetable {
-        Timetable::of(&self.cron_job(), &Zones::bundled().utc()).unwrap()
+        Timetable::from_cron_job(&self.cron_job(), &Zones::bundled().utc()).unwrap()
     }
 
     pub(crate) fn views(&self) -> Vec<JobView> {
         let read = |job: &Value| serde_json::from_value::<Job>(job.clone()).unwrap();
-        self.jobs.iter().map(|job| JobView::of(&read(job))).collect()
+        self.jobs.iter().map(|job| JobView::from_job(&read(job))).collect()
     }
 
     /// Decides and carries out. What the cache does not know is not there.
     pub(crate) fn at(&self, now: &str) -> Done {
         let (cron_job, jobs, now) = (self.cron_job(), self.views(), at(now));
-        let timetable = Timetable::of(&cron_job, &Zones::bundled().utc());
+        let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
         let mut live = Vec::new();
         let plan = loop {
-            let seen =
-                Observed { cron_job: &cron_job, timetable: &timetable, jobs: &jobs, live: &live };
+            let seen = Observed {
+                cron_job: &cron_job,
+                timetable: &timetable,
+                jobs: &jobs,
+                live_jobs: &live,
+            };
             match cronjob::decide(&seen, now) {
-                Decision::Act(plan) => break *plan,
-                Decision::Read(names) => live.extend(names.into_iter().map(|name| (name, None))),
+                Decision::Execute(plan) => break *plan,
+                Decision::ReadJobs(names) => {
+                    live.extend(names.into_iter().map(|name| (name, None)))
+                }
             }
         };
-        let deletes = plan.deletes.iter().map(|delete| delete.name.clone());
+        let deletes = plan.jobs_to_replace.iter().map(|delete| delete.name.clone());
         let mut deleted: Vec<String> = deletes.collect();
-        let mut outcomes: Vec<Outcome> =
-            deleted.iter().map(|name| Outcome::Deleted(name.clone(), Ok(()))).collect();
-        let created = plan.create.as_ref().map(|create| create.name.clone());
-        outcomes.extend(created.as_ref().map(|name| Outcome::Created(self.attempt(name))));
-        let verdict = plan.verdict.clone();
+        let mut outcomes: Vec<EffectResult> =
+            deleted.iter().map(|name| EffectResult::Deleted(name.clone(), Ok(()))).collect();
+        let created = plan.job_to_create.as_ref().map(|create| create.name.clone());
+        outcomes.extend(created.as_ref().map(|name| EffectResult::Created(self.attempt(name))));
+        let verdict = plan.start_decision.clone();
         let settled = cronjob::settle(plan, &outcomes, now);
-        deleted.extend(settled.clean_up.iter().map(|delete| delete.name.clone()));
+        deleted.extend(settled.jobs_to_clean_up.iter().map(|delete| delete.name.clone()));
         let status = settled.status.clone().unwrap_or(cron_job.status);
-        let event = |note: &punctual_engine::Note| format!("{}: {}", note.reason, note.message);
+        let event =
+            |note: &punctual_engine::PendingEvent| format!("{}: {}", note.reason, note.message);
         Done {
             created: created.filter(|_| matches!(self.create, Create::Works)),
             deleted,
             active: status.active.iter().map(|entry| entry.name.clone()).collect(),
-            events: settled.notes.iter().map(event).collect(),
+            events: settled.events.iter().map(event).collect(),
             status,
             verdict,
             settled,
         }
     }
 
-    fn attempt(&self, name: &str) -> Attempt {
+    fn attempt(&self, name: &str) -> CreateResult {
         match &self.create {
             Create::Works => {
-                Attempt::Done { uid: format!("uid-{name}"), resource_version: "1".into() }
+                CreateResult::Created { uid: format!("uid-{name}"), resource_version: "1".into() }
             }
-            Create::Refused(message) => Attempt::Failed(Refusal {
+            Create::Refused(message) => CreateResult::Failed(CreateError {
                 message: (*message).into(),
-                namespace_terminating: false,
+                is_namespace_terminating: false,
             }),
-            Create::Taken(job) => Attempt::Exists((**job).clone()),
+            Create::Taken(job) => CreateResult::AlreadyExists((**job).clone()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Schedules, zones, edits, and single instants.
 
 use jiff::Timestamp;
-use punctual_engine::cronjob::{ScheduleSince, Trouble, Verdict};
+use punctual_engine::cronjob::{ScheduleError, ScheduleSince, StartDecision};
 use serde_json::json;
 
 use crate::scene::{name, scene};
@@ -22,8 +22,8 @@ fn an_invalid_schedule_is_told_and_nothing_wakes_for_it() {
 fn a_schedule_that_never_matches_is_told() {
     let done = scene(json!({"schedule": "0 0 31 2 *"})).at("2026-03-01T11:00:00Z");
     assert_eq!(done.reasons(), ["InvalidSchedule"]);
-    let trouble = Trouble::InvalidSchedule { schedule: "0 0 31 2 *".into() };
-    assert_eq!(done.verdict, Verdict::Trouble(trouble));
+    let trouble = ScheduleError::InvalidSchedule { schedule: "0 0 31 2 *".into() };
+    assert_eq!(done.verdict, StartDecision::NoSchedule(trouble));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_schedule_change_does_not_start_missed_runs() {
     let edited = scene(json!({"schedule": "0 * * * *"})).metadata(annotated);
     let done = edited.clone().last("2026-03-01T03:00:00Z").at("2026-03-01T10:30:00Z");
     assert_eq!((done.created.as_ref(), done.reasons().len()), (None, 0));
-    let remember = done.settled.remember.unwrap();
+    let remember = done.settled.schedule_to_record.unwrap();
     assert_eq!(remember.to_annotation(), "2026-03-01T10:30:00Z 0 * * * *");
     // A restart has not forgotten it, and the next slot of the new schedule runs.
     let annotated = json!({"annotations": {ScheduleSince::ANNOTATION: remember.to_annotation()}});
@@ -71,7 +71,7 @@ fn a_schedule_change_does_not_start_missed_runs() {
     assert_eq!(restarted.at("2026-03-01T10:59:00Z").created, None);
     let next = restarted.at("2026-03-01T11:00:00Z");
     assert_eq!(next.created, Some(name("2026-03-01T11:00:00Z")));
-    assert_eq!(next.settled.remember, None);
+    assert_eq!(next.settled.schedule_to_record, None);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use punctual_api::CronJob;
-use punctual_engine::cronjob::{Timetable, Trouble};
+use punctual_engine::cronjob::{ScheduleError, Timetable};
 use punctual_schedule::Zone;
 
 use super::Entry;
@@ -15,12 +15,12 @@ pub(super) struct Kept {
     pub(super) resource_version: String,
     pub(super) generation: i64,
     text: Box<str>,
-    timetable: Arc<Result<Timetable, Trouble>>,
+    timetable: Arc<Result<Timetable, ScheduleError>>,
 }
 
 impl Kept {
     pub(super) fn new(cron_job: &CronJob, zone: &Zone) -> Kept {
-        Kept::with(cron_job, Arc::new(Timetable::of(cron_job, zone)))
+        Kept::with(cron_job, Arc::new(Timetable::from_cron_job(cron_job, zone)))
     }
 
     /// A newer version of the same CronJob. Mostly its schedule is what it was.
@@ -37,7 +37,7 @@ impl Kept {
         }
     }
 
-    fn with(cron_job: &CronJob, timetable: Arc<Result<Timetable, Trouble>>) -> Kept {
+    fn with(cron_job: &CronJob, timetable: Arc<Result<Timetable, ScheduleError>>) -> Kept {
         let meta = &cron_job.metadata;
         Kept {
             uid: meta.uid.clone(),
@@ -55,7 +55,7 @@ impl Kept {
         Some(Entry { cron_job, timetable: self.timetable.clone(), kept: self.clone() })
     }
 
-    pub(super) fn timetable(&self) -> Arc<Result<Timetable, Trouble>> {
+    pub(super) fn timetable(&self) -> Arc<Result<Timetable, ScheduleError>> {
         self.timetable.clone()
     }
 }

@@ -5,16 +5,19 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::census::Census;
-use super::terms::Terms;
-use super::view::PodView;
+use super::job_params::JobParams;
+use super::pod_summary::PodSummary;
+use super::pod_view::PodView;
 
 /// Active Pods to remove: those that should not be there, and further ones until `at_least` are
 /// found, least useful first.
-pub(super) fn choose<'a>(census: &Census<'a>, at_least: usize) -> Vec<&'a PodView> {
-    let mut pods = census.active.clone();
+pub(super) fn choose_pods_to_remove<'a>(
+    summary: &PodSummary<'a>,
+    at_least: usize,
+) -> Vec<&'a PodView> {
+    let mut pods = summary.active.clone();
     pods.sort_by(|a, b| usefulness(a, b));
-    let (mut going, staying) = misplaced(&census.terms, pods);
+    let (mut going, staying) = misplaced(&summary.params, pods);
     let missing = at_least.saturating_sub(going.len());
     going.extend(staying.into_iter().take(missing));
     going
@@ -23,13 +26,13 @@ pub(super) fn choose<'a>(census: &Census<'a>, at_least: usize) -> Vec<&'a PodVie
 /// Parts the Pods into those that should not be there and the others. Of several for one
 /// index, the most useful stays.
 fn misplaced<'a>(
-    terms: &Terms<'_>,
+    params: &JobParams<'_>,
     pods: Vec<&'a PodView>,
 ) -> (Vec<&'a PodView>, Vec<&'a PodView>) {
-    let mut seen = HashSet::new();
+    let mut indexes = HashSet::new();
     let in_place: HashSet<&str> = (pods.iter().rev())
         .filter(|pod| pod.is_tracked)
-        .filter(|pod| !terms.is_indexed || terms.index_of(pod).is_some_and(|i| seen.insert(i)))
+        .filter(|pod| !params.is_indexed || params.index_of(pod).is_some_and(|i| indexes.insert(i)))
         .map(|pod| pod.uid.as_str())
         .collect();
     pods.into_iter().partition(|pod| !in_place.contains(pod.uid.as_str()))

@@ -4,91 +4,91 @@ use jiff::Timestamp;
 use punctual_api::Time;
 use punctual_api::job::{JobCondition, JobStatus, condition};
 
-use super::step::Step;
-use super::verdict::Verdict;
-use super::{reasons, terms::Terms};
-use crate::Note;
+use super::finished_condition::FinishedCondition;
+use super::step::JobStep;
+use super::{job_params::JobParams, reasons};
+use crate::PendingEvent;
 
 /// A status, and what to tell once it is written.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct StatusDraft {
     pub(super) status: JobStatus,
-    pub(super) notes: Vec<Note>,
+    pub(super) events: Vec<PendingEvent>,
     now: Timestamp,
 }
 
 /// The status after a step.
-pub(super) fn after(step: &Step<'_>, now: Timestamp) -> Draft {
-    let status = step.census.terms.job.status.clone();
-    let mut draft = Draft { status, notes: Vec::new(), now };
+pub(super) fn after(step: &JobStep<'_>, now: Timestamp) -> StatusDraft {
+    let status = step.summary.params.job.status.clone();
+    let mut draft = StatusDraft { status, events: Vec::new(), now };
     draft.status.start_time = step.started_at.map(Time::new);
     draft.count(step);
-    match &step.verdict {
-        Some(verdict) => draft.conclude(step, verdict),
-        None if step.may_touch_pods => draft.note_suspension(&step.census.terms),
+    match &step.finished {
+        Some(finished) => draft.conclude(step, finished),
+        None if step.may_touch_pods => draft.note_suspension(&step.summary.params),
         None => {}
     }
     draft
 }
 
-impl Draft {
-    fn count(&mut self, step: &Step<'_>) {
+impl StatusDraft {
+    fn count(&mut self, step: &JobStep<'_>) {
         let status = &mut self.status;
         status.active = number(step.active());
         status.ready = Some(number(step.ready()));
-        status.terminating = Some(number(step.census.terminating + step.removals.len()));
-        status.uncounted_terminated_pods = Some(step.ledger.uncounted.clone());
-        status.failed = step.ledger.failed;
-        status.succeeded = step.ledger.succeeded;
-        if step.census.terms.is_indexed {
-            let indexes = &step.census.succeeded_indexes;
+        status.terminating = Some(number(step.summary.terminating + step.removals.len()));
+        status.uncounted_terminated_pods = Some(step.tracking.uncounted.clone());
+        status.failed = step.tracking.failed;
+        status.succeeded = step.tracking.succeeded;
+        if step.summary.params.is_indexed {
+            let indexes = &step.summary.succeeded_indexes;
             status.succeeded = i32::try_from(indexes.len()).unwrap_or(i32::MAX);
             status.completed_indexes = indexes.to_string();
-            status.failed_indexes = step.census.failed_indexes.as_ref().map(ToString::to_string);
+            status.failed_indexes = step.summary.failed_indexes.as_ref().map(ToString::to_string);
         }
     }
 
     /// Writes the interim condition first, and the final one only once it is there, nothing is left
     /// to count and no Pod is left to end.
-    fn conclude(&mut self, step: &Step<'_>, verdict: &Verdict) {
+    fn conclude(&mut self, step: &JobStep<'_>, finished: &FinishedCondition) {
         // A Job may come to its end while it is suspended, and a finished Job must have a start.
         self.status.start_time.get_or_insert(Time::new(self.now));
-        if !verdict.is_recorded {
-            self.set(verdict.interim(), "True", &verdict.reason, &verdict.message);
+        if !finished.is_recorded {
+            self.set(finished.interim(), "True", &finished.reason, &finished.message);
         } else if step.is_over() {
-            self.set(verdict.terminal(), "True", &verdict.reason, &verdict.message);
-            self.note_end(&step.census.terms, verdict);
+            self.set(finished.terminal(), "True", &finished.reason, &finished.message);
+            self.note_end(&step.summary.params, finished);
         }
     }
 
-    fn note_end(&mut self, terms: &Terms<'_>, verdict: &Verdict) {
-        if verdict.has_failed {
-            let reason = reasons::of_failure(&verdict.reason);
-            return self.notes.push(Note::warning(reason, verdict.message.clone()));
+    fn note_end(&mut self, params: &JobParams<'_>, finished: &FinishedCondition) {
+        if finished.has_failed {
+            let reason = reasons::of_failure(&finished.reason);
+            return self.events.push(PendingEvent::warning(reason, finished.message.clone()));
         }
         // A clock that was set back must not make the end come before the start.
         self.status.completion_time = self.status.start_time.max(Some(Time::new(self.now)));
-        let wanted = terms.job.spec.completions;
+        let wanted = params.job.spec.completions;
         if wanted.is_some_and(|completions| self.status.succeeded > completions) {
             let message = "Too many succeeded pods running after completion count reached";
-            self.notes.push(Note::warning(reasons::TOO_MANY_SUCCEEDED_PODS, message));
+            self.events.push(PendingEvent::warning(reasons::TOO_MANY_SUCCEEDED_PODS, message));
         }
-        self.notes.push(Note::normal(reasons::COMPLETED, "Job completed"));
+        self.events.push(PendingEvent::normal(reasons::COMPLETED, "Job completed"));
     }
 
-    fn note_suspension(&mut self, terms: &Terms<'_>) {
-        if terms.is_suspended() {
+    fn note_suspension(&mut self, params: &JobParams<'_>) {
+        if params.is_suspended() {
             let message = "Job suspended";
             if self.set(condition::SUSPENDED, "True", reasons::JOB_SUSPENDED, message) {
                 // The time a Job is suspended is not time it is active.
                 self.status.start_time = None;
-                self.notes.push(Note::normal(reasons::SUSPENDED, message));
+                self.events.push(PendingEvent::normal(reasons::SUSPENDED, message));
             }
         } else if self.status.condition(condition::SUSPENDED).is_some() {
             let message = "Job resumed";
             if self.set(condition::SUSPENDED, "False", reasons::JOB_RESUMED, message) {
                 self.status.start_time = Some(Time::new(self.now));
-                self.notes.push(Note::normal(reasons::RESUMED, message));
+                self.events.push(PendingEvent::normal(reasons::RESUMED, message));
             }
         }
     }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn view(pod: Value) -> PodView {
-    PodView::of(&serde_json::from_value::<Pod>(pod).unwrap())
+    PodView::from_pod(&serde_json::from_value::<Pod>(pod).unwrap())
 }
 
 fn container(name: &str, finished_at: &str) -> Value {
@@ -35,9 +35,9 @@ fn a_pod_ended_when_its_best_witness_says() {
             json!({"initContainers": sidecar}),
         ),
     ] {
-        let seen = view(json!({"metadata": meta, "status": status, "spec": spec}));
+        let view = view(json!({"metadata": meta, "status": status, "spec": spec}));
         let expected = format!("2026-01-01T00:00:{second:02}Z");
-        assert_eq!(seen.finished_at.to_string(), expected, "{meta} {status}");
+        assert_eq!(view.finished_at.to_string(), expected, "{meta} {status}");
     }
 }
 
@@ -59,17 +59,17 @@ fn a_pod_is_active_until_it_ends_or_is_asked_to_go() {
         ("Succeeded", false, false),
         ("Failed", false, false),
     ] {
-        let mut seen = view(json!({"status": {"phase": phase}}));
-        assert_eq!((seen.is_active(), seen.is_terminating()), (active, false), "{phase}");
-        seen.is_deleting = true;
-        assert_eq!((seen.is_active(), seen.is_terminating()), (false, terminating), "{phase}");
+        let mut view = view(json!({"status": {"phase": phase}}));
+        assert_eq!((view.is_active(), view.is_terminating()), (active, false), "{phase}");
+        view.is_deleting = true;
+        assert_eq!((view.is_active(), view.is_terminating()), (false, terminating), "{phase}");
     }
 }
 
 #[test]
 fn restarts_are_summed_over_all_containers() {
     let status = |name: &str, count: i32| json!({"name": name, "restartCount": count});
-    let seen = view(json!({"status": {"containerStatuses": [status("a", 2), status("b", 3)],
+    let view = view(json!({"status": {"containerStatuses": [status("a", 2), status("b", 3)],
         "initContainerStatuses": [status("i", 4)]}}));
-    assert_eq!(seen.restarts, Restarts { total: 9, most: (3, 0) });
+    assert_eq!(view.restarts, RestartCounts { total: 9, most: (3, 0) });
 }

@@ -5,7 +5,7 @@ use punctual_api::Job;
 use punctual_api::job::condition;
 
 use super::plan::{DeleteJob, Plan, PodKey};
-use super::view::PodView;
+use super::pod_view::PodView;
 
 /// What is left to do for a Job that has ended.
 pub(super) fn plan(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
@@ -34,6 +34,6 @@ fn expires_at(job: &Job) -> Option<Timestamp> {
         c.status == "True"
             && (c.condition_type == condition::COMPLETE || c.condition_type == condition::FAILED)
     })?;
-    let ended_at = ended.last_transition_time?.timestamp();
-    ended_at.checked_add(SignedDuration::from_secs(i64::from(ttl))).ok()
+    let finished_at = ended.last_transition_time?.timestamp();
+    finished_at.checked_add(SignedDuration::from_secs(i64::from(ttl))).ok()
 }

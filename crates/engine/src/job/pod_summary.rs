@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::failure_policy::Meaning;
+use super::failure_policy::FailureAction;
 use super::indexes::Indexes;
-use super::ledger::{Entries, Ledger};
-use super::terms::Terms;
-use super::view::{Phase, PodView};
+use super::job_params::JobParams;
+use super::pod_tracking::{PodTracking, UncountedUids};
+use super::pod_view::{PodPhase, PodView};
 
 /// The Pods of a Job at one look.
 #[derive(Debug)]
-pub(super) struct Census<'a> {
-    pub(super) terms: Terms<'a>,
+pub(super) struct PodSummary<'a> {
+    pub(super) params: JobParams<'a>,
     pub(super) pods: &'a [PodView],
-    pub(super) ledger: Ledger,
-    pub(super) entries: Entries,
+    pub(super) tracking: PodTracking,
+    pub(super) entries: UncountedUids,
     /// Pods that run or are about to.
     pub(super) active: Vec<&'a PodView>,
     pub(super) terminating: usize,
@@ -30,14 +30,14 @@ pub(super) struct Census<'a> {
     pub(super) to_replace: BTreeMap<u32, &'a PodView>,
 }
 
-impl<'a> Census<'a> {
-    pub(super) fn take(terms: Terms<'a>, pods: &'a [PodView]) -> Self {
-        let ledger = Ledger::settle(&terms.job.status, pods);
-        let mut census = Census {
-            terms,
+impl<'a> PodSummary<'a> {
+    pub(super) fn new(params: JobParams<'a>, pods: &'a [PodView]) -> Self {
+        let tracking = PodTracking::from_status(&params.job.status, pods);
+        let mut summary = PodSummary {
+            params,
             pods,
-            entries: ledger.entries(),
-            ledger,
+            entries: tracking.entries(),
+            tracking,
             active: pods.iter().filter(|pod| pod.is_active()).collect(),
             terminating: pods.iter().filter(|pod| pod.is_terminating()).count(),
             succeeded: 0,
@@ -46,13 +46,13 @@ impl<'a> Census<'a> {
             failed_indexes: None,
             to_replace: BTreeMap::new(),
         };
-        census.failed = census.count_failed();
-        if terms.is_indexed {
-            census.look_at_indexes();
+        summary.failed = summary.count_failed();
+        if params.is_indexed {
+            summary.look_at_indexes();
         } else {
-            census.succeeded = census.count_succeeded();
+            summary.succeeded = summary.count_succeeded();
         }
-        census
+        summary
     }
 
     /// Pods that are still to be entered and counted.
@@ -62,32 +62,32 @@ impl<'a> Census<'a> {
 
     /// Pods whose end nobody has looked at yet.
     fn fresh(&self) -> impl Iterator<Item = &'a PodView> {
-        self.tracked().filter(|pod| self.terms.admits(pod) && !self.entries.has(pod))
+        self.tracked().filter(|pod| self.params.admits(pod) && !self.entries.has(pod))
     }
 
     fn count_succeeded(&self) -> u64 {
-        let fresh = self.fresh().filter(|pod| pod.phase == Phase::Succeeded).count();
-        let counted = self.ledger.succeeded.max(0).unsigned_abs();
-        u64::from(counted) + (self.ledger.uncounted.succeeded.len() + fresh) as u64
+        let fresh = self.fresh().filter(|pod| pod.phase == PodPhase::Succeeded).count();
+        let counted = self.tracking.succeeded.max(0).unsigned_abs();
+        u64::from(counted) + (self.tracking.uncounted.succeeded.len() + fresh) as u64
     }
 
     fn count_failed(&self) -> i64 {
-        let fresh = self.fresh().filter(|pod| self.terms.has_failed(pod));
-        let fresh = fresh.filter(|pod| self.terms.counts_failure_of(pod)).count();
-        i64::from(self.ledger.failed) + (self.ledger.uncounted.failed.len() + fresh) as i64
+        let fresh = self.fresh().filter(|pod| self.params.has_failed(pod));
+        let fresh = fresh.filter(|pod| self.params.counts_failure_of(pod)).count();
+        i64::from(self.tracking.failed) + (self.tracking.uncounted.failed.len() + fresh) as i64
     }
 
     /// An index ends once: what is recorded of it stands, and of a success and a failure that are
     /// seen together, the success counts.
     fn look_at_indexes(&mut self) {
-        let (limit, status) = (self.terms.index_limit(), &self.terms.job.status);
+        let (limit, status) = (self.params.index_limit(), &self.params.job.status);
         let known_failed = status.failed_indexes.as_deref().unwrap_or_default();
         let known_failed = Indexes::parse(known_failed, limit);
-        let ended_well = self.fresh().filter(|pod| pod.phase == Phase::Succeeded);
+        let ended_well = self.fresh().filter(|pod| pod.phase == PodPhase::Succeeded);
         let ended_well = self.indexes_outside(&known_failed, ended_well);
         self.succeeded_indexes = Indexes::parse(&status.completed_indexes, limit).with(ended_well);
         self.succeeded = self.succeeded_indexes.len();
-        if let Some(failures_max) = self.terms.limit_per_index() {
+        if let Some(failures_max) = self.params.limit_per_index() {
             let ended_badly = self.tracked().filter(|pod| self.has_failed_index(pod, failures_max));
             let failed =
                 known_failed.with(self.indexes_outside(&self.succeeded_indexes, ended_badly));
@@ -101,17 +101,17 @@ impl<'a> Census<'a> {
         others: &Indexes,
         pods: impl Iterator<Item = &'p PodView>,
     ) -> Vec<u32> {
-        let indexes = pods.filter_map(|pod| self.terms.index_of(pod));
+        let indexes = pods.filter_map(|pod| self.params.index_of(pod));
         indexes.filter(|index| !others.contains(*index)).collect()
     }
 
     /// Whether the failure of a Pod is one too many for its index.
     fn has_failed_index(&self, pod: &PodView, failures_max: i32) -> bool {
-        self.terms.has_failed(pod)
-            && match self.terms.failure_of(pod) {
-                Meaning::IndexFailed => true,
-                Meaning::Ignored => false,
-                Meaning::Counted | Meaning::JobFailed { .. } => {
+        self.params.has_failed(pod)
+            && match self.params.failure_of(pod) {
+                FailureAction::FailIndex => true,
+                FailureAction::Ignore => false,
+                FailureAction::Count | FailureAction::FailJob { .. } => {
                     pod.index_failures.counted >= failures_max
                 }
             }
@@ -121,8 +121,8 @@ impl<'a> Census<'a> {
     fn replaceable(&self, failed: &Indexes) -> BTreeMap<u32, &'a PodView> {
         let active = self.active_indexes();
         let mut chosen: BTreeMap<u32, &'a PodView> = BTreeMap::new();
-        for pod in self.tracked().filter(|pod| self.terms.has_failed(pod)) {
-            let Some(index) = self.terms.index_of(pod) else { continue };
+        for pod in self.tracked().filter(|pod| self.params.has_failed(pod)) {
+            let Some(index) = self.params.index_of(pod) else { continue };
             let is_settled = self.succeeded_indexes.contains(index) || failed.contains(index);
             if is_settled || active.contains(&index) {
                 continue;
@@ -143,7 +143,7 @@ impl<'a> Census<'a> {
     /// Indexes for which no Pod is wanted now, because one is there or none will be.
     pub(super) fn taken_indexes(&self) -> Indexes {
         let going = self.pods.iter().filter(|pod| pod.is_terminating());
-        let going = going.filter(|_| self.terms.replaces_only_failed());
+        let going = going.filter(|_| self.params.replaces_only_failed());
         let going = going.filter_map(|pod| pod.index);
         let taken = self.succeeded_indexes.with(self.active_indexes()).with(going);
         match &self.failed_indexes {
@@ -154,7 +154,7 @@ impl<'a> Census<'a> {
 
     /// Whether a Pod is kept although it failed, until there is one in its place.
     pub(super) fn awaits_successor(&self, pod: &PodView) -> bool {
-        let index = self.terms.index_of(pod);
+        let index = self.params.index_of(pod);
         let kept = index.and_then(|index| self.to_replace.get(&index));
         kept.is_some_and(|kept| kept.uid == pod.uid)
     }

@@ -1,7 +1,7 @@
 //! Names of Pods: `<job>-<5 characters>`, or `<job>-<index>-<5 characters>`.
 //!
 //! The characters look random and are not: they follow from the Job's UID, the index and a counter
-//! taken from what was seen. A controller that repeats a create because it never heard the answer,
+//! taken from what was observed. A controller that repeats a create because it never heard the answer,
 //! or because its cache lags, asks for the same name and is refused; it cannot make a second Pod.
 
 /// Characters of a suffix: no vowels, no look-alikes, as Kubernetes chooses them.

@@ -16,7 +16,7 @@ pub struct PodView {
     /// Its index, if it has one that can be read.
     pub index: Option<u32>,
     /// How far it is.
-    pub phase: Phase,
+    pub phase: PodPhase,
     /// Whether it carries the finalizer that keeps it until it is counted.
     pub is_tracked: bool,
     /// Whether it was asked to go.
@@ -26,7 +26,7 @@ pub struct PodView {
     /// Whether it is ready, and since when as far as that is known.
     pub ready: Option<Option<Timestamp>>,
     /// How often its containers were restarted.
-    pub restarts: Restarts,
+    pub restarts: RestartCounts,
     /// When it was created.
     pub created_at: Option<Timestamp>,
     /// When it ended; for a Pod that did not end, when it would be said to have.
@@ -34,14 +34,14 @@ pub struct PodView {
     /// Failures of its index before it, and those of them that a policy ignored.
     pub index_failures: IndexFailures,
     /// How its containers ended, where that was badly: containers first, then init containers.
-    pub exits: Vec<Exit>,
+    pub exits: Vec<ContainerExit>,
     /// Types and statuses of its conditions, in their order.
     pub conditions: Vec<(String, String)>,
 }
 
 /// How far a Pod is. The order is that in which Pods are spared when some must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum PodPhase {
     /// Not all containers run yet.
     Pending,
     /// Nothing was heard of it.
@@ -56,7 +56,7 @@ pub enum Phase {
 
 /// How often the containers of a Pod were restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Restarts {
+pub struct RestartCounts {
     /// All together, init containers included.
     pub total: i64,
     /// The container that was restarted most, and the sidecar that was.
@@ -81,7 +81,7 @@ impl IndexFailures {
 
 /// A container that ended badly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct ContainerExit {
     /// The container.
     pub container: String,
     /// Its exit code, not 0.
@@ -90,18 +90,18 @@ pub struct Exit {
 
 impl PodView {
     /// Summarizes a Pod.
-    pub fn of(pod: &Pod) -> Self {
+    pub fn from_pod(pod: &Pod) -> Self {
         let (meta, status) = (&pod.metadata, &pod.status);
         PodView {
             name: meta.name.clone(),
             uid: meta.uid.clone(),
             index: number(pod, annotations::JOB_COMPLETION_INDEX).map(i32::unsigned_abs),
-            phase: Phase::of(&status.phase),
+            phase: PodPhase::of(&status.phase),
             is_tracked: meta.finalizers.iter().any(|name| name == finalizers::JOB_TRACKING),
             is_deleting: meta.deletion_timestamp.is_some(),
             is_assigned: !pod.spec.node_name.is_empty(),
             ready: ready(pod).filter(|ready| ready.status == "True").map(transition),
-            restarts: Restarts::of(pod),
+            restarts: RestartCounts::of(pod),
             created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             finished_at: finished_at(pod),
             index_failures: IndexFailures {
@@ -117,7 +117,7 @@ impl PodView {
 
     /// Whether it ended, either way.
     pub fn is_terminal(&self) -> bool {
-        matches!(self.phase, Phase::Succeeded | Phase::Failed)
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
     /// Whether it runs or is about to.
@@ -131,26 +131,26 @@ impl PodView {
     }
 }
 
-impl Phase {
+impl PodPhase {
     fn of(text: &str) -> Self {
         match text {
             // A Pod that was just created has no phase in a cache that no server has defaulted.
-            phase::PENDING | "" => Phase::Pending,
-            phase::RUNNING => Phase::Running,
-            phase::SUCCEEDED => Phase::Succeeded,
-            phase::FAILED => Phase::Failed,
-            _ => Phase::Unknown,
+            phase::PENDING | "" => PodPhase::Pending,
+            phase::RUNNING => PodPhase::Running,
+            phase::SUCCEEDED => PodPhase::Succeeded,
+            phase::FAILED => PodPhase::Failed,
+            _ => PodPhase::Unknown,
         }
     }
 }
 
-impl Restarts {
+impl RestartCounts {
     fn of(pod: &Pod) -> Self {
         let (main, init) = (&pod.status.container_statuses, &pod.status.init_container_statuses);
         let most = |statuses: &mut dyn Iterator<Item = &ContainerStatus>| {
             statuses.map(|status| status.restart_count).max().unwrap_or(0)
         };
-        Restarts {
+        RestartCounts {
             total: main.iter().chain(init).map(|status| i64::from(status.restart_count)).sum(),
             most: (most(&mut main.iter()), most(&mut sidecars(pod))),
         }
@@ -162,12 +162,12 @@ fn number(pod: &Pod, key: &str) -> Option<i32> {
     pod.metadata.annotation(key)?.parse().ok().filter(|number| *number >= 0)
 }
 
-fn exits(pod: &Pod) -> Vec<Exit> {
+fn exits(pod: &Pod) -> Vec<ContainerExit> {
     let main = pod.status.container_statuses.iter();
     main.chain(&pod.status.init_container_statuses)
         .filter_map(|status| Some((status, status.exit_code()?)))
         .filter(|(_, code)| *code != 0)
-        .map(|(status, code)| Exit { container: status.name.clone(), code })
+        .map(|(status, code)| ContainerExit { container: status.name.clone(), code })
         .collect()
 }
 

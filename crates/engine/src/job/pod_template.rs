@@ -9,29 +9,29 @@ use punctual_api::well_known::{annotations, finalizers, labels};
 use punctual_api::{Job, Pod};
 use serde_json::Value;
 
-use super::census::Census;
-use super::naming;
 use super::plan::CreatePod;
+use super::pod_names;
+use super::pod_summary::PodSummary;
 
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
 /// The Pods to create: one for each index, or as many as there are entries.
-pub(super) fn pods(census: &Census<'_>, indexes: &[Option<u32>]) -> Vec<CreatePod> {
+pub(super) fn build_pods(summary: &PodSummary<'_>, indexes: &[Option<u32>]) -> Vec<CreatePod> {
     if indexes.is_empty() {
         return Vec::new();
     }
-    let mut names = Names::new(census);
-    let job = census.terms.job;
+    let mut names = Names::new(summary);
+    let job = summary.params.job;
     indexes
         .iter()
         .map(|index| {
-            let prefix = naming::prefix(&job.metadata.name, *index);
+            let prefix = pod_names::prefix(&job.metadata.name, *index);
             let name = names.next(&prefix);
             let mut pod = of_job(job, name, prefix);
             if let Some(index) = index {
                 give_index(&mut pod, &job.metadata.name, *index);
-                if census.terms.limit_per_index().is_some() {
-                    pass_on_failures(&mut pod, census, *index);
+                if summary.params.limit_per_index().is_some() {
+                    pass_on_failures(&mut pod, summary, *index);
                 }
             }
             CreatePod { pod: Box::new(pod) }
@@ -47,19 +47,19 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(census: &Census<'a>) -> Self {
-        let counted = census.ledger.succeeded.max(0).unsigned_abs() as u64
-            + census.ledger.failed.max(0).unsigned_abs() as u64;
+    fn new(summary: &PodSummary<'a>) -> Self {
+        let counted = summary.tracking.succeeded.max(0).unsigned_abs() as u64
+            + summary.tracking.failed.max(0).unsigned_abs() as u64;
         Names {
-            job_uid: &census.terms.job.metadata.uid,
-            taken: census.pods.iter().map(|pod| pod.name.clone()).collect(),
-            number: counted + census.pods.len() as u64,
+            job_uid: &summary.params.job.metadata.uid,
+            taken: summary.pods.iter().map(|pod| pod.name.clone()).collect(),
+            number: counted + summary.pods.len() as u64,
         }
     }
 
     fn next(&mut self, prefix: &str) -> String {
         loop {
-            let name = naming::name(prefix, self.job_uid, self.number);
+            let name = pod_names::name(prefix, self.job_uid, self.number);
             self.number += 1;
             if self.taken.insert(name.clone()) {
                 return name;
@@ -137,16 +137,16 @@ fn tell_index(container: &mut Container) {
 }
 
 /// Writes down how often the index failed, the Pod that is replaced included.
-fn pass_on_failures(pod: &mut Pod, census: &Census<'_>, index: u32) {
+fn pass_on_failures(pod: &mut Pod, summary: &PodSummary<'_>, index: u32) {
     let (mut counted, mut ignored) = (0, 0);
-    if let Some(replaced) = census.to_replace.get(&index) {
-        let counts = census.terms.counts_failure_of(replaced);
+    if let Some(replaced) = summary.to_replace.get(&index) {
+        let counts = summary.params.counts_failure_of(replaced);
         counted = replaced.index_failures.counted.saturating_add(i32::from(counts));
         ignored = replaced.index_failures.ignored.saturating_add(i32::from(!counts));
     }
-    let notes = &mut pod.metadata.annotations;
-    notes.insert(annotations::JOB_INDEX_FAILURE_COUNT.to_owned(), counted.to_string());
+    let events = &mut pod.metadata.annotations;
+    events.insert(annotations::JOB_INDEX_FAILURE_COUNT.to_owned(), counted.to_string());
     if ignored > 0 {
-        notes.insert(annotations::JOB_INDEX_IGNORED_FAILURE_COUNT.to_owned(), ignored.to_string());
+        events.insert(annotations::JOB_INDEX_IGNORED_FAILURE_COUNT.to_owned(), ignored.to_string());
     }
 }

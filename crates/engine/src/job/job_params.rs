@@ -4,9 +4,9 @@ use punctual_api::Job;
 use punctual_api::job::{INDEXED, JobSpec, NON_INDEXED};
 
 use super::failure_policy;
+use super::pod_view::{PodPhase, PodView};
 use super::reasons::UNKNOWN_COMPLETION_MODE;
-use super::view::{Phase, PodView};
-use crate::Note;
+use crate::PendingEvent;
 
 /// The controller that a Job names when it names this one.
 const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
@@ -16,7 +16,7 @@ const BACKOFF_LIMIT: i32 = 6;
 
 /// A Job that can be managed, and what it asks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms<'a> {
+pub(super) struct JobParams<'a> {
     pub(super) job: &'a Job,
     /// How many Pods at most at a time.
     pub(super) parallelism: u32,
@@ -25,21 +25,21 @@ pub(super) struct Terms<'a> {
     pub(super) is_indexed: bool,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> JobParams<'a> {
     /// Nothing can be done for a Job of a mode that is not known; that is the error.
-    pub(super) fn read(job: &'a Job) -> Result<Self, Note> {
+    pub(super) fn from_job(job: &'a Job) -> Result<Self, PendingEvent> {
         let spec = &job.spec;
         let mode = spec.completion_mode.as_deref().unwrap_or(NON_INDEXED);
         let is_indexed = mode == INDEXED;
         if !is_indexed && mode != NON_INDEXED {
             let message = "Skipped Job sync because completion mode is unknown";
-            return Err(Note::warning(UNKNOWN_COMPLETION_MODE, message));
+            return Err(PendingEvent::warning(UNKNOWN_COMPLETION_MODE, message));
         }
         if is_indexed && spec.completions.is_none() {
             let message = "Skipped Job sync because an Indexed Job needs completions";
-            return Err(Note::warning(UNKNOWN_COMPLETION_MODE, message));
+            return Err(PendingEvent::warning(UNKNOWN_COMPLETION_MODE, message));
         }
-        Ok(Terms {
+        Ok(JobParams {
             job,
             parallelism: count(spec.parallelism.unwrap_or(1)),
             completions: spec.completions.map(count),
@@ -94,17 +94,17 @@ impl<'a> Terms<'a> {
 
     /// Whether a Pod is taken to have failed. One that is being deleted may never get to say so.
     pub(super) fn has_failed(&self, pod: &PodView) -> bool {
-        pod.phase == Phase::Failed || pod.is_terminating() && !self.replaces_only_failed()
+        pod.phase == PodPhase::Failed || pod.is_terminating() && !self.replaces_only_failed()
     }
 
     /// What the policy says of a failed Pod.
-    pub(super) fn failure_of(&self, pod: &PodView) -> failure_policy::Meaning {
+    pub(super) fn failure_of(&self, pod: &PodView) -> failure_policy::FailureAction {
         failure_policy::meaning(self.spec().pod_failure_policy.as_ref(), pod)
     }
 
     /// Whether the failure of a Pod counts.
     pub(super) fn counts_failure_of(&self, pod: &PodView) -> bool {
-        self.failure_of(pod) != failure_policy::Meaning::Ignored
+        self.failure_of(pod) != failure_policy::FailureAction::Ignore
     }
 }
 

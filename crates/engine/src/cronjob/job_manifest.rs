@@ -1,0 +1,146 @@
+//! Builds the JSON manifest of the Job for a slot.
+//!
+//! The Job template is copied as raw JSON; only the objects that contain annotations are parsed. So
+//! fields that this version does not know are preserved exactly. The name, namespace, owner and slot
+//! annotations are set last, so a template cannot override them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use punctual_api::{
+    CronJob, CronJobKind,
+    meta::OwnerReference,
+    names,
+    well_known::{annotations, finalizers},
+};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::Timetable;
+
+/// A JSON object whose field values are not parsed.
+type RawObject = BTreeMap<String, Box<RawValue>>;
+type StringMap = BTreeMap<String, String>;
+
+/// Builds the manifest of the Job for a slot of a CronJob.
+///
+/// # Errors
+/// Fails if the Job template has fields of the wrong type, which no API server accepts.
+pub fn build_job_manifest(
+    cron_job: &CronJob,
+    timetable: &Timetable,
+    slot: Timestamp,
+) -> Result<String, serde_json::Error> {
+    let mut template: RawObject = serde_json::from_str(cron_job.job_template_json())?;
+    let template_meta: RawObject = take_field(&mut template, "metadata")?;
+    let mut spec: RawObject = take_field(&mut template, "spec")?;
+    let slot_annotations = slot_annotations(timetable, slot);
+    annotate_pods(&mut spec, &slot_annotations)?;
+    let mut annotations: StringMap = read_field(&template_meta, "annotations")?;
+    annotations.extend(slot_annotations);
+    // A Job with a time to live could be deleted before it is counted, so the finalizer keeps it.
+    let finalizers: &[&str] = if spec.contains_key("ttlSecondsAfterFinished") {
+        &[finalizers::SLOT_RECORDED]
+    } else {
+        &[]
+    };
+    let metadata = JobManifestMeta {
+        name: names::job_name(&cron_job.metadata.name, slot),
+        namespace: &cron_job.metadata.namespace,
+        labels: read_field(&template_meta, "labels")?,
+        annotations,
+        owner_references: [owner_reference(cron_job)],
+        finalizers,
+    };
+    serde_json::to_string(&JobManifest { api_version: "batch/v1", kind: "Job", metadata, spec })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JobManifest<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    metadata: JobManifestMeta<'a>,
+    spec: RawObject,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JobManifestMeta<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: StringMap,
+    annotations: StringMap,
+    owner_references: [OwnerReference; 1],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    finalizers: &'a [&'a str],
+}
+
+/// Returns annotations with the slot and the previous slot, in the CronJob's time zone. With both, a
+/// program can process the interval between them.
+fn slot_annotations(timetable: &Timetable, slot: Timestamp) -> StringMap {
+    let format_time = |time: Timestamp| match timetable.zone().at(time) {
+        time if time.offset().is_zero() => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        time => time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+    };
+    let mut map = StringMap::new();
+    map.insert(annotations::SCHEDULED_TIMESTAMP.to_string(), format_time(slot));
+    if let Some(previous) = timetable.schedule().before(slot).next() {
+        let key = annotations::PREVIOUS_SCHEDULED_TIMESTAMP.to_string();
+        map.insert(key, format_time(previous));
+    }
+    map
+}
+
+/// Adds the slot annotations to the Pod template, so that a program can read them through the
+/// downward API.
+fn annotate_pods(
+    spec: &mut RawObject,
+    slot_annotations: &StringMap,
+) -> Result<(), serde_json::Error> {
+    let mut template: RawObject = take_field(spec, "template")?;
+    let mut metadata: RawObject = take_field(&mut template, "metadata")?;
+    let mut annotations: StringMap = read_field(&metadata, "annotations")?;
+    annotations.extend(slot_annotations.clone());
+    metadata.insert("annotations".into(), to_raw_value(&annotations)?);
+    template.insert("metadata".into(), to_raw_value(&metadata)?);
+    spec.insert("template".into(), to_raw_value(&template)?);
+    Ok(())
+}
+
+/// Returns an owner reference in a version that every server has: batch/v1 for all CronJobs.
+fn owner_reference(cron_job: &CronJob) -> OwnerReference {
+    let kind = match cron_job.cron_job_kind() {
+        Some(CronJobKind::ScheduledJob) => CronJobKind::ScheduledJob,
+        _ => CronJobKind::BatchV1,
+    };
+    OwnerReference {
+        api_version: kind.api_version().into(),
+        kind: kind.kind().into(),
+        name: cron_job.metadata.name.clone(),
+        uid: cron_job.metadata.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Removes a field from an object and parses it. An absent or null field is the default.
+fn take_field<T>(object: &mut RawObject, field: &str) -> Result<T, serde_json::Error>
+where
+    T: Default + for<'a> serde::Deserialize<'a>,
+{
+    let value = read_field(object, field);
+    object.remove(field);
+    value
+}
+
+/// Parses a field of an object. An absent or null field is the default.
+fn read_field<T>(object: &RawObject, field: &str) -> Result<T, serde_json::Error>
+where
+    T: Default + for<'a> serde::Deserialize<'a>,
+{
+    let Some(raw) = object.get(field) else { return Ok(T::default()) };
+    Ok(serde_json::from_str::<Option<T>>(raw.get())?.unwrap_or_default())
+}

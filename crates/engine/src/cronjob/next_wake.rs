@@ -1,0 +1,58 @@
+//! Sets when to reconcile the CronJob again, and `status.nextScheduleTime`.
+
+use jiff::Timestamp;
+use punctual_api::{ConcurrencyPolicy, Time};
+
+use super::{
+    Observed, Timetable,
+    pending_slots::PendingSlots,
+    plan::{Plan, StartDecision},
+};
+
+/// Sets when to reconcile again and when the next Job starts.
+pub(crate) fn set_next_wake(
+    observed: &Observed<'_>,
+    timetable: &Timetable,
+    pending: &PendingSlots,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let anchor = match &plan.start_decision {
+        StartDecision::Due { slot } | StartDecision::Adopted { slot } => *slot,
+        _ => pending.anchor,
+    };
+    plan.wake_at = next_effective_time(timetable, anchor, now);
+    // With CatchUp the next Job runs for the oldest slot that stays pending, even if its time has passed.
+    let catches_up = observed.cron_job.concurrency_policy() == ConcurrencyPolicy::CatchUp;
+    let still_pending = match &plan.start_decision {
+        StartDecision::Blocked { slot } if catches_up => Some(timetable.effective_time(*slot)),
+        StartDecision::Due { slot } if catches_up && pending.count > 1 => {
+            timetable.schedule().next_after(*slot).map(|slot| timetable.effective_time(slot))
+        }
+        _ => None,
+    };
+    plan.status.next_schedule_time = still_pending.or(plan.wake_at).map(Time::new);
+    // A postponed slot starts as soon as this reconcile has written the status.
+    if matches!(plan.start_decision, StartDecision::Postponed { .. }) {
+        plan.wake_at = Some(now);
+    }
+}
+
+/// Returns the first effective time after `now`. Slots of an interval are counted from `anchor`.
+fn next_effective_time(
+    timetable: &Timetable,
+    anchor: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let schedule = timetable.schedule();
+    let latest = match timetable.interval() {
+        Some(_) => schedule.latest_in(anchor, now),
+        None => timetable.latest_effective_slot(now),
+    };
+    // With jitter, the effective time of a slot before `now` can be after `now`, so the search
+    // starts at the latest slot whose effective time has passed.
+    let from = latest.map_or(anchor, |slot| slot.max(anchor));
+    let effective_times = schedule.after(from).map(|slot| timetable.effective_time(slot));
+    let mut upcoming = effective_times.filter(|time| *time > now);
+    upcoming.next()
+}
