@@ -228,7 +228,10 @@ impl<'a> ControllerProcess<'a> {
             };
         }
         let other = signals.competing_controller().await;
-        tracing::error!(controller = %other, "another controller manages the same CronJobs; runs may be started twice; disable one of the two");
+        tracing::error!(
+            controller = %other,
+            "another controller manages the same CronJobs; both overwrite the status; disable one of them"
+        );
         std::future::pending().await
     }
 

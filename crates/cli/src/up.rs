@@ -1,12 +1,12 @@
 //! `punctual up`: runs the API server, the controllers and the Pod runner in one process.
 //!
 //! ```text
-//!  manifests ─▶ apply ─┐               ┌─▶ controllers ─┐
-//!                      ▼               │                ▼
-//!  kubectl ─▶ instance ─▶ server ─▶ store ─┼──────────── clients in this process
-//!                      ▲               │                ▲
-//!         PodLogs ─────┘               ├─▶ runner ──────┤──▶ supervisors (their own processes)
-//!                                      └─▶ follow ──────┘──▶ the terminal
+//!  manifests ─▶ apply ─┐                   ┌─▶ controllers ─┐
+//!                      ▼                   │                ▼
+//!  kubectl ─▶ instance ─▶ server ─▶ store ─┼─────── in-process clients
+//!                      ▲                   │                ▲
+//!         PodLogs ─────┘                   ├─▶ runner ──────┤──▶ supervisors (separate processes)
+//!                                          └─▶ display ─────┘──▶ standard output
 //! ```
 //!
 //! If a task ends unexpectedly, the process exits with an error. A service manager can restart it: the

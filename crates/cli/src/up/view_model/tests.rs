@@ -88,7 +88,8 @@ fn the_latest_ten_results_are_kept_in_order() {
 
 #[test]
 fn cron_jobs_are_sorted_by_their_next_run() {
-    let (early, late) = ("2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z");
+    let early = "2026-01-01T00:01:00Z";
+    let late = "2026-01-01T00:02:00Z";
     let paused = CronJobSummary { is_suspended: true, ..cron_job("paused", early) };
     let first = vec![insert(paused), insert(cron_job("b", late)), insert(cron_job("a", early))];
     let mut model = listed(first);
