@@ -1,6 +1,6 @@
 //go:build programs
 
-// Package programs names the command, so that go.mod and go.sum cover what it needs.
+// Package programs imports the commands, so that go.mod and go.sum list their dependencies.
 package programs
 
 import _ "helm.sh/helm/v4/cmd/helm"

@@ -1,6 +1,6 @@
 //go:build programs
 
-// Package programs names the commands, so that go.mod and go.sum cover what they need.
+// Package programs imports the commands, so that go.mod and go.sum list their dependencies.
 package programs
 
 import (

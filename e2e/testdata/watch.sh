@@ -1,6 +1,6 @@
-# Shows what a watch says about a change: sh watch.sh COUNT CHANGE WATCH, the last two as commands.
+# Prints the events of a watch: sh watch.sh COUNT CHANGE WATCH. CHANGE and WATCH are commands.
 #
-# The watch is known to be open from its log, so that nothing is missed and nobody sleeps.
+# Waits until the log shows an open watch before it runs CHANGE, so that no event is missed.
 count=$1 change=$2 watch=$3
 rm -f log.fifo lines.fifo
 mkfifo log.fifo lines.fifo
@@ -16,5 +16,5 @@ while [ "$count" -gt 0 ] && read -r line <&3; do
   printf '%s\n' "$line"
   count=$((count - 1))
 done
-# It may have ended by itself.
+# The watch may have ended already.
 kill $watcher 2>/dev/null || true
