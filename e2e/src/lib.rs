@@ -23,6 +23,7 @@ mod harness;
 mod json;
 mod kube_apiserver;
 mod kubeconfig;
+pub mod load;
 pub mod normalize;
 pub mod probe;
 pub mod process_usage;

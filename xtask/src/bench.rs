@@ -1,44 +1,34 @@
-//! Programs under load. The peers run in the same minutes on the same disk, under the same driver.
+//! Benchmarks. All programs of a comparison run one after the other on the same disk with the same
+//! load driver.
 
-mod arrivals;
+mod bench_server;
 mod burst;
-pub(crate) mod clock;
 mod cluster;
-pub(crate) mod connection;
-mod contender;
-pub(crate) mod create;
-pub(crate) mod driving;
-pub(crate) mod exposition;
-pub(crate) mod latency;
-mod list;
+mod job_watch;
 mod load;
-pub(crate) mod progress;
-mod report;
-mod results;
 mod server;
 mod table;
-mod watches;
 
 use clap::Subcommand;
 
-/// What is measured.
+/// A benchmark.
 #[derive(Subcommand)]
-pub(crate) enum Bench {
-    /// The Kubernetes API: creates, lists, watches, memory and cold starts, beside kube-apiserver
-    Server(server::Args),
-    /// Punctuality: many CronJobs due in one second, and one alone
-    Burst(burst::Args),
-    /// Controllers on one kube-apiserver: ours beside kube-controller-manager, many CronJobs due at once
-    Cluster(cluster::Args),
-    /// Many CronJobs that are not due: start, memory, and what rest costs
-    Load(load::Args),
+pub(crate) enum Benchmark {
+    /// The Kubernetes API compared with kube-apiserver: creates, lists, watches, memory, cold starts
+    Server(server::ServerBenchArgs),
+    /// The start delay of many CronJobs that are due in one second, and of a single one
+    Burst(burst::BurstArgs),
+    /// Our controller and kube-controller-manager on one kube-apiserver, with many CronJobs due at once
+    Cluster(cluster::ClusterBenchArgs),
+    /// Many CronJobs that are not due: start time, memory, and the cost of idling
+    Load(load::LoadArgs),
 }
 
-pub(crate) fn run(bench: &Bench) -> anyhow::Result<()> {
-    match bench {
-        Bench::Server(args) => server::run(args),
-        Bench::Burst(args) => burst::run(args),
-        Bench::Cluster(args) => cluster::run(args),
-        Bench::Load(args) => load::run(args),
+pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
+    match benchmark {
+        Benchmark::Server(args) => server::run(args),
+        Benchmark::Burst(args) => burst::run(args),
+        Benchmark::Cluster(args) => cluster::run(args),
+        Benchmark::Load(args) => load::run(args),
     }
 }

@@ -1,9 +1,8 @@
-//! Random requests for the server, in process: bodies, patches, selectors, paths and headers made of
-//! recorded ones and damaged. Any panic, any failure of the server's own, any refusal that is no
-//! `Status`, and memory that grows without end, fails.
+//! Fuzzes the server in process with mutations of recorded requests: bodies, patches, selectors, paths
+//! and headers. Fails on any panic, internal error, error response that is not a `Status`, and on
+//! memory that grows without bound.
 
-mod damage;
-mod memory;
+mod mutate;
 mod request;
 
 use std::collections::BTreeMap;
@@ -17,90 +16,104 @@ use futures::FutureExt as _;
 use http::Response;
 use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
+use punctual_e2e::process_usage;
 use punctual_server::{ADMIN_GROUP, Config, Limits, Server, User};
 use punctual_store::{Forgetful, Options, Store};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use self::request::Requests;
+use self::request::{RandomRequest, RecordedRequests};
 use crate::dice::Dice;
 
+/// Options of `fuzz-server`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    /// How many requests
+pub(crate) struct FuzzServerArgs {
+    /// Number of requests
     #[arg(long, default_value_t = 1_000_000)]
     requests: u64,
-    /// Where to begin; the same seed gives the same requests
+    /// Seed of the random numbers; the same seed gives the same requests
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// After this share of the requests the server has seen everything that it keeps.
+/// After this fraction of the requests (one in ten), the server's memory should no longer grow.
 const WARM_UP: u64 = 10;
-/// What memory may then still grow by.
-const GROWTH_MAX_KIB: u64 = 48 << 10;
-/// So often everything is deleted, so that what is stored stays small.
-const SWEEP_EVERY: u64 = 1_000;
+/// The allowed growth after that.
+const GROWTH_MAX_BYTES: u64 = 48 << 20;
+/// The number of requests between deletions of all objects, which keep the store small.
+const DELETE_EVERY: u64 = 1_000;
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
+/// Counts of the run.
 #[derive(Default)]
-struct Seen {
+struct ResponseStats {
     by_code: BTreeMap<u16, u64>,
-    faults: Vec<String>,
+    failures: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let usual = panic::take_hook();
+pub(crate) fn run(args: &FuzzServerArgs) -> anyhow::Result<()> {
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         PANICS.fetch_add(1, Ordering::Relaxed);
-        usual(info);
+        default_hook(info);
     }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(fuzz(args))
 }
 
-async fn fuzz(args: &Args) -> anyhow::Result<()> {
-    let (mut dice, mut seen) = (Dice(args.seed), Seen::default());
-    let requests = Requests::recorded()?;
-    let (strict, ours) = (router(Dialect::Strict).await?, router(Dialect::Punctual).await?);
-    let mut warm = None;
+async fn fuzz(args: &FuzzServerArgs) -> anyhow::Result<()> {
+    let mut dice = Dice(args.seed);
+    let mut stats = ResponseStats::default();
+    let requests = RecordedRequests::read()?;
+    let strict = start_server(Dialect::Strict).await?;
+    let ours = start_server(Dialect::Punctual).await?;
+    let mut warm_memory = None;
     for number in 0..args.requests {
         let router = if dice.chance(50) { &strict } else { &ours };
-        if number % SWEEP_EVERY == 0 {
-            sweep(router).await;
+        if number % DELETE_EVERY == 0 {
+            delete_all(router).await;
         }
-        send(router, &requests, &mut dice, &mut seen).await;
+        send(router, &requests, &mut dice, &mut stats).await;
         if number == args.requests / WARM_UP {
-            warm = Some(memory::resident_kib()?);
+            warm_memory = Some(resident_bytes()?);
         }
         if (number + 1) % 100_000 == 0 {
-            println!("{} requests, {:?}", number + 1, seen.by_code);
+            println!("{} requests, {:?}", number + 1, stats.by_code);
         }
-        anyhow::ensure!(seen.faults.len() < 10, "seed {}: {:#?}", args.seed, seen.faults);
+        anyhow::ensure!(stats.failures.len() < 10, "seed {}: {:#?}", args.seed, stats.failures);
     }
-    report(args, &seen, warm)
+    report(args, &stats, warm_memory)
 }
 
-fn report(args: &Args, seen: &Seen, warm: Option<u64>) -> anyhow::Result<()> {
-    let (panics, now) = (PANICS.load(Ordering::Relaxed), memory::resident_kib()?);
-    let grown = warm.map_or(0, |warm| now.saturating_sub(warm));
-    println!("answers by code: {:?}", seen.by_code);
+fn resident_bytes() -> anyhow::Result<u64> {
+    process_usage::resident_bytes(std::process::id())
+}
+
+fn report(
+    args: &FuzzServerArgs,
+    stats: &ResponseStats,
+    warm_memory: Option<u64>,
+) -> anyhow::Result<()> {
+    let panics = PANICS.load(Ordering::Relaxed);
+    let memory = resident_bytes()?;
+    let growth = warm_memory.map_or(0, |warm_memory| memory.saturating_sub(warm_memory));
+    println!("responses by code: {:?}", stats.by_code);
     println!(
-        "{} requests, {panics} panics, {} faults, memory {} MiB, {} MiB more than after the first {}",
+        "{} requests, {panics} panics, {} failures, memory {} MiB, {} MiB more than after the first {}",
         args.requests,
-        seen.faults.len(),
-        now >> 10,
-        grown >> 10,
+        stats.failures.len(),
+        memory >> 20,
+        growth >> 20,
         args.requests / WARM_UP,
     );
-    anyhow::ensure!(seen.faults.is_empty(), "{:#?}", seen.faults);
+    anyhow::ensure!(stats.failures.is_empty(), "{:#?}", stats.failures);
     anyhow::ensure!(panics == 0, "{panics} panics");
-    anyhow::ensure!(grown < GROWTH_MAX_KIB, "memory grew by {grown} KiB");
+    anyhow::ensure!(growth < GROWTH_MAX_BYTES, "memory grew by {growth} bytes");
     Ok(())
 }
 
-async fn router(dialect: Dialect) -> anyhow::Result<Router> {
+async fn start_server(dialect: Dialect) -> anyhow::Result<Router> {
     let options = Options { ring_changes_max: 256, ring_bytes_max: 4 << 20, ..Options::default() };
     let store = Store::start(Box::new(Forgetful), options)?;
     let limits = Limits { requests_per_second: u32::MAX, ..Limits::default() };
@@ -109,37 +122,43 @@ async fn router(dialect: Dialect) -> anyhow::Result<Router> {
     Ok(server.local_router(User::new("fuzz", ADMIN_GROUP)))
 }
 
-/// Deletes everything, and makes sure that there is a namespace for what comes.
-async fn sweep(router: &Router) {
+/// Deletes all objects, and creates the namespace of the recorded requests.
+async fn delete_all(router: &Router) {
     let namespace = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"golden"}}"#;
-    // One that is on its way out is let go, and made anew.
-    let ended =
+    // A terminating namespace is finalized and created again.
+    let finalize =
         http::Request::put("/api/v1/namespaces/golden/finalize").body(Body::from(namespace));
-    let made = http::Request::post("/api/v1/namespaces").body(Body::from(namespace));
+    let create = http::Request::post("/api/v1/namespaces").body(Body::from(namespace));
     let deletes =
         request::COLLECTIONS.iter().map(|path| http::Request::delete(*path).body(Body::empty()));
-    for request in deletes.chain([ended, made]).flatten() {
+    for request in deletes.chain([finalize, create]).flatten() {
         let Ok(_) = router.clone().oneshot(request).await;
     }
 }
 
-async fn send(router: &Router, requests: &Requests, dice: &mut Dice, seen: &mut Seen) {
-    let Some((request, told)) = requests.next(dice) else {
+async fn send(
+    router: &Router,
+    requests: &RecordedRequests,
+    dice: &mut Dice,
+    stats: &mut ResponseStats,
+) {
+    let Some(RandomRequest { request, description }) = requests.generate(dice) else {
         return;
     };
     let has_body = request.method() != http::Method::HEAD;
     let Ok(response) = router.clone().oneshot(request).await;
-    *seen.by_code.entry(response.status().as_u16()).or_default() += 1;
-    if let Some(fault) = fault(response).await.filter(|_| has_body) {
-        seen.faults.push(format!("{told}\n -> {fault}"));
+    *stats.by_code.entry(response.status().as_u16()).or_default() += 1;
+    let failure = check_response(response).await;
+    if has_body && let Some(failure) = failure {
+        stats.failures.push(format!("{description}\n -> {failure}"));
     }
 }
 
-/// What is wrong with an answer.
-async fn fault(response: Response<Body>) -> Option<String> {
+/// The reason why a response is a failure of the server; `None` if it is not.
+async fn check_response(response: Response<Body>) -> Option<String> {
     let (parts, mut body) = response.into_parts();
     let code = parts.status.as_u16();
-    // A watch goes on; its first piece is enough.
+    // A watch does not end; its first frame is enough.
     if code < 400 {
         let _ = body.frame().now_or_never();
         return None;
@@ -150,13 +169,13 @@ async fn fault(response: Response<Body>) -> Option<String> {
     let is = |field: &str, value: &Value| status.get(field) == Some(value);
     let is_status = is("kind", &"Status".into()) && is("code", &code.into());
     if !is_status && text != "404 page not found\n" {
-        return Some(format!("{code}, and no Status: {text}"));
+        return Some(format!("{code} without a Status: {text}"));
     }
-    (code >= 500 && !is_kubernetes_own(&status)).then_some(text)
+    (code >= 500 && !is_expected_failure(&status)).then_some(text)
 }
 
-/// What kube-apiserver, too, answers with its own failure.
-fn is_kubernetes_own(status: &Value) -> bool {
+/// Whether kube-apiserver returns the same internal error.
+fn is_expected_failure(status: &Value) -> bool {
     let message = status.get("message").and_then(Value::as_str).unwrap_or_default();
     message.starts_with("strconv.ParseUint: parsing")
         || message.starts_with("Timeout: Too large resource version")

@@ -1,9 +1,9 @@
-//! What the project does to itself: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`,
+//! Developer tasks: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`,
 //! `cargo run --release -p xtask -- bench server`, `cargo run --release -p xtask -- trial kills`.
 //!
-//! The tidy checks are also the tests of this crate, so `cargo test --workspace` runs them.
+//! The tidy checks are also tests of this crate, so `cargo test --workspace` runs them.
 
-#![allow(clippy::print_stdout, reason = "a tool for the people who build the project")]
+#![allow(clippy::print_stdout, reason = "a command line tool for developers")]
 
 mod bench;
 #[path = "../../crates/schedule/tests/oracle/dice.rs"]
@@ -17,31 +17,31 @@ mod trial;
 use clap::Parser;
 
 #[derive(Parser)]
-#[command(about = "Tidy checks and load drivers", max_term_width = 100)]
-enum Task {
+#[command(about = "Source checks, fuzzers and benchmarks", max_term_width = 100)]
+enum XtaskCommand {
     /// Check the sources: language, names, sizes, crate edges, purity
     Tidy(tidy::TidyArgs),
-    /// Give the schedule library random texts and instants; look for panics and slow answers
-    Fuzz(fuzz::Args),
-    /// Measure a program under load, beside its peers
+    /// Fuzz the schedule library with random texts and times; fail on panics and slow calls
+    Fuzz(fuzz::FuzzArgs),
+    /// Benchmark a program under load, compared with its peers
     #[command(subcommand)]
-    Bench(bench::Bench),
+    Bench(bench::Benchmark),
     /// Try for many minutes whether the program keeps its promises
     #[command(subcommand)]
     Trial(trial::Trial),
-    /// Give the server random requests, in process; look for panics, failures and growing memory
-    FuzzServer(fuzz_server::Args),
+    /// Fuzz the server in process with random requests; fail on panics, internal errors and growing memory
+    FuzzServer(fuzz_server::FuzzServerArgs),
     /// Apply every deliberate bug to a copy of the workspace, for `punctual-sim mutants`
     Mutate,
 }
 
 fn main() -> anyhow::Result<()> {
-    match Task::parse() {
-        Task::Tidy(args) => tidy::run(&args),
-        Task::Fuzz(args) => fuzz::run(&args),
-        Task::Bench(bench) => bench::run(&bench),
-        Task::Trial(trial) => trial::run(&trial),
-        Task::FuzzServer(args) => fuzz_server::run(&args),
-        Task::Mutate => mutate::run(),
+    match XtaskCommand::parse() {
+        XtaskCommand::Tidy(args) => tidy::run(&args),
+        XtaskCommand::Fuzz(args) => fuzz::run(&args),
+        XtaskCommand::Bench(benchmark) => bench::run(&benchmark),
+        XtaskCommand::Trial(trial) => trial::run(&trial),
+        XtaskCommand::FuzzServer(args) => fuzz_server::run(&args),
+        XtaskCommand::Mutate => mutate::run(),
     }
 }

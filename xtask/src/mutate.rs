@@ -1,5 +1,4 @@
-//! Applies every deliberate bug to a copy of the workspace, to be built and given to `punctual-sim
-//! mutants`.
+//! Applies every deliberate bug to a copy of the workspace, for `punctual-sim mutants`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +8,14 @@ use std::process::Command;
 use anyhow::Context as _;
 use punctual_mutations::catalogue;
 
-use crate::tidy::repository_root as root;
+use crate::tidy::repository_root;
 
-/// Where the copy goes, relative to the root.
+/// The folder of the copy, relative to the root.
 const COPY: &str = "target/mutants";
 
-/// Copies the workspace's files, edits them, and prints where the copy is.
+/// Copies the workspace's files, edits them, and prints the path of the copy.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let copy = root().join(COPY);
+    let copy = repository_root().join(COPY);
     copy_workspace(&copy)?;
     let mut crates = BTreeSet::new();
     for (index, mutation) in catalogue().iter().enumerate() {
@@ -36,14 +35,14 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies what git knows of, so that no build product comes along. Files that did not change keep
-/// their modification time, so that the next build compiles only what did.
+/// Copies the files that git tracks or would track, without build products. Unchanged files keep their
+/// modification time, so that the next build compiles only changed files.
 fn copy_workspace(copy: &Path) -> anyhow::Result<()> {
     if copy.exists() {
         fs::remove_dir_all(copy).with_context(|| format!("cannot remove {}", copy.display()))?;
     }
     for file in tracked_files()? {
-        let from = root().join(&file);
+        let from = repository_root().join(&file);
         let to = copy.join(&file);
         if !from.exists() {
             continue;
@@ -61,7 +60,7 @@ fn copy_workspace(copy: &Path) -> anyhow::Result<()> {
 fn tracked_files() -> anyhow::Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root())
+        .current_dir(repository_root())
         .output()
         .context("cannot run git")?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

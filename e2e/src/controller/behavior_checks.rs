@@ -192,7 +192,7 @@ fn foreign(namespace: &mut TestNamespace) -> anyhow::Result<()> {
     namespace.client.create(&path, &job)?;
     namespace.wait_for("there is an event about the taken name", |namespace| {
         let messages = namespace.events("named", "FailedCreate")?;
-        Ok(messages.iter().any(|message| message.contains("belongs to somebody else")))
+        Ok(messages.iter().any(|message| message.contains("already exists and belongs to")))
     })?;
     namespace
         .wait_for("the next slot runs", |namespace| Ok(!namespace.jobs("named")?.is_empty()))?;

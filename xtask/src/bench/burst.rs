@@ -1,12 +1,13 @@
-//! Everything due at once, and one alone: `cargo run --release -p xtask -- bench burst`.
+//! Start delay of many CronJobs due at once, and of a single one:
+//! `cargo run --release -p xtask -- bench burst`.
 //!
-//! Build the program first: `cargo build --release -p punctual-cli`. Jobs are made suspended, so that no
-//! Pod takes part. The skew is from the slot to the Job's arrival on a watch, TLS and all.
+//! Build the program first: `cargo build --release -p punctual-cli`. Jobs are created suspended, so that
+//! no Pods run. The skew is the time from the slot to the Job's arrival on a watch, including TLS.
 
-mod alone;
 mod manifest;
-pub(super) mod many;
 mod report;
+pub(super) mod run;
+mod single;
 
 use std::{
     fs,
@@ -14,27 +15,34 @@ use std::{
 };
 
 use clap::Args as ClapArgs;
-use punctual_e2e::Controllers;
+use punctual_e2e::{
+    Controllers,
+    load::{latency::Latencies, runtime::run_async},
+};
 
-use self::{alone::Alone, many::Many};
-use super::{contender::Contender, driving::drive, latency::Latencies};
+use self::{
+    report::BurstComparison,
+    run::{BurstResults, BurstRun},
+    single::SingleRun,
+};
+use super::bench_server::BenchServer;
 
-/// What to measure.
+/// Options of `bench burst`.
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct BurstArgs {
     /// CronJobs that are due in the same second
     #[arg(long, default_value_t = 10_000)]
     count: usize,
-    /// Slots of the CronJob that is alone, two seconds apart; 0 leaves it out
+    /// Number of slots of the single CronJob, two seconds apart; 0 skips it
     #[arg(long, default_value_t = 20)]
     slots: usize,
-    /// Seconds from the start to the slot, and up to a minute more: everything must be stored by then
+    /// Seconds from the start to the slot, rounded up to a minute; all CronJobs must be stored by then
     #[arg(long, default_value_t = 60)]
     lead: u32,
-    /// Also beside kube-apiserver with the CronJob controller of kube-controller-manager
+    /// Also compare with kube-apiserver and the CronJob controller of kube-controller-manager
     #[arg(long)]
     peer: bool,
-    /// CronJobs that are due in the same second when both are measured
+    /// CronJobs that are due in the same second in the comparison
     #[arg(long, default_value_t = 1_000)]
     peer_count: usize,
     /// Folder for the data; must be on a disk, not in memory
@@ -42,50 +50,53 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &BurstArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
     let folder = tempfile::tempdir_in(&args.folder)?;
-    let ours = Contender::up()?;
+    let ours = BenchServer::up()?;
     println!("{}", ours.versions()?.join(", "));
-    let many = many(args, &ours, args.count, folder.path())?;
-    let alone = drive(alone(args, &ours, folder.path()))?;
-    print!("{}", report::table(args.count, (Some(&many), None), alone.as_ref()));
+    let burst = measure_burst(args, &ours, args.count, folder.path())?;
+    let single = run_async(measure_single(args, &ours, folder.path()))?;
+    let comparison = BurstComparison { count: args.count, ours: &burst, peer: None };
+    print!("{}", report::table(&comparison, single.as_ref()));
     if args.peer {
         compare(args, &ours, folder.path())?;
     }
     Ok(())
 }
 
-/// Both, with a number that the peer can be expected to bear.
-fn compare(args: &Args, ours: &Contender, folder: &Path) -> anyhow::Result<()> {
-    let peer = Contender::kube_apiserver(Controllers::CronJobs)?;
+/// Measures both servers with a number of CronJobs that the peer can handle.
+fn compare(args: &BurstArgs, ours: &BenchServer, folder: &Path) -> anyhow::Result<()> {
+    let peer = BenchServer::kube_apiserver(Controllers::CronJobs)?;
     println!("{}", peer.versions()?.join(", "));
-    let theirs = many(args, &peer, args.peer_count, folder)?;
-    let ours = many(args, ours, args.peer_count, folder)?;
-    print!("{}", report::table(args.peer_count, (Some(&ours), Some(&theirs)), None));
+    let count = args.peer_count;
+    let theirs = measure_burst(args, &peer, count, folder)?;
+    let ours = measure_burst(args, ours, count, folder)?;
+    let comparison = BurstComparison { count, ours: &ours, peer: Some(&theirs) };
+    print!("{}", report::table(&comparison, None));
     Ok(())
 }
 
-fn many(
-    args: &Args,
-    contender: &Contender,
+fn measure_burst(
+    args: &BurstArgs,
+    server: &BenchServer,
     count: usize,
     folder: &Path,
-) -> anyhow::Result<many::Results> {
+) -> anyhow::Result<BurstResults> {
     let folder = tempfile::tempdir_in(folder)?;
-    let (cluster, _) = contender.start(folder.path())?;
+    let (cluster, _) = server.start(folder.path())?;
     let pids = cluster.pids();
-    drive(Many { cluster: &cluster, pids, count, lead: args.lead }.measure())
+    run_async(BurstRun { cluster: &cluster, pids, count, lead: args.lead }.measure())
 }
 
-async fn alone(
-    args: &Args,
-    contender: &Contender,
+async fn measure_single(
+    args: &BurstArgs,
+    server: &BenchServer,
     folder: &Path,
 ) -> anyhow::Result<Option<Latencies>> {
     if args.slots == 0 {
         return Ok(None);
     }
     let folder = tempfile::tempdir_in(folder)?;
-    Alone { contender, slots: args.slots, folder: folder.path() }.measure().await.map(Some)
+    SingleRun { server, slots: args.slots, folder: folder.path() }.measure().await.map(Some)
 }

@@ -1,9 +1,10 @@
-//! Controllers of CronJobs side by side on one kube-apiserver, one after the other:
+//! Compares CronJob controllers on one kube-apiserver, one after the other:
 //! `cargo run --release -p xtask -- bench cluster`.
 //!
-//! Build the program first: `cargo build --release -p punctual-cli`. Each finds the same CronJobs, all due
-//! in the same minute. Jobs are made suspended, so that no Pod takes part. The skew is from the slot to the
-//! Job's arrival on a watch; time and memory are those of the controller alone.
+//! Build the program first: `cargo build --release -p punctual-cli`. Each controller gets the same
+//! CronJobs, all due in the same minute. Jobs are created suspended, so that no Pods run. The skew is
+//! the time from the slot to the Job's arrival on a watch; processor time and memory are those of the
+//! controller only.
 
 mod report;
 
@@ -17,29 +18,31 @@ use anyhow::ensure;
 use bytes::Bytes;
 use clap::Args as ClapArgs;
 use hyper::Method;
-use punctual_e2e::{ChildProcess, Cluster, Controllers, KubeApiServer, Programs, Punctual};
+use punctual_e2e::{
+    ChildProcess, Cluster, Controllers, KubeApiServer, Programs, Punctual,
+    load::{
+        connection::{Connection, ConnectionTarget},
+        create, revisions, runtime,
+    },
+};
 use rustix::fs::Advice;
 
-use super::{
-    burst::many::{Many, Results},
-    connection::{Connection, Target},
-    create, driving, progress,
-};
+use super::burst::run::{BurstResults, BurstRun};
 
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const QUIET: Duration = Duration::from_secs(2);
-const QUIET_WITHIN: Duration = Duration::from_secs(120);
+const QUIET_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What to measure.
+/// Options of `bench cluster`.
 #[derive(ClapArgs)]
-pub(crate) struct Args {
+pub(crate) struct ClusterBenchArgs {
     /// CronJobs that are due in the same minute
     #[arg(long, default_value_t = 3_000)]
     count: usize,
-    /// Seconds from the start to the slot, and up to a minute more: everything must be stored by then
+    /// Seconds from the start to the slot, rounded up to a minute; all CronJobs must be stored by then
     #[arg(long, default_value_t = 60)]
     lead: u32,
-    /// Leave out those whose names do not contain this
+    /// Measure only controllers whose name contains this
     #[arg(long, default_value = "")]
     only: String,
     /// A flag for `punctual controller`, such as --flag=--concurrent-syncs=16; may be repeated
@@ -50,36 +53,38 @@ pub(crate) struct Args {
     folder: PathBuf,
 }
 
-/// Who is measured.
+/// A controller to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
-    /// kube-controller-manager as it comes: 20 requests a second, 5 workers.
+enum MeasuredController {
+    /// kube-controller-manager with its defaults: 20 requests a second, 5 workers.
     Default,
     /// kube-controller-manager with 5,000 requests a second and 64 workers.
     Tuned,
-    /// `punctual controller` as it comes.
+    /// `punctual controller` with its defaults.
     Ours,
 }
 
-impl Who {
-    const ALL: [Who; 3] = [Who::Ours, Who::Tuned, Who::Default];
+impl MeasuredController {
+    const ALL: [MeasuredController; 3] =
+        [MeasuredController::Ours, MeasuredController::Tuned, MeasuredController::Default];
 
     const fn name(self) -> &'static str {
         match self {
-            Who::Ours => "punctual",
-            Who::Tuned => "kcm, tuned",
-            Who::Default => "kcm, defaults",
+            MeasuredController::Ours => "punctual",
+            MeasuredController::Tuned => "kcm, tuned",
+            MeasuredController::Default => "kcm, defaults",
         }
     }
 }
 
-/// What was measured of each.
-type Measured = Vec<(Who, Results)>;
+/// The results of each controller.
+type ControllerResults = Vec<(MeasuredController, BurstResults)>;
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ClusterBenchArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
     let folder = tempfile::tempdir_in(&args.folder)?;
-    let (programs, punctual) = (Programs::find(), Punctual::find()?);
+    let programs = Programs::find();
+    let punctual = Punctual::find()?;
     let server = KubeApiServer {
         programs: &programs,
         folder: folder.path(),
@@ -88,37 +93,45 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     server.check()?;
     let server = KubeApiServer { controllers: Controllers::None, ..server };
     let cluster = server.start()?;
-    let mut measured = Measured::new();
-    for who in Who::ALL.into_iter().filter(|who| who.name().contains(&args.only)) {
-        println!("{}", who.name());
-        from_disk(&match who {
-            Who::Ours => punctual.binary().to_owned(),
-            Who::Tuned | Who::Default => programs.path("kube-controller-manager")?,
+    let mut results = ControllerResults::new();
+    let controllers = MeasuredController::ALL.into_iter();
+    for which in controllers.filter(|which| which.name().contains(&args.only)) {
+        println!("{}", which.name());
+        evict_from_page_cache(&match which {
+            MeasuredController::Ours => punctual.binary().to_owned(),
+            MeasuredController::Tuned | MeasuredController::Default => {
+                programs.path("kube-controller-manager")?
+            }
         })?;
-        let controller = match who {
-            Who::Default => server.start_controllers(&cluster, Controllers::CronJobsByDefault)?,
-            Who::Tuned => server.start_controllers(&cluster, Controllers::CronJobs)?,
-            Who::Ours => ours(args, &punctual, &cluster, folder.path())?,
+        let controller = match which {
+            MeasuredController::Default => {
+                server.start_controllers(&cluster, Controllers::CronJobsByDefault)?
+            }
+            MeasuredController::Tuned => {
+                server.start_controllers(&cluster, Controllers::CronJobs)?
+            }
+            MeasuredController::Ours => start_ours(args, &punctual, &cluster, folder.path())?,
         };
-        measured.push((who, driving::drive(round(args, &cluster, controller))?));
-        // Each time, so that a failure of the next one does not hide it.
-        print!("{}", report::table(args.count, &measured));
+        let measured = runtime::run_async(measure(args, &cluster, controller))?;
+        results.push((which, measured));
+        // Print after each controller, so that a failure of the next one does not lose the results.
+        print!("{}", report::table(args.count, &results));
     }
     Ok(())
 }
 
-/// Lets a program be read from the disk when it starts. How many pages around one that it uses count as its
-/// memory depends on how the file came into the system's cache: one that was just written takes a fifth more.
-fn from_disk(program: &Path) -> anyhow::Result<()> {
+/// Evicts a program from the page cache, so that it is read from the disk when it starts. The resident
+/// memory of a program that was just written to the cache is a fifth larger.
+fn evict_from_page_cache(program: &Path) -> anyhow::Result<()> {
     let file = File::open(program)?;
     file.sync_all()?;
     Ok(rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?)
 }
 
-/// None takes part in an election: who leads would write its Lease, and nobody would see when the rest is
-/// done.
-fn ours(
-    args: &Args,
+/// Starts our controller without leader election: renewals of the Lease would hide the end of the
+/// other writes.
+fn start_ours(
+    args: &ClusterBenchArgs,
     punctual: &Punctual,
     cluster: &Cluster,
     folder: &Path,
@@ -128,30 +141,30 @@ fn ours(
     punctual.start_controller(&cluster.kubeconfig, folder, &flags)
 }
 
-async fn round(
-    args: &Args,
+async fn measure(
+    args: &ClusterBenchArgs,
     cluster: &Cluster,
     mut controller: ChildProcess,
-) -> anyhow::Result<Results> {
+) -> anyhow::Result<BurstResults> {
     let pids = vec![controller.pid()];
-    let many = Many { cluster, pids, count: args.count, lead: args.lead };
-    let results = many.measure().await?;
+    let burst = BurstRun { cluster, pids, count: args.count, lead: args.lead };
+    let results = burst.measure().await?;
     controller.ensure_running()?;
-    // Nobody is to clean up what is deleted now.
+    // The controller must not react to the deletions.
     drop(controller);
-    clear(cluster).await?;
+    delete_all(cluster).await?;
     Ok(results)
 }
 
-/// Leaves the server as it was.
-async fn clear(cluster: &Cluster) -> anyhow::Result<()> {
-    let mut connection = Connection::open(&Target::of(cluster)?).await?;
-    for path in [create::PATH, JOBS] {
+/// Deletes all CronJobs and Jobs.
+async fn delete_all(cluster: &Cluster) -> anyhow::Result<()> {
+    let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+    for path in [create::CRON_JOBS, JOBS] {
         let path = format!("{path}?propagationPolicy=Background");
-        let answer = connection.send(Method::DELETE, &path, Bytes::new()).await?;
-        ensure!(answer.status().is_success(), "DELETE {path}: {}", answer.status());
-        // The answer lists everything; a new connection is cheaper than to read it.
-        connection = Connection::open(&Target::of(cluster)?).await?;
+        let response = connection.send(Method::DELETE, &path, Bytes::new()).await?;
+        ensure!(response.status().is_success(), "DELETE {path}: {}", response.status());
+        // The response lists all objects; a new connection is cheaper than reading it.
+        connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
     }
-    progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await.map(drop)
+    revisions::wait_until_quiet(&mut connection, QUIET, QUIET_TIMEOUT).await.map(drop)
 }

@@ -1,8 +1,8 @@
-//! Many CronJobs of which none is due: `cargo run --release -p xtask -- bench load`.
+//! Many CronJobs that are not due: `cargo run --release -p xtask -- bench load`.
 //!
 //! Build the program first: `cargo build --release -p punctual-cli`.
 
-mod rest;
+mod idle;
 
 use std::{
     fs,
@@ -12,49 +12,53 @@ use std::{
 
 use anyhow::ensure;
 use clap::Args as ClapArgs;
-use punctual_e2e::Cluster;
+use punctual_e2e::{
+    Cluster,
+    load::{
+        clock,
+        connection::{Connection, ConnectionTarget},
+        create::{self, CreatePhase},
+        revisions,
+        runtime::run_async,
+    },
+};
 use serde::Deserialize;
 
-use self::rest::{Rest, Sign};
+use self::idle::{IdleSignal, IdleState};
 use super::{
-    clock,
-    connection::{Connection, Target},
-    contender::{self, Contender},
-    create::{self, Phase},
-    driving::drive,
-    progress,
-    table::{Row, mebibytes, milliseconds, render},
+    bench_server::{self, BenchServer},
+    table::{TableRow, mebibytes, milliseconds, render},
 };
 
 const CLIENTS: usize = 256;
 const START_MAX: Duration = Duration::from_secs(10);
-/// A gigabyte, not a gibibyte.
+/// One gigabyte, not a gibibyte.
 const MEMORY_MAX: u64 = 1_000_000_000;
 const IDLE_PERCENT_MAX: f64 = 1.0;
-/// After so long without a write nothing more is written.
+/// After this time without a write the server is idle.
 const QUIET: Duration = Duration::from_secs(5);
-const QUIET_WITHIN: Duration = Duration::from_secs(1800);
-const STOP_WITHIN: Duration = Duration::from_secs(60);
-/// Between the end of the start and the minute of rest.
-const EASE: Duration = Duration::from_secs(5);
-const PAGE: usize = 500;
+const QUIET_TIMEOUT: Duration = Duration::from_secs(1800);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// The time between the end of the start and the idle measurement.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
+const PAGE_SIZE: usize = 500;
 
-/// What to measure.
+/// Options of `bench load`.
 #[derive(ClapArgs)]
-pub(crate) struct Args {
-    /// CronJobs that are stored
+pub(crate) struct LoadArgs {
+    /// Number of stored CronJobs
     #[arg(long, default_value_t = 100_000)]
     count: usize,
-    /// Seconds of rest in which processor and writes are looked at
+    /// Seconds of the idle measurement
     #[arg(long, default_value_t = 60)]
-    rest: u64,
+    idle: u64,
     /// Folder for the data; must be on a disk, not in memory
     #[arg(long, default_value = "target/bench-load")]
     folder: PathBuf,
 }
 
-/// What was measured.
-struct Results {
+/// The measurements.
+struct LoadResults {
     ready: Duration,
     loaded: Duration,
     memory: u64,
@@ -63,9 +67,9 @@ struct Results {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct CronJobPage {
     metadata: PageMeta,
-    items: Vec<CronJob>,
+    items: Vec<CronJobItem>,
 }
 
 #[derive(Deserialize)]
@@ -75,56 +79,64 @@ struct PageMeta {
 }
 
 #[derive(Deserialize)]
-struct CronJob {
+struct CronJobItem {
     #[serde(default)]
-    status: Status,
+    status: NextRunStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct NextRunStatus {
     next_schedule_time: Option<String>,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
     let folder = tempfile::tempdir_in(&args.folder)?;
-    let contender = Contender::up()?;
-    println!("{}", contender.versions()?.join(", "));
-    let results = drive(async {
-        fill(args, &contender, folder.path()).await?;
-        measure(args, &contender, folder.path()).await
+    let server = BenchServer::up()?;
+    println!("{}", server.versions()?.join(", "));
+    let results = run_async(async {
+        store_cron_jobs(args, &server, folder.path()).await?;
+        measure(args, &server, folder.path()).await
     })?;
     print!("{}", table(args, &results));
     Ok(())
 }
 
-/// Stores everything, has the controller look at it, and stops.
-async fn fill(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<()> {
-    let (cluster, _) = contender.start(folder)?;
-    let target = Target::of(&cluster)?;
+/// Stores the CronJobs, waits until the controller has reconciled them, and stops.
+async fn store_cron_jobs(
+    args: &LoadArgs,
+    server: &BenchServer,
+    folder: &Path,
+) -> anyhow::Result<()> {
+    let (cluster, _) = server.start(folder)?;
+    let target = ConnectionTarget::of(&cluster)?;
     println!("storing {} CronJobs", args.count);
-    let phase = Phase { clients: CLIENTS, count: args.count };
-    let created = create::run(&target, phase, "load").await?;
-    println!("stored in {:.1} s; waiting for their status", created.took.as_secs_f64());
+    let phase = CreatePhase { clients: CLIENTS, count: args.count };
+    let created = create::create_phase(&target, phase, "load").await?;
+    println!("stored in {:.1} s; waiting for their status", created.duration.as_secs_f64());
     let mut connection = Connection::open(&target).await?;
-    progress::until_quiet(&mut connection, QUIET, QUIET_WITHIN).await?;
-    let written = written(&mut connection).await?;
-    ensure!(written == args.count, "{written} of {} have a status", args.count);
-    println!("memory before the stop: {:.0} MiB", mebibytes(contender::memory(&cluster.pids())?));
-    let (stopped, took) = clock::timed(|| cluster.stop(STOP_WITHIN));
-    println!("stopped in {:.1} s", took.as_secs_f64());
+    revisions::wait_until_quiet(&mut connection, QUIET, QUIET_TIMEOUT).await?;
+    let with_status = count_with_status(&mut connection).await?;
+    ensure!(with_status == args.count, "{with_status} of {} have a status", args.count);
+    println!(
+        "memory before the stop: {:.0} MiB",
+        mebibytes(bench_server::resident_memory(&cluster.pids())?)
+    );
+    let (stopped, duration) = clock::timed(|| cluster.stop(STOP_TIMEOUT));
+    println!("stopped in {:.1} s", duration.as_secs_f64());
     stopped
 }
 
-/// How many CronJobs know when they run next.
-async fn written(connection: &mut Connection) -> anyhow::Result<usize> {
-    let (mut count, mut next) = (0, String::new());
+/// The number of CronJobs whose status has the next run.
+async fn count_with_status(connection: &mut Connection) -> anyhow::Result<usize> {
+    let mut count = 0;
+    let mut next = String::new();
     loop {
-        let path = format!("{}?limit={PAGE}&continue={next}", create::PATH);
-        let page: Page = connection.read(&path).await?;
-        let known = |cron_job: &&CronJob| cron_job.status.next_schedule_time.is_some();
-        count += page.items.iter().filter(known).count();
+        let path = format!("{}?limit={PAGE_SIZE}&continue={next}", create::CRON_JOBS);
+        let page: CronJobPage = connection.get_json(&path).await?;
+        let has_next = |item: &&CronJobItem| item.status.next_schedule_time.is_some();
+        count += page.items.iter().filter(has_next).count();
         if page.metadata.next.is_empty() {
             return Ok(count);
         }
@@ -132,51 +144,58 @@ async fn written(connection: &mut Connection) -> anyhow::Result<usize> {
     }
 }
 
-async fn measure(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<Results> {
+async fn measure(
+    args: &LoadArgs,
+    server: &BenchServer,
+    folder: &Path,
+) -> anyhow::Result<LoadResults> {
     let start = clock::now();
-    let (cluster, ready) = contender.start(folder)?;
-    let mut connection = Connection::open(&Target::of(&cluster)?).await?;
-    let Rest { since, sign } = Rest::wait(&cluster, &mut connection, args.count).await?;
+    let (cluster, ready) = server.start(folder)?;
+    let mut connection = Connection::open(&ConnectionTarget::of(&cluster)?).await?;
+    let IdleState { since, signal } =
+        IdleState::wait(&cluster, &mut connection, args.count).await?;
     let loaded = since.duration_since(start);
-    match sign {
-        Sign::Metrics => println!("loaded, by the metrics of its queue"),
-        Sign::Processor => println!("loaded, as its processor time shows: it has no such metrics"),
+    match signal {
+        IdleSignal::Metrics => println!("idle, according to its metrics"),
+        IdleSignal::Processor => println!("idle, according to its processor time"),
     }
-    tokio::time::sleep(EASE).await;
-    let (idle_percent, writes) = idle(args, &cluster, &mut connection).await?;
-    let memory = contender::memory(&cluster.pids())?;
-    Ok(Results { ready, loaded, memory, idle_percent, writes })
+    tokio::time::sleep(SETTLE_TIME).await;
+    let (idle_percent, writes) = measure_idle(args, &cluster, &mut connection).await?;
+    let memory = bench_server::resident_memory(&cluster.pids())?;
+    Ok(LoadResults { ready, loaded, memory, idle_percent, writes })
 }
 
-/// What a time of rest costs: percent of a processor, and writes.
-async fn idle(
-    args: &Args,
+/// The cost of idling: percent of a processor, and number of writes.
+async fn measure_idle(
+    args: &LoadArgs,
     cluster: &Cluster,
     connection: &mut Connection,
 ) -> anyhow::Result<(f64, u64)> {
-    println!("looking at {} s of rest", args.rest);
-    let revision = progress::revision(connection).await?;
-    let (before, start) = (contender::processor(&cluster.pids())?, clock::now());
-    tokio::time::sleep(Duration::from_secs(args.rest)).await;
-    let used = contender::processor(&cluster.pids())?.saturating_sub(before);
+    println!("measuring {} s of idling", args.idle);
+    let revision = revisions::current_revision(connection).await?;
+    let before = bench_server::processor_time(&cluster.pids())?;
+    let start = clock::now();
+    tokio::time::sleep(Duration::from_secs(args.idle)).await;
+    let used = bench_server::processor_time(&cluster.pids())?.saturating_sub(before);
     let percent = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
-    Ok((percent, progress::revision(connection).await?.saturating_sub(revision)))
+    let writes = revisions::current_revision(connection).await?.saturating_sub(revision);
+    Ok((percent, writes))
 }
 
-fn table(args: &Args, results: &Results) -> String {
-    let Results { ready, loaded, memory, idle_percent, writes } = results;
-    let line = |name: &str, value, unit| Row::new(name, Some(value), None, unit);
+fn table(args: &LoadArgs, results: &LoadResults) -> String {
+    let LoadResults { ready, loaded, memory, idle_percent, writes } = results;
+    let line = |name: &str, value, unit| TableRow::new(name, Some(value), None, unit);
     let count = args.count;
     render(&[
         line(&format!("API ready, {count} stored"), milliseconds(*ready), "ms"),
-        line("controller has looked at all", milliseconds(*loaded), "ms")
+        line("controller has reconciled all", milliseconds(*loaded), "ms")
             .with_target(format!("<= {START_MAX:?}"), Some(*loaded <= START_MAX)),
         line("memory", mebibytes(*memory), "MiB")
             .with_target(format!("<= {MEMORY_MAX} bytes"), Some(*memory <= MEMORY_MAX)),
-        line("processor at rest", *idle_percent, "%").with_target(
+        line("processor while idle", *idle_percent, "%").with_target(
             format!("<= {IDLE_PERCENT_MAX} %"),
             Some(*idle_percent <= IDLE_PERCENT_MAX),
         ),
-        line("writes at rest", *writes as f64, "").with_target("0".into(), Some(*writes == 0)),
+        line("writes while idle", *writes as f64, "").with_target("0".into(), Some(*writes == 0)),
     ])
 }

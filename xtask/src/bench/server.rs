@@ -1,63 +1,70 @@
-//! The Kubernetes API under load: `cargo run --release -p xtask -- bench server`.
+//! The Kubernetes API under load, compared with kube-apiserver:
+//! `cargo run --release -p xtask -- bench server`.
 //!
 //! Build the program first: `cargo build --release -p punctual-cli`. One server runs at a time.
+
+mod list;
+mod report;
+mod results;
+mod watches;
 
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use punctual_e2e::{Cluster, Controllers, process_usage};
-
-use super::{
-    connection::Target,
-    contender::{self, Contender},
-    create::{self, Phase},
-    driving::drive,
-    list, report,
-    results::Results,
-    watches::{self, Audience},
+use punctual_e2e::{
+    Cluster, Controllers,
+    load::{
+        connection::ConnectionTarget,
+        create::{self, CreatePhase},
+        runtime::run_async,
+    },
+    process_usage,
 };
 
-/// Together ten thousand, which is what is listed afterwards.
-const PHASES: [Phase; 3] = [
-    Phase { clients: 1, count: 1_000 },
-    Phase { clients: 16, count: 4_000 },
-    Phase { clients: 256, count: 5_000 },
-];
-const AUDIENCE: Audience = Audience { watches: 1_000, creates: 100 };
-const STARTS: usize = 3;
-/// Files of a program beside its connections.
-const OTHER_FILES: u64 = 200;
-/// A phase that takes longer says that something is wrong, not that a server is slow.
-const PHASE_WITHIN: Duration = Duration::from_secs(600);
-/// The memory of a server settles after it was busy; both are looked at after the same rest.
-const REST: Duration = Duration::from_secs(2);
+use self::{results::ServerResults, watches::WatchLoad};
+use super::bench_server::{self, BenchServer};
 
-/// What to measure.
+/// Ten thousand creates in total. The lists return all of them.
+const PHASES: [CreatePhase; 3] = [
+    CreatePhase { clients: 1, count: 1_000 },
+    CreatePhase { clients: 16, count: 4_000 },
+    CreatePhase { clients: 256, count: 5_000 },
+];
+const WATCH_LOAD: WatchLoad = WatchLoad { watches: 1_000, creates: 100 };
+const STARTS: usize = 3;
+/// Open files of a program in addition to its connections.
+const OTHER_FILES: u64 = 200;
+/// A phase that takes longer hangs.
+const PHASE_TIMEOUT: Duration = Duration::from_secs(600);
+/// The time before each measurement of memory, in which the memory settles.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+
+/// Options of `bench server`.
 #[derive(ClapArgs)]
-pub(crate) struct Args {
-    /// CronJobs that are stored when the cold start of a full server is measured
+pub(crate) struct ServerBenchArgs {
+    /// Number of stored CronJobs in the measurement of a full server's cold start
     #[arg(long, default_value_t = 100_000)]
     stored: usize,
-    /// Divide all other counts by this, for a quick look
+    /// Divide all other counts by this, for a quick run
     #[arg(long, default_value_t = 1)]
     divide: usize,
     /// Folder for the data of both servers; must be on a disk, not in memory
     #[arg(long, default_value = "target/bench-server")]
     folder: std::path::PathBuf,
-    /// Leave kube-apiserver out
+    /// Do not measure kube-apiserver
     #[arg(long)]
     alone: bool,
 }
 
-impl Args {
-    fn phases(&self) -> impl Iterator<Item = Phase> {
-        PHASES.iter().map(|phase| Phase { count: self.scaled(phase.count), ..*phase })
+impl ServerBenchArgs {
+    fn phases(&self) -> impl Iterator<Item = CreatePhase> {
+        PHASES.iter().map(|phase| CreatePhase { count: self.scaled(phase.count), ..*phase })
     }
 
-    fn audience(&self) -> Audience {
-        let Audience { watches, creates } = AUDIENCE;
-        Audience { watches: self.scaled(watches), creates: self.scaled(creates) }
+    fn watch_load(&self) -> WatchLoad {
+        let WatchLoad { watches, creates } = WATCH_LOAD;
+        WatchLoad { watches: self.scaled(watches), creates: self.scaled(creates) }
     }
 
     fn scaled(&self, count: usize) -> usize {
@@ -65,114 +72,131 @@ impl Args {
     }
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ServerBenchArgs) -> anyhow::Result<()> {
     check_open_files(args)?;
     fs::create_dir_all(&args.folder)?;
     let folder = tempfile::tempdir_in(&args.folder)?;
-    let peer = match args.alone {
-        true => Err(anyhow::anyhow!("left out")),
-        false => Contender::kube_apiserver(Controllers::None),
+    let peer = if args.alone {
+        Err(anyhow::anyhow!("--alone was given"))
+    } else {
+        BenchServer::kube_apiserver(Controllers::None)
     };
-    let peer = measured("kube-apiserver", peer, |peer| measure(args, &peer, folder.path()))?;
-    let ours = measured("punctual", Contender::punctual(), |ours| {
+    let peer = measure_or_skip("kube-apiserver", peer, |peer| measure(args, &peer, folder.path()))?;
+    let ours = measure_or_skip("punctual", BenchServer::punctual(), |ours| {
         let mut results = measure(args, &ours, folder.path())?;
-        results.cold_start_full = Some(start_full(args, &ours, folder.path())?);
+        results.cold_start_full = Some(cold_start_full(args, &ours, folder.path())?);
         Ok(results)
     })?;
     print!("{}", report::table(&ours, &peer, args.stored));
     Ok(())
 }
 
-/// Without this, a thousand watches would fail in the middle.
-fn check_open_files(args: &Args) -> anyhow::Result<()> {
-    let needed = args.audience().watches as u64 + OTHER_FILES;
+/// Fails early if the limit of open files is too low for all watches.
+fn check_open_files(args: &ServerBenchArgs) -> anyhow::Result<()> {
+    let needed = args.watch_load().watches as u64 + OTHER_FILES;
     let limit = process_usage::open_files_max()?;
-    anyhow::ensure!(limit >= needed, "{needed} open files are needed; `ulimit -n` says {limit}");
+    anyhow::ensure!(
+        limit >= needed,
+        "{needed} open files are needed, but the limit is {limit}; raise it with `ulimit -n`"
+    );
     Ok(())
 }
 
-/// Measures a server if it can be had; says so if not.
-fn measured(
+/// Measures a server, or prints that it is missing.
+fn measure_or_skip(
     name: &str,
-    contender: anyhow::Result<Contender>,
-    measure: impl FnOnce(Contender) -> anyhow::Result<Results>,
-) -> anyhow::Result<Results> {
-    match contender {
-        Ok(contender) => measure(contender).with_context(|| name.to_owned()),
+    server: anyhow::Result<BenchServer>,
+    measure: impl FnOnce(BenchServer) -> anyhow::Result<ServerResults>,
+) -> anyhow::Result<ServerResults> {
+    match server {
+        Ok(server) => measure(server).with_context(|| name.to_owned()),
         Err(error) => {
             println!("skipped: {name}: {error:#}");
-            Ok(Results::default())
+            Ok(ServerResults::default())
         }
     }
 }
 
-fn measure(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<Results> {
-    println!("{}", contender.versions()?.join(", "));
-    let mut results =
-        Results { cold_start: Some(start_empty(contender, folder)?), ..Results::default() };
-    let (cluster, _) = contender.start(&contender::fresh(folder, "load")?)?;
+fn measure(
+    args: &ServerBenchArgs,
+    server: &BenchServer,
+    folder: &Path,
+) -> anyhow::Result<ServerResults> {
+    println!("{}", server.versions()?.join(", "));
+    let cold_start = Some(cold_start_empty(server, folder)?);
+    let mut results = ServerResults { cold_start, ..ServerResults::default() };
+    let (cluster, _) = server.start(&bench_server::create_folder(folder, "load")?)?;
     println!("measuring {} at {}", cluster.name, cluster.url);
-    results.memory.push(("start", contender::memory(&cluster.pids())?));
-    drive(load(args, &cluster, &mut results))?;
+    results.memory.push(("start", bench_server::resident_memory(&cluster.pids())?));
+    run_async(run_load(args, &cluster, &mut results))?;
     drop(cluster);
     fs::remove_dir_all(folder.join("load"))?;
     Ok(results)
 }
 
-/// The median of some starts, each in a new folder.
-fn start_empty(contender: &Contender, folder: &Path) -> anyhow::Result<Duration> {
+/// The median of several starts, each in a new folder.
+fn cold_start_empty(server: &BenchServer, folder: &Path) -> anyhow::Result<Duration> {
     let mut starts = Vec::new();
     for _ in 0..STARTS {
-        let (cluster, took) = contender.start(&contender::fresh(folder, "empty")?)?;
-        starts.push(took);
+        let folder = bench_server::create_folder(folder, "empty")?;
+        let (cluster, duration) = server.start(&folder)?;
+        starts.push(duration);
         drop(cluster);
-        fs::remove_dir_all(folder.join("empty"))?;
+        fs::remove_dir_all(folder)?;
     }
     starts.sort_unstable();
     starts.get(STARTS / 2).copied().context("no start")
 }
 
-/// Fills a server through its API, and starts it again.
-fn start_full(args: &Args, contender: &Contender, folder: &Path) -> anyhow::Result<Duration> {
-    let folder = contender::fresh(folder, "full")?;
-    let (cluster, _) = contender.start(&folder)?;
-    let phase = Phase { clients: 256, count: args.stored };
+/// Stores CronJobs through the API and restarts the server.
+fn cold_start_full(
+    args: &ServerBenchArgs,
+    server: &BenchServer,
+    folder: &Path,
+) -> anyhow::Result<Duration> {
+    let folder = bench_server::create_folder(folder, "full")?;
+    let (cluster, _) = server.start(&folder)?;
+    let phase = CreatePhase { clients: 256, count: args.stored };
     println!("storing {} CronJobs", phase.count);
-    let target = Target::of(&cluster)?;
-    drive(bounded(create::run(&target, phase, "stored")))?;
+    let target = ConnectionTarget::of(&cluster)?;
+    run_async(with_timeout(create::create_phase(&target, phase, "stored")))?;
     drop(cluster);
-    let (_cluster, took) = contender.start(&folder)?;
-    Ok(took)
+    let (_cluster, duration) = server.start(&folder)?;
+    Ok(duration)
 }
 
-async fn load(args: &Args, cluster: &Cluster, results: &mut Results) -> anyhow::Result<()> {
-    let target = Target::of(cluster)?;
+async fn run_load(
+    args: &ServerBenchArgs,
+    cluster: &Cluster,
+    results: &mut ServerResults,
+) -> anyhow::Result<()> {
+    let target = ConnectionTarget::of(cluster)?;
     let mut stored = 0;
-    for (phase, word) in args.phases().zip(["one", "some", "many"]) {
-        let before = contender::processor(&cluster.pids())?;
-        let created = bounded(create::run(&target, phase, word)).await?;
-        let used = contender::processor(&cluster.pids())?.saturating_sub(before);
+    for (phase, prefix) in args.phases().zip(["one", "some", "many"]) {
+        let before = bench_server::processor_time(&cluster.pids())?;
+        let created = with_timeout(create::create_phase(&target, phase, prefix)).await?;
+        let used = bench_server::processor_time(&cluster.pids())?.saturating_sub(before);
         results.processor_per_create = used.checked_div(phase.count.try_into()?);
         results.created.push(created);
         stored += phase.count;
     }
-    remember("creates", cluster, results).await?;
-    results.listed = Some(bounded(list::run(&target, stored)).await?);
-    remember("lists", cluster, results).await?;
-    results.watched = Some(bounded(watches::run(&target, args.audience())).await?);
-    remember("watches", cluster, results).await
+    record_memory("creates", cluster, results).await?;
+    results.listed = Some(with_timeout(list::run(&target, stored)).await?);
+    record_memory("lists", cluster, results).await?;
+    results.watched = Some(with_timeout(watches::run(&target, args.watch_load())).await?);
+    record_memory("watches", cluster, results).await
 }
 
-async fn remember(
+async fn record_memory(
     phase: &'static str,
     cluster: &Cluster,
-    results: &mut Results,
+    results: &mut ServerResults,
 ) -> anyhow::Result<()> {
-    tokio::time::sleep(REST).await;
-    results.memory.push((phase, contender::memory(&cluster.pids())?));
+    tokio::time::sleep(SETTLE_TIME).await;
+    results.memory.push((phase, bench_server::resident_memory(&cluster.pids())?));
     Ok(())
 }
 
-async fn bounded<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::time::timeout(PHASE_WITHIN, work).await.context("the phase took too long")?
+async fn with_timeout<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::time::timeout(PHASE_TIMEOUT, work).await.context("the phase timed out")?
 }

@@ -1,33 +1,33 @@
-//! Ours, the peer's, their ratio, and whether the target is met.
+//! A table with our value, the peer's, their ratio and the target.
 
 use std::{fmt::Write, time::Duration};
 
-/// One line.
-pub(super) struct Row {
+/// One row.
+pub(super) struct TableRow {
     name: String,
     ours: Option<f64>,
     peer: Option<f64>,
     unit: &'static str,
-    /// What must hold, in words, and whether it does; `None` while it cannot be known.
+    /// The text of the target, and whether it is met; `None` if it was not measured.
     target: Option<(String, Option<bool>)>,
 }
 
-impl Row {
+impl TableRow {
     pub(super) fn new(
         name: impl Into<String>,
         ours: Option<f64>,
         peer: Option<f64>,
         unit: &'static str,
     ) -> Self {
-        Row { name: name.into(), ours, peer, unit, target: None }
+        TableRow { name: name.into(), ours, peer, unit, target: None }
     }
 
     pub(super) fn ratio(&self) -> Option<f64> {
         Some(self.ours? / self.peer?)
     }
 
-    pub(super) fn with_target(mut self, words: String, is_met: Option<bool>) -> Self {
-        self.target = Some((words, is_met));
+    pub(super) fn with_target(mut self, target: String, is_met: Option<bool>) -> Self {
+        self.target = Some((target, is_met));
         self
     }
 }
@@ -40,22 +40,22 @@ pub(super) fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// All lines, below a head.
-pub(super) fn render(rows: &[Row]) -> String {
+/// Renders a header and all rows.
+pub(super) fn render(rows: &[TableRow]) -> String {
     let head = ["", "punctual", "kube-apiserver", "", "ratio", "target"];
-    let mut text = line(&head.map(str::to_owned));
+    let mut text = format_line(&head.map(str::to_owned));
     for row in rows {
         let number =
             |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-        let target = row.target.as_ref().map(|(words, is_met)| {
-            let verdict = match is_met {
+        let target = row.target.as_ref().map(|(target, is_met)| {
+            let result = match is_met {
                 Some(true) => "met",
                 Some(false) => "MISSED",
                 None => "not measured",
             };
-            format!("{words}: {verdict}")
+            format!("{target}: {result}")
         });
-        text.push_str(&line(&[
+        text.push_str(&format_line(&[
             row.name.clone(),
             number(row.ours),
             number(row.peer),
@@ -67,10 +67,10 @@ pub(super) fn render(rows: &[Row]) -> String {
     text
 }
 
-fn line(cells: &[String; 6]) -> String {
+fn format_line(cells: &[String; 6]) -> String {
     let [name, ours, peer, unit, ratio, target] = cells;
     let mut text = String::new();
-    // Writing into a String cannot fail.
-    let _written = write!(text, "{name:<34} {ours:>10} {peer:>15} {unit:<4} {ratio:>8}   {target}");
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{name:<34} {ours:>10} {peer:>15} {unit:<4} {ratio:>8}   {target}");
     format!("{}\n", text.trim_end())
 }

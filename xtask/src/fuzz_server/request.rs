@@ -1,14 +1,14 @@
-//! Requests, by halves as they were recorded and as nobody would send them.
+//! Random requests, made from recorded ones.
 
 use anyhow::Context;
 use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::damage;
+use super::mutate;
 use crate::dice::Dice;
 
-/// What is deleted now and then.
+/// The collections that are deleted periodically.
 pub(super) const COLLECTIONS: [&str; 9] = [
     "/apis/batch/v1/cronjobs",
     "/apis/batch/v1/namespaces/golden/cronjobs",
@@ -21,7 +21,7 @@ pub(super) const COLLECTIONS: [&str; 9] = [
     "/apis/coordination.k8s.io/v1/namespaces/golden/leases",
 ];
 
-const PATHS: [&str; 26] = [
+const PATH_SEGMENTS: [&str; 26] = [
     "api",
     "apis",
     "v1",
@@ -104,7 +104,7 @@ const ACCEPTS: [&str; 8] = [
     "application/vnd.kubernetes.protobuf",
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
 ];
-const TYPES: [&str; 8] = [
+const MEDIA_TYPES: [&str; 8] = [
     "application/json",
     "application/yaml",
     "application/json-patch+json",
@@ -116,21 +116,27 @@ const TYPES: [&str; 8] = [
 ];
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/// One request as it was recorded.
-struct Recorded {
+/// One recorded request.
+struct RecordedRequest {
     method: String,
     path: String,
     content_type: String,
     body: Option<Value>,
 }
 
-/// Requests to begin with.
-pub(super) struct Requests {
-    recorded: Vec<Recorded>,
+/// A request and its text for reports.
+pub(super) struct RandomRequest {
+    pub(super) request: Request<Body>,
+    pub(super) description: String,
 }
 
-impl Requests {
-    pub(super) fn recorded() -> anyhow::Result<Requests> {
+/// The recorded requests.
+pub(super) struct RecordedRequests {
+    recorded: Vec<RecordedRequest>,
+}
+
+impl RecordedRequests {
+    pub(super) fn read() -> anyhow::Result<RecordedRequests> {
         let path =
             crate::tidy::repository_root().join("crates/server/testdata/kube-apiserver.jsonl");
         let text = std::fs::read_to_string(&path).context("the recorded requests")?;
@@ -139,31 +145,27 @@ impl Requests {
             let request = case.get("request")?;
             let text = |pointer: &str| Some(request.pointer(pointer)?.as_str()?.to_owned());
             let path = text("/path")?;
-            // The namespace has to live.
-            let ends = path == "/api/v1/namespaces/golden" && text("/method")? == "DELETE";
-            (!ends).then_some(Recorded {
+            // The other requests need the namespace.
+            let deletes_namespace =
+                path == "/api/v1/namespaces/golden" && text("/method")? == "DELETE";
+            (!deletes_namespace).then_some(RecordedRequest {
                 method: text("/method")?,
                 path,
                 content_type: text("/headers/Content-Type").unwrap_or_default(),
                 body: request.get("body").cloned(),
             })
         });
-        Ok(Requests { recorded: recorded.collect() })
+        Ok(RecordedRequests { recorded: recorded.collect() })
     }
 
-    /// The next request, and what it is in words; none where no request can be made of it.
-    pub(super) fn next(&self, dice: &mut Dice) -> Option<(Request<Body>, String)> {
+    /// Generates a request; `None` if its parts are not valid HTTP.
+    pub(super) fn generate(&self, dice: &mut Dice) -> Option<RandomRequest> {
         let recorded = self.recorded.get(dice.below(self.recorded.len() as u64) as usize)?;
-        let path = path(dice, &recorded.path);
-        let method = match dice.chance(10) {
-            true => pick(dice, &METHODS),
-            false => &recorded.method,
-        };
-        let content_type = match dice.chance(15) {
-            true => pick(dice, &TYPES),
-            false => &recorded.content_type,
-        };
-        let body = self.body(dice, recorded, content_type);
+        let path = random_path(dice, &recorded.path);
+        let method = if dice.chance(10) { pick(dice, &METHODS) } else { &recorded.method };
+        let content_type =
+            if dice.chance(15) { pick(dice, &MEDIA_TYPES) } else { &recorded.content_type };
+        let body = self.random_body(dice, recorded, content_type);
         let request = Request::builder()
             .method(method)
             .uri(&path)
@@ -175,62 +177,68 @@ impl Requests {
             .body(Body::from(body.clone()))
             .ok()?;
         let shown = String::from_utf8_lossy(&body).chars().take(4000).collect::<String>();
-        Some((request, format!("{method} {path} {content_type}\n{shown}")))
+        let description = format!("{method} {path} {content_type}\n{shown}");
+        Some(RandomRequest { request, description })
     }
 
-    fn body(&self, dice: &mut Dice, recorded: &Recorded, content_type: &str) -> Vec<u8> {
+    fn random_body(
+        &self,
+        dice: &mut Dice,
+        recorded: &RecordedRequest,
+        content_type: &str,
+    ) -> Vec<u8> {
         let Some(mut body) = recorded.body.clone() else {
             return if dice.chance(10) { b"{}".to_vec() } else { Vec::new() };
         };
         if content_type == "application/json-patch+json" && dice.chance(80) {
-            body = damage::json_patch(dice);
+            body = mutate::random_json_patch(dice);
         } else if content_type.contains("patch") && dice.chance(50) {
-            body = self.another_as_patch(dice).unwrap_or(body);
+            body = self.other_body_as_patch(dice).unwrap_or(body);
         }
         for _ in 0..dice.below(4) {
-            damage::tree(dice, &mut body);
+            mutate::mutate_tree(dice, &mut body);
         }
         let mut text = body.to_string().into_bytes();
         if dice.chance(10) {
-            damage::bytes(dice, &mut text);
+            mutate::mutate_bytes(dice, &mut text);
         }
         text
     }
 
-    /// The body of another request, with words that patches have.
-    fn another_as_patch(&self, dice: &mut Dice) -> Option<Value> {
+    /// The body of another request, sometimes with a directive of patches.
+    fn other_body_as_patch(&self, dice: &mut Dice) -> Option<Value> {
         let other = self.recorded.get(dice.below(self.recorded.len() as u64) as usize)?;
         let mut body = other.body.clone()?;
         if dice.chance(60) {
-            damage::directive(dice, &mut body);
+            mutate::add_directive(dice, &mut body);
         }
         Some(body)
     }
 }
 
-fn path(dice: &mut Dice, recorded: &str) -> String {
-    let mut path = match dice.chance(10) {
-        true => {
-            let count = dice.below(7);
-            (0..count).map(|_| format!("/{}", pick(dice, &PATHS))).collect()
-        }
-        false => recorded.to_owned(),
+fn random_path(dice: &mut Dice, recorded: &str) -> String {
+    let mut path = if dice.chance(10) {
+        let count = dice.below(7);
+        (0..count).map(|_| format!("/{}", pick(dice, &PATH_SEGMENTS))).collect()
+    } else {
+        recorded.to_owned()
     };
     if !path.starts_with('/') {
         path = format!("/{path}");
     }
     for _ in 0..dice.below(3) {
-        let sign = if path.contains('?') { '&' } else { '?' };
-        let parameter = match dice.chance(60) {
-            true => pick(dice, &PARAMETERS).to_owned(),
-            false => selector(dice),
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let parameter = if dice.chance(60) {
+            pick(dice, &PARAMETERS).to_owned()
+        } else {
+            random_selector(dice)
         };
-        path = format!("{path}{sign}{parameter}");
+        path = format!("{path}{separator}{parameter}");
     }
     path
 }
 
-fn selector(dice: &mut Dice) -> String {
+fn random_selector(dice: &mut Dice) -> String {
     let name = if dice.chance(50) { "labelSelector" } else { "fieldSelector" };
     let count = dice.below(9);
     let text: String = (0..count).map(|_| pick(dice, &SELECTOR_TOKENS)).collect();
@@ -242,8 +250,8 @@ pub(super) fn pick<'a>(dice: &mut Dice, choices: &[&'a str]) -> &'a str {
     choices.get(dice.below(choices.len() as u64) as usize).copied().unwrap_or_default()
 }
 
-/// Any value.
-pub(super) fn scalar(dice: &mut Dice) -> Value {
+/// A random small value.
+pub(super) fn random_value(dice: &mut Dice) -> Value {
     match dice.below(14) {
         0 => Value::Null,
         1 => json!(true),

@@ -36,6 +36,11 @@ const OWN_FILE: &str = "xtask/src/tidy/banned_words.rs";
 /// Files that may mention the words as inline code, to ban them.
 const STYLE_GUIDES: [&str; 2] = ["STYLE.md", "CONTRIBUTING.md"];
 
+/// All banned words and phrases.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    BANNED.iter().map(|(word, _)| *word)
+}
+
 /// Finds the words in comments and string literals of Rust files, and anywhere in other files.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     files.iter().flat_map(check_file).collect()
@@ -60,7 +65,7 @@ fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
 
 /// The line, word and remedy of each banned word. A phrase may continue on the next line.
 pub(super) fn find(text: &str) -> Vec<(usize, &'static str, &'static str)> {
-    let words = words(text);
+    let words = split_words(text);
     let starts = (0..words.len()).filter_map(|at| words.get(at..));
     starts
         .filter_map(|rest| {
@@ -78,7 +83,7 @@ fn begins_with(words: &[(usize, String)], phrase: &str) -> bool {
 
 /// The words in lower case with their lines. Whitespace and marks of comments separate words; other
 /// marks are words of their own, so that no phrase extends over the end of a sentence.
-fn words(text: &str) -> Vec<(usize, String)> {
+fn split_words(text: &str) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut word = String::new();

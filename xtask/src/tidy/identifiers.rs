@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{finding::TidyFinding, source::SourceFile};
+use super::{banned_words, finding::TidyFinding, source::SourceFile};
 
 pub(super) const CHECK: &str = "identifiers";
 
-/// Segments that no identifier may have. In prose they are ordinary English.
-const BANNED_SEGMENTS: [&str; 42] = [
+/// Segments that no identifier may have, in addition to the banned words. In prose they are ordinary
+/// English.
+const BANNED_SEGMENTS: [&str; 36] = [
     // Metaphors.
     "weather",
     "echo",
@@ -34,9 +35,6 @@ const BANNED_SEGMENTS: [&str; 42] = [
     "strays",
     "standstill",
     "unmet",
-    "heed",
-    "heeds",
-    "heeded",
     "hurting",
     "teller",
     "forgetful",
@@ -46,9 +44,6 @@ const BANNED_SEGMENTS: [&str; 42] = [
     "rehearse",
     "complain",
     "complains",
-    "whoever",
-    "nobody",
-    "somebody",
     "diary",
     "troubles",
     "patience",
@@ -78,7 +73,8 @@ fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
 
 fn banned_segment(identifier: &str) -> Option<&'static str> {
     let segments = segments(identifier);
-    BANNED_SEGMENTS.iter().find(|banned| segments.iter().any(|it| it == *banned)).copied()
+    let mut banned = BANNED_SEGMENTS.into_iter().chain(banned_words::words());
+    banned.find(|banned| segments.iter().any(|it| it == banned))
 }
 
 /// The segments of a `snake_case` or `CamelCase` identifier, in lower case.

@@ -53,23 +53,23 @@ fn has_string_error(items: &RustItems, signature: &Range<usize>) -> bool {
     let starts = tokens.windows(2).enumerate().filter(|(_, pair)| *pair == ["Result", "<"]);
     starts.map(|(at, _)| at + 1).any(|start| {
         let inner = tokens.get(start..).unwrap_or_default();
-        last_argument(inner) == ["String"]
+        last_of_several_arguments(inner) == ["String"]
     })
 }
 
-/// The last of the generic arguments that begin with a `<`.
-fn last_argument<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
+/// The last of the generic arguments that begin with a `<`; empty if there is only one.
+fn last_of_several_arguments<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
     let mut depth = 0_usize;
-    let mut start = 1;
+    let mut start = None;
     for (at, token) in tokens.iter().enumerate() {
         match *token {
             "<" | "(" | "[" => depth += 1,
             ">" | ")" | "]" => depth = depth.saturating_sub(1),
-            "," if depth == 1 => start = at + 1,
+            "," if depth == 1 => start = Some(at + 1),
             _ => {}
         }
         if depth == 0 {
-            return tokens.get(start..at).unwrap_or_default();
+            return start.and_then(|start| tokens.get(start..at)).unwrap_or_default();
         }
     }
     &[]
@@ -95,6 +95,7 @@ mod tests {
     fn private_functions_tests_and_other_errors_are_allowed() {
         assert_eq!(found("fn f() -> Result<(), String> {\n}\n"), 0);
         assert_eq!(found("pub fn f() -> Result<String, Error> {\n}\n"), 0);
+        assert_eq!(found("pub fn f() -> anyhow::Result<String> {\n}\n"), 0);
         assert_eq!(found("pub fn f() -> Result<HashMap<u8, String>, E> {\n}\n"), 0);
         let tests = "#[cfg(test)]\nmod tests {\n    pub fn f() -> Result<(), String> {}\n}\n";
         assert_eq!(found(tests), 0);

@@ -46,10 +46,8 @@ use self::{
     recorder::Recorder,
     trouble::Trouble,
 };
-use crate::{
-    bench::{clock, driving::drive},
-    dice::Dice,
-};
+use crate::dice::Dice;
+use punctual_e2e::load::{clock, runtime::run_async};
 
 /// Between two that are created, so that they are not all due at the same time.
 const APART: Duration = Duration::from_millis(60);
@@ -95,7 +93,7 @@ struct Outcome {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
     let home = tempfile::Builder::new().prefix("trial-").tempdir_in(&args.folder)?;
-    let result = drive(Box::pin(attempt(args, &home)));
+    let result = run_async(Box::pin(attempt(args, &home)));
     let result = result.and_then(|outcome| judge(&outcome, home.path()));
     if result.is_err() {
         println!("data and logs are kept in {}", home.keep().display());
@@ -131,7 +129,7 @@ async fn attempt(args: &Args, home: &TempDir) -> anyhow::Result<Outcome> {
     sleep(REST).await;
     let objects = aftermath::objects(&mut client)?;
     let terms = leases.kept().record.clone();
-    let held = hurting::held(&crew, &terms, clock::wall())?;
+    let held = hurting::held(&crew, &terms, clock::wall_time())?;
     let changes = terms.changes();
     let faults = crew.iter().flat_map(|controller| controller.own_ends.clone());
     let mut faults: Vec<String> = faults.map(|end| format!("ended by itself: {end}")).collect();
@@ -166,11 +164,11 @@ async fn enlist(args: &Args, client: &mut Client) -> anyhow::Result<Vec<Enlisted
 /// Lets them run in peace for a while, and suspends them then; when that was.
 async fn suspend(client: &mut Client, fleet: &[Enlisted]) -> anyhow::Result<Span> {
     sleep(PEACE).await;
-    let from = clock::wall();
+    let from = clock::wall_time();
     for enlisted in fleet {
         client.patch(&enlisted.member.path(), &json!({"spec": {"suspend": true}}))?;
     }
-    Ok(Span { from, to: clock::wall() })
+    Ok(Span { from, to: clock::wall_time() })
 }
 
 fn judge(outcome: &Outcome, folder: &Path) -> anyhow::Result<()> {

@@ -24,14 +24,12 @@ use self::{
     killer::{Killer, Restarts},
 };
 use super::site::Site;
-use crate::{
-    bench::{
-        clock,
-        connection::{Connection, Target},
-        create,
-        driving::drive,
-    },
-    dice::Dice,
+use crate::dice::Dice;
+use punctual_e2e::load::{
+    clock,
+    connection::{Connection, ConnectionTarget},
+    create,
+    runtime::run_async,
 };
 
 const CLIENTS: usize = 16;
@@ -63,7 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let site = Site::new(&args.folder, &args.up_flag)?;
     let fleet = Fleet::new(args.cron_jobs, &mut Dice(args.seed), site.path())?;
-    let (findings, restarts) = drive(Box::pin(attempt(args, &site, &fleet)))?;
+    let (findings, restarts) = run_async(Box::pin(attempt(args, &site, &fleet)))?;
     println!("{restarts}");
     println!("{findings}");
     for fault in findings.faults.iter().take(FAULTS_SHOWN) {
@@ -75,8 +73,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn attempt(args: &Args, site: &Site, fleet: &Fleet) -> anyhow::Result<(Findings, Restarts)> {
     let (cluster, _) = site.start()?;
-    create::these(&Target::of(&cluster)?, CLIENTS, fleet.bodies()).await?;
-    let first = next_minute(clock::wall());
+    create::create_all(&ConnectionTarget::of(&cluster)?, CLIENTS, fleet.bodies()).await?;
+    let first = next_minute(clock::wall_time());
     println!("{} CronJobs; the first slot that counts is {first}", args.cron_jobs);
     let killer = Killer { site, fleet, kills: args.kills, dice: Dice(args.seed.wrapping_add(1)) };
     let (cluster, restarts) = killer.run(cluster).await?;
@@ -90,16 +88,16 @@ async fn attempt(args: &Args, site: &Site, fleet: &Fleet) -> anyhow::Result<(Fin
 
 /// Suspends everything late in a minute; the slots that must have been run.
 async fn suspend(fleet: &Fleet, cluster: &Cluster, first: Timestamp) -> anyhow::Result<Span> {
-    let mut connection = Connection::open(&Target::of(cluster)?).await?;
+    let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
     // One more minute in peace.
-    let last = next_minute(clock::wall());
-    tokio::time::sleep(clock::until(last + SUSPEND_AFTER)).await;
+    let last = next_minute(clock::wall_time());
+    tokio::time::sleep(clock::time_until(last + SUSPEND_AFTER)).await;
     for cron_job in &fleet.cron_jobs {
-        let path = format!("{}/{}", create::PATH, cron_job.name);
-        connection.merge(&path, r#"{"spec":{"suspend":true}}"#).await?;
+        let path = format!("{}/{}", create::CRON_JOBS, cron_job.name);
+        connection.patch(&path, r#"{"spec":{"suspend":true}}"#).await?;
     }
-    println!("suspended at {}; the last slot that counts is {last}", clock::wall());
-    Ok(Span { first, last, end: clock::wall() })
+    println!("suspended at {}; the last slot that counts is {last}", clock::wall_time());
+    Ok(Span { first, last, end: clock::wall_time() })
 }
 
 /// The first whole minute after an instant.

@@ -20,7 +20,9 @@ use self::{
     holdings::{Holdings, Inspector},
 };
 use super::site::Site;
-use crate::bench::{clock, connection::Target, create, driving::drive, progress};
+use punctual_e2e::load::{
+    clock, connection::ConnectionTarget, create, revisions, runtime::run_async,
+};
 
 const CLIENTS: usize = 8;
 const QUIET: Duration = Duration::from_secs(5);
@@ -51,7 +53,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let site = Site::new(&args.folder, &args.up_flag)?;
-    let rests = drive(Box::pin(attempt(args, &site)))?;
+    let rests = run_async(Box::pin(attempt(args, &site)))?;
     let growths = growths(&rests);
     print!("{}", growth::table(&growths));
     let mut faults: Vec<String> = growths.iter().filter_map(Growth::fault).collect();
@@ -71,12 +73,12 @@ async fn attempt(args: &Args, site: &Site) -> anyhow::Result<Vec<Holdings>> {
     println!("{}", Holdings::head());
     println!("{} at the start", inspector.look().await?);
     let fleet = Fleet { count: args.cron_jobs };
-    create::these(&Target::of(&cluster)?, CLIENTS, fleet.bodies()).await?;
+    create::create_all(&ConnectionTarget::of(&cluster)?, CLIENTS, fleet.bodies()).await?;
     let mut rests = Vec::new();
     for rest in 1..=args.rests {
         work(args, &mut inspector, args.runs * rest / args.rests).await?;
         fleet.suspend(inspector.connection(), true).await?;
-        progress::until_quiet(inspector.connection(), QUIET, QUIET_WITHIN).await?;
+        revisions::wait_until_quiet(inspector.connection(), QUIET, QUIET_WITHIN).await?;
         let look = inspector.look().await?;
         println!("{look} at rest");
         rests.push(look);

@@ -10,7 +10,7 @@ use punctual_e2e::{ChildProcess, Cluster, Punctual, probe};
 use tempfile::TempDir;
 
 use super::processes;
-use crate::bench::clock;
+use punctual_e2e::load::clock;
 
 /// A folder with everything in it. Dropping it ends all processes that belong to it, and removes it.
 pub(super) struct Site {

@@ -4,18 +4,18 @@ use bytes::Bytes;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
-/// The first whole minute so many whole seconds from now, or later.
+/// The first whole minute that is at least `lead_seconds` from now.
 pub(super) fn slot(now: Timestamp, lead_seconds: u32) -> anyhow::Result<Timestamp> {
     let latest = now.as_second() + i64::from(lead_seconds) + 59;
     Ok(Timestamp::from_second(latest - latest.rem_euclid(60))?)
 }
 
-/// A schedule that has one slot a year.
+/// A schedule with one slot a year.
 pub(super) fn schedule(slot: Timestamp) -> String {
     slot.to_zoned(TimeZone::UTC).strftime("%-M %-H %-d %-m *").to_string()
 }
 
-/// A CronJob whose Jobs wait to be resumed, which nobody does.
+/// A CronJob whose Jobs are suspended.
 pub(super) fn body(name: &str, schedule: &str) -> Bytes {
     let container = json!({"name": "main", "image": "busybox:1.37", "command": ["/bin/true"]});
     let pod = json!({"restartPolicy": "Never", "containers": [container]});
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slot_is_a_whole_minute_and_not_too_soon() {
+    fn the_slot_is_a_whole_minute_after_the_lead() {
         for (now, want) in [
             ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"),
             ("2026-01-01T00:00:00.5Z", "2026-01-01T00:01:00Z"),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_names_the_minute() {
+    fn the_schedule_has_the_slot() {
         assert_eq!(schedule(at("2026-03-01T04:05:00Z")), "5 4 1 3 *");
     }
 }

@@ -1,21 +1,21 @@
-//! The controllers side by side, and whether the targets are met.
+//! The table of the controllers, and whether the targets are met.
 
 use std::fmt::Write;
 
-use super::{Measured, Who};
+use super::{ControllerResults, MeasuredController};
 use crate::bench::{
-    burst::many::Results,
+    burst::run::BurstResults,
     table::{mebibytes, milliseconds},
 };
 
-/// A figure, and how much of each of the others' is allowed.
+/// A measured value, and the largest allowed ratio of ours to the others.
 struct Figure {
     name: &'static str,
     unit: &'static str,
-    read: fn(&Results) -> Option<f64>,
-    /// Of the tuned one's.
+    read: fn(&BurstResults) -> Option<f64>,
+    /// The limit relative to the tuned kube-controller-manager.
     of_tuned: Option<f64>,
-    /// Of the one's that is as it comes.
+    /// The limit relative to kube-controller-manager with its defaults.
     of_default: Option<f64>,
 }
 
@@ -30,14 +30,14 @@ const FIGURES: [Figure; 10] = [
     Figure::new("no more writes after", "ms", |it| Some(milliseconds(it.quiet))),
     Figure::new("processor time", "ms", |it| Some(milliseconds(it.processor))).at_most(0.5, 0.5),
     Figure::new("memory after", "MiB", |it| Some(mebibytes(it.memory))).at_most(0.25, 0.25),
-    Figure::new("memory, the most", "MiB", |it| Some(mebibytes(it.peak))).at_most(0.25, 0.25),
+    Figure::new("peak memory", "MiB", |it| Some(mebibytes(it.peak))).at_most(0.25, 0.25),
 ];
 
 impl Figure {
     const fn new(
         name: &'static str,
         unit: &'static str,
-        read: fn(&Results) -> Option<f64>,
+        read: fn(&BurstResults) -> Option<f64>,
     ) -> Figure {
         Figure { name, unit, read, of_tuned: None, of_default: None }
     }
@@ -46,13 +46,20 @@ impl Figure {
         Figure { of_tuned: Some(of_tuned), of_default: Some(of_default), ..self }
     }
 
-    fn of(&self, who: Who, measured: &Measured) -> Option<f64> {
-        measured.iter().find(|(of, _)| *of == who).and_then(|(_, results)| (self.read)(results))
+    fn value(&self, which: MeasuredController, results: &ControllerResults) -> Option<f64> {
+        let found = results.iter().find(|(controller, _)| *controller == which);
+        found.and_then(|(_, results)| (self.read)(results))
     }
 
-    /// How ours relates to another's, and whether that is little enough.
-    fn verdict(&self, other: Who, limit: Option<f64>, measured: &Measured) -> Option<String> {
-        let ratio = self.of(Who::Ours, measured)? / self.of(other, measured)?;
+    /// The ratio of our value to another's, and whether it is within the limit.
+    fn ratio(
+        &self,
+        other: MeasuredController,
+        limit: Option<f64>,
+        results: &ControllerResults,
+    ) -> Option<String> {
+        let ours = self.value(MeasuredController::Ours, results)?;
+        let ratio = ours / self.value(other, results)?;
         Some(match limit {
             None if ratio.is_nan() => String::new(),
             None => format!("{ratio:.3}"),
@@ -62,30 +69,33 @@ impl Figure {
     }
 }
 
-/// All lines.
-pub(super) fn table(count: usize, measured: &Measured) -> String {
+/// Renders all rows.
+pub(super) fn table(count: usize, results: &ControllerResults) -> String {
     let mut text = format!("\n{count} CronJobs due in one minute, on one kube-apiserver\n");
-    let names = Who::ALL.map(Who::name).map(str::to_owned);
+    let names = MeasuredController::ALL.map(MeasuredController::name).map(str::to_owned);
     text.push_str(&line("", "", &names, "to tuned", "to defaults"));
     for figure in &FIGURES {
-        let cells = Who::ALL.map(|who| match figure.of(who, measured) {
+        let cells = MeasuredController::ALL.map(|which| match figure.value(which, results) {
             Some(value) => format!("{value:.1}"),
             None => "-".to_owned(),
         });
-        let tuned = figure.verdict(Who::Tuned, figure.of_tuned, measured).unwrap_or_default();
-        let default = figure.verdict(Who::Default, figure.of_default, measured).unwrap_or_default();
+        let tuned =
+            figure.ratio(MeasuredController::Tuned, figure.of_tuned, results).unwrap_or_default();
+        let default = figure
+            .ratio(MeasuredController::Default, figure.of_default, results)
+            .unwrap_or_default();
         text.push_str(&line(figure.name, figure.unit, &cells, &tuned, &default));
     }
     text
 }
 
 fn line(name: &str, unit: &str, cells: &[String; 3], tuned: &str, default: &str) -> String {
-    let [ours, manager, as_it_comes] = cells;
+    let [ours, manager, manager_default] = cells;
     let mut text = String::new();
-    // Writing into a String cannot fail.
-    let _written = write!(
+    // Writing to a String cannot fail.
+    let _ = write!(
         text,
-        "{name:<28} {ours:>10} {manager:>12} {as_it_comes:>14} {unit:<4} {tuned:<26} {default}"
+        "{name:<28} {ours:>10} {manager:>12} {manager_default:>14} {unit:<4} {tuned:<26} {default}"
     );
     format!("{}\n", text.trim_end())
 }

@@ -13,7 +13,7 @@ use super::{
     proxy::{Mode, Proxy},
     trouble::{Ill, Kind},
 };
-use crate::bench::clock;
+use punctual_e2e::load::clock;
 
 /// Their names, by which troubles and logs are told apart.
 pub(super) const NAMES: [&str; 2] = ["a", "b"];
@@ -74,7 +74,7 @@ impl Controller {
     /// Starts it again if it ended by itself, which it should not.
     pub(super) fn look_after(&mut self) -> anyhow::Result<()> {
         if let Err(end) = self.program.ensure_running() {
-            self.own_ends.push(format!("{} at {}: {end:#}", self.name, clock::wall()));
+            self.own_ends.push(format!("{} at {}: {end:#}", self.name, clock::wall_time()));
             self.program = self.starter.start(self.name, &FLAGS)?;
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Controller {
     /// Suffers something, and is well again; from when to when.
     pub(super) async fn suffer(&mut self, ill: Ill) -> anyhow::Result<(Timestamp, Timestamp)> {
         self.look_after()?;
-        let from = clock::wall();
+        let from = clock::wall_time();
         match ill.kind {
             Kind::Kill => {
                 self.program.kill()?;
@@ -101,7 +101,7 @@ impl Controller {
             // That is no controller's.
             Kind::Server => {}
         }
-        Ok((from, clock::wall()))
+        Ok((from, clock::wall_time()))
     }
 
     async fn detour(&self, mode: Mode, lasts: Duration) {

@@ -14,7 +14,8 @@ use super::{
     recorder::Recorder,
     trouble::{Ill, Kind, Target, Trouble},
 };
-use crate::{bench::clock, dice::Dice};
+use crate::dice::Dice;
+use punctual_e2e::load::clock;
 
 /// Milliseconds from one trouble to the next.
 const PAUSE_MS: (u64, u64) = (500, 4_000);
@@ -96,11 +97,11 @@ impl Hurting<'_> {
     async fn kill_server(&mut self) -> anyhow::Result<Trouble> {
         const SERVER: &str = "kube-apiserver";
         let ill = Ill::of_server(&mut self.dice);
-        let from = clock::wall();
+        let from = clock::wall_time();
         self.cluster.kill(SERVER)?;
         sleep(ill.lasts).await;
         self.cluster.restart(SERVER)?;
-        let span = Span { from, to: clock::wall() };
+        let span = Span { from, to: clock::wall_time() };
         Ok(Trouble { kind: Kind::Server, who: None, led: false, span })
     }
 

@@ -19,7 +19,8 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{bench::clock, dice::Dice};
+use crate::dice::Dice;
+use punctual_e2e::load::clock;
 
 const READ_BYTES: usize = 16 * 1024;
 /// Milliseconds that bytes are held back.

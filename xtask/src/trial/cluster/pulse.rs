@@ -18,7 +18,7 @@ use punctual_e2e::{Client, Cluster};
 use serde_json::json;
 
 use super::{ability::Span, fleet::NAMESPACE};
-use crate::bench::clock;
+use punctual_e2e::load::clock;
 
 const EVERY: Duration = Duration::from_millis(200);
 /// A write that takes longer, or fails, was made in a slow spell.
@@ -44,10 +44,10 @@ impl Pulse {
         let beat = move || {
             let path = format!("{list}/pulse");
             while !over.load(Ordering::Relaxed) {
-                let from = clock::wall();
+                let from = clock::wall_time();
                 let body = json!({"data": {"at": from.to_string()}});
                 let answered = client.patch(&path, &body).is_ok();
-                let to = clock::wall();
+                let to = clock::wall_time();
                 if !answered || to.duration_since(from) > SLOW {
                     let mut spells = theirs.lock().unwrap_or_else(PoisonError::into_inner);
                     add(&mut spells, Span { from, to });

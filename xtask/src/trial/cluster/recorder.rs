@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::record::{Follows, Moment};
-use crate::bench::clock;
+use punctual_e2e::load::clock;
 
 const PAUSE: Duration = Duration::from_millis(50);
 /// What a server says that has forgotten.
@@ -121,7 +121,7 @@ impl<R: Follows> Scribe<R> {
         let version = version.context("a list without a version")?.to_owned();
         let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
         let objects = items.map(R::Object::deserialize).collect::<Result<Vec<_>, _>>()?;
-        let now = Moment { version: version.parse()?, at: clock::wall() };
+        let now = Moment { version: version.parse()?, at: clock::wall_time() };
         lock(&self.kept).record.resume(&objects, now);
         Ok(version)
     }
@@ -162,7 +162,7 @@ impl<R: Follows> Scribe<R> {
         }
         let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         let version = version.context("an object without a version")?.to_owned();
-        let (object, at) = (R::Object::deserialize(object)?, clock::wall());
+        let (object, at) = (R::Object::deserialize(object)?, clock::wall_time());
         let mut kept = lock(&self.kept);
         match kind {
             "ADDED" | "MODIFIED" => kept.record.see(&object, at),

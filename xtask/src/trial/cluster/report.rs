@@ -10,7 +10,7 @@ use super::{
     crew::NAMES,
     trouble::{Kind, Trouble, short},
 };
-use crate::bench::latency::Latencies;
+use punctual_e2e::load::latency::Latencies;
 
 /// Misses beyond these are only counted.
 const MISSED_SHOWN: usize = 10;

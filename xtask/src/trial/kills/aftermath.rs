@@ -10,9 +10,9 @@ use super::{
     diary::Diary,
     fleet::{CronJob, Fleet},
 };
-use crate::bench::{
+use punctual_e2e::load::{
     clock,
-    connection::{Connection, Target},
+    connection::{Connection, ConnectionTarget},
     create,
 };
 
@@ -83,7 +83,7 @@ struct Condition {
 impl Aftermath<'_> {
     /// Waits until nothing runs any more, or nothing is likely to change.
     pub(super) async fn wait(&self, cluster: &Cluster) -> anyhow::Result<Seen> {
-        let mut connection = Connection::open(&Target::of(cluster)?).await?;
+        let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
         let start = clock::now();
         loop {
             let seen = self.look(&mut connection).await?;
@@ -97,9 +97,9 @@ impl Aftermath<'_> {
 
     async fn look(&self, connection: &mut Connection) -> anyhow::Result<Seen> {
         Ok(Seen {
-            cron_jobs: connection.read::<List>(create::PATH).await?.items,
-            jobs: connection.read::<List>(JOBS).await?.items,
-            pods: connection.read::<List>(PODS).await?.items,
+            cron_jobs: connection.get_json::<List>(create::CRON_JOBS).await?.items,
+            jobs: connection.get_json::<List>(JOBS).await?.items,
+            pods: connection.get_json::<List>(PODS).await?.items,
             supervisors: self.site.supervisors().len(),
         })
     }

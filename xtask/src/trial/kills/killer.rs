@@ -5,7 +5,8 @@ use std::{fmt, time::Duration};
 use punctual_e2e::Cluster;
 
 use super::{super::site::Site, diary::Mark, fleet::Fleet};
-use crate::{bench::latency::Latencies, dice::Dice};
+use crate::dice::Dice;
+use punctual_e2e::load::latency::Latencies;
 
 /// Milliseconds between a start and the next kill.
 const LIFE_MS: (u64, u64) = (200, 4_000);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::bench::{connection::Connection, create};
+use punctual_e2e::load::{connection::Connection, create};
 
 /// Under Forbid a machine that is too slow runs fewer of them, instead of falling behind for ever.
 pub(super) struct Fleet {
@@ -26,7 +26,7 @@ impl Fleet {
     ) -> anyhow::Result<()> {
         let patch = json!({"spec": {"suspend": suspend}}).to_string();
         for number in 0..self.count {
-            connection.merge(&format!("{}/{}", create::PATH, name(number)), &patch).await?;
+            connection.patch(&format!("{}/{}", create::CRON_JOBS, name(number)), &patch).await?;
         }
         Ok(())
     }

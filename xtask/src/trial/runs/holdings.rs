@@ -7,10 +7,10 @@ use punctual_e2e::{Cluster, process_usage};
 use serde::Deserialize;
 
 use super::super::site::Site;
-use crate::bench::{
-    connection::{Connection, Target},
+use punctual_e2e::load::{
+    connection::{Connection, ConnectionTarget},
     create,
-    exposition::Exposition,
+    prometheus_text::PrometheusText,
 };
 
 /// The store's file with nothing much in it, after a burst of writes; and what an object may add to it.
@@ -77,7 +77,11 @@ struct PageMeta {
 impl<'a> Inspector<'a> {
     pub(super) async fn new(site: &'a Site, cluster: &Cluster) -> anyhow::Result<Self> {
         let pid = cluster.pids().first().copied().context("no process")?;
-        Ok(Inspector { site, pid, connection: Connection::open(&Target::of(cluster)?).await? })
+        Ok(Inspector {
+            site,
+            pid,
+            connection: Connection::open(&ConnectionTarget::of(cluster)?).await?,
+        })
     }
 
     pub(super) fn connection(&mut self) -> &mut Connection {
@@ -85,14 +89,14 @@ impl<'a> Inspector<'a> {
     }
 
     pub(super) async fn look(&mut self) -> anyhow::Result<Holdings> {
-        let listed: CronJobs = self.connection.read(create::PATH).await?;
+        let listed: CronJobs = self.connection.get_json(create::CRON_JOBS).await?;
         let sum =
             |what: fn(&Status) -> u64| listed.items.iter().map(|found| what(&found.status)).sum();
         let (succeeded, failed): (u64, u64) =
             (sum(|status| status.successful_runs), sum(|status| status.failed_runs));
-        let page: Page = self.connection.read("/api/v1/events?limit=1").await?;
+        let page: Page = self.connection.get_json("/api/v1/events?limit=1").await?;
         let events = page.items.len() as u64 + page.metadata.remaining_item_count;
-        let exposition = Exposition::read(&mut self.connection).await?;
+        let exposition = PrometheusText::read(&mut self.connection).await?;
         let stored = exposition.total("apiserver_storage_objects", &[]);
         let stored = stored.context("no metric apiserver_storage_objects")? as u64;
         let (data_bytes, data_files) = size(&self.site.data());

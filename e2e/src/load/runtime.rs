@@ -1,11 +1,11 @@
-//! How the asynchronous part of a benchmark or trial is run.
+//! Runs the asynchronous part of a benchmark or soak test.
 
 use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs work on this thread alone, so that the machine is left to the server. Being asked to stop ends
-/// it as an error would: whatever was started is ended, and its files go.
-pub(crate) fn drive<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+/// Runs a future on this thread only, so that the server has the other processors. SIGINT and SIGTERM
+/// end it with an error, so that child processes are killed and temporary files deleted.
+pub fn run_async<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;

@@ -1,28 +1,31 @@
-//! Many durations, in order.
+//! Percentiles of durations.
 
 use std::time::Duration;
 
-/// Durations from the shortest to the longest.
+/// Sorted durations.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Latencies(Vec<Duration>);
+pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    pub(crate) fn new(mut samples: Vec<Duration>) -> Self {
+    /// Sorts samples.
+    pub fn new(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         Latencies(samples)
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// The number of samples.
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The shortest one that this many percent do not exceed; zero if there are none.
-    pub(crate) fn percentile(&self, percent: usize) -> Duration {
+    /// The percentile by nearest rank; zero without samples.
+    pub fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent).div_ceil(100).max(1);
         self.0.get(rank - 1).copied().unwrap_or_default()
     }
 
-    pub(crate) fn max(&self) -> Duration {
+    /// The longest sample; zero without samples.
+    pub fn max(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
     }
 }
@@ -41,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_is_every_percentile_and_none_is_zero() {
+    fn one_sample_is_every_percentile_and_no_sample_is_zero() {
         let one = Latencies::new(vec![Duration::from_secs(1)]);
         assert_eq!((one.percentile(1), one.percentile(99)), (one.max(), one.max()));
         assert_eq!(Latencies::default().percentile(50), Duration::ZERO);

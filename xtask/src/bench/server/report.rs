@@ -1,41 +1,42 @@
-//! The table at the end: ours, the peer's, their ratio, and whether the target is met.
+//! The table of the server benchmark.
 
 use std::time::Duration;
 
+use punctual_e2e::load::create::CreateResults;
+
 use super::{
-    create::Created,
-    results::Results,
-    table::{Row, mebibytes, milliseconds, render},
+    super::table::{TableRow, mebibytes, milliseconds, render},
+    results::ServerResults,
 };
 
 const CREATES_RATIO_MIN: f64 = 5.0;
 const MEMORY_RATIO_MAX: f64 = 0.1;
 const COLD_START_MAX: Duration = Duration::from_millis(100);
 const COLD_START_FULL_MAX: Duration = Duration::from_secs(3);
-/// The number of clients that the target is about.
+/// The number of clients that the target of creates is for.
 const CLIENTS: usize = 16;
 
-/// Everything that was measured.
-pub(super) fn table(ours: &Results, peer: &Results, stored: usize) -> String {
-    let mut rows = cold_starts(ours, peer, stored);
+/// Renders all rows.
+pub(super) fn table(ours: &ServerResults, peer: &ServerResults, stored: usize) -> String {
+    let mut rows = cold_start_rows(ours, peer, stored);
     for created in if ours.created.is_empty() { &peer.created } else { &ours.created } {
-        rows.extend(creates(ours, peer, created.clients));
+        rows.extend(create_rows(ours, peer, created.clients));
     }
     rows.push(row("processor per create, last phase", ours, peer, |results| {
         results.processor_per_create
     }));
-    rows.extend(lists(ours, peer));
-    rows.extend(watches(ours, peer));
-    rows.extend(memory(ours, peer));
+    rows.extend(list_rows(ours, peer));
+    rows.extend(watch_rows(ours, peer));
+    rows.extend(memory_rows(ours, peer));
     render(&rows)
 }
 
-fn cold_starts(ours: &Results, peer: &Results, stored: usize) -> Vec<Row> {
+fn cold_start_rows(ours: &ServerResults, peer: &ServerResults, stored: usize) -> Vec<TableRow> {
     let empty = row("cold start, empty", ours, peer, |results| results.cold_start);
     let full =
         row(&format!("cold start, {stored} stored"), ours, peer, |results| results.cold_start_full);
-    let below = |row: Row, took: Option<Duration>, max: Duration| {
-        row.with_target(format!("< {max:?}"), took.map(|took| took < max))
+    let below = |row: TableRow, duration: Option<Duration>, max: Duration| {
+        row.with_target(format!("< {max:?}"), duration.map(|duration| duration < max))
     };
     vec![
         below(empty, ours.cold_start, COLD_START_MAX),
@@ -43,12 +44,14 @@ fn cold_starts(ours: &Results, peer: &Results, stored: usize) -> Vec<Row> {
     ]
 }
 
-fn creates(ours: &Results, peer: &Results, clients: usize) -> Vec<Row> {
-    let of = |results: &Results, what: fn(&Created) -> f64| results.created_by(clients).map(what);
-    let both = |name: &str, unit, what: fn(&Created) -> f64| {
-        Row::new(format!("{name}, {clients} clients"), of(ours, what), of(peer, what), unit)
+fn create_rows(ours: &ServerResults, peer: &ServerResults, clients: usize) -> Vec<TableRow> {
+    let of = |results: &ServerResults, what: fn(&CreateResults) -> f64| {
+        results.created_by(clients).map(what)
     };
-    let mut rate = both("creates", "/s", Created::per_second);
+    let both = |name: &str, unit, what: fn(&CreateResults) -> f64| {
+        TableRow::new(format!("{name}, {clients} clients"), of(ours, what), of(peer, what), unit)
+    };
+    let mut rate = both("creates", "/s", CreateResults::per_second);
     if clients == CLIENTS {
         let is_met = rate.ratio().map(|ratio| ratio >= CREATES_RATIO_MIN);
         rate = rate.with_target(format!(">= {CREATES_RATIO_MIN} x"), is_met);
@@ -60,40 +63,41 @@ fn creates(ours: &Results, peer: &Results, clients: usize) -> Vec<Row> {
     ]
 }
 
-fn lists(ours: &Results, peer: &Results) -> Vec<Row> {
-    let bytes =
-        |results: &Results| results.listed.as_ref().map(|listed| mebibytes(listed.bytes as u64));
+fn list_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
+    let bytes = |results: &ServerResults| {
+        results.listed.as_ref().map(|listed| mebibytes(listed.bytes as u64))
+    };
     vec![
         row("list p50", ours, peer, |results| {
             Some(results.listed.as_ref()?.latencies.percentile(50))
         }),
         row("list max", ours, peer, |results| Some(results.listed.as_ref()?.latencies.max())),
-        Row::new("list size", bytes(ours), bytes(peer), "MiB"),
+        TableRow::new("list size", bytes(ours), bytes(peer), "MiB"),
     ]
 }
 
-fn watches(ours: &Results, peer: &Results) -> Vec<Row> {
+fn watch_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
     let Some(watched) = ours.watched.as_ref().or(peer.watched.as_ref()) else { return Vec::new() };
-    let name = format!("event at {} watches", watched.audience.watches);
-    let rate = |results: &Results| {
+    let name = format!("event at {} watches", watched.load.watches);
+    let rate = |results: &ServerResults| {
         let watched = results.watched.as_ref()?;
-        Some(watched.latencies.count() as f64 / watched.took.as_secs_f64())
+        Some(watched.latencies.count() as f64 / watched.duration.as_secs_f64())
     };
     let at = |percent| {
-        move |results: &Results| Some(results.watched.as_ref()?.latencies.percentile(percent))
+        move |results: &ServerResults| Some(results.watched.as_ref()?.latencies.percentile(percent))
     };
     vec![
         row(&format!("{name}, p50"), ours, peer, at(50)),
         row(&format!("{name}, p99"), ours, peer, at(99)),
-        Row::new("events delivered", rate(ours), rate(peer), "/s"),
+        TableRow::new("events delivered", rate(ours), rate(peer), "/s"),
     ]
 }
 
-fn memory(ours: &Results, peer: &Results) -> Vec<Row> {
+fn memory_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
     let phases = if ours.memory.is_empty() { &peer.memory } else { &ours.memory };
     let row_of = |phase: &str| {
-        let of = |results: &Results| results.memory_after(phase).map(mebibytes);
-        let row = Row::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
+        let of = |results: &ServerResults| results.memory_after(phase).map(mebibytes);
+        let row = TableRow::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
         let is_met = row.ratio().map(|ratio| ratio <= MEMORY_RATIO_MAX);
         row.with_target(format!("<= {MEMORY_RATIO_MAX} x"), is_met)
     };
@@ -102,26 +106,28 @@ fn memory(ours: &Results, peer: &Results) -> Vec<Row> {
 
 fn row(
     name: &str,
-    ours: &Results,
-    peer: &Results,
-    what: impl Fn(&Results) -> Option<Duration>,
-) -> Row {
+    ours: &ServerResults,
+    peer: &ServerResults,
+    what: impl Fn(&ServerResults) -> Option<Duration>,
+) -> TableRow {
     let of = |results| what(results).map(milliseconds);
-    Row::new(name, of(ours), of(peer), "ms")
+    TableRow::new(name, of(ours), of(peer), "ms")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::latency::Latencies, *};
+    use punctual_e2e::load::latency::Latencies;
 
-    fn results(took_ms: u64, bytes: u64) -> Results {
-        let latencies = Latencies::new(vec![Duration::from_millis(took_ms); 10]);
-        let took = Duration::from_millis(took_ms * 10);
-        Results {
-            cold_start: Some(Duration::from_millis(took_ms)),
-            created: vec![Created { clients: CLIENTS, latencies, took }],
+    use super::*;
+
+    fn results(duration_ms: u64, bytes: u64) -> ServerResults {
+        let latencies = Latencies::new(vec![Duration::from_millis(duration_ms); 10]);
+        let duration = Duration::from_millis(duration_ms * 10);
+        ServerResults {
+            cold_start: Some(Duration::from_millis(duration_ms)),
+            created: vec![CreateResults { clients: CLIENTS, latencies, duration }],
             memory: vec![("start", bytes)],
-            ..Results::default()
+            ..ServerResults::default()
         }
     }
 
@@ -136,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_not_there_leaves_dashes() {
-        let text = table(&Results::default(), &results(10, 1 << 20), 7);
+    fn a_missing_server_has_dashes() {
+        let text = table(&ServerResults::default(), &results(10, 1 << 20), 7);
         let line = text.lines().find(|line| line.starts_with("creates, 16")).unwrap();
         assert!(line.contains(" - ") && line.ends_with("not measured"), "{text}");
     }

@@ -1,33 +1,33 @@
-//! All CronJobs in one answer, again and again.
+//! Measures lists of all CronJobs.
 
-use super::{
+use punctual_e2e::load::{
     clock,
-    connection::{Connection, Target},
-    create::PATH,
+    connection::{Connection, ConnectionTarget},
+    create::CRON_JOBS,
     latency::Latencies,
 };
 
 const ROUNDS: usize = 5;
 
-/// What listing measured.
+/// The measurements of lists.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListResults {
     pub(super) latencies: Latencies,
     pub(super) bytes: usize,
 }
 
-/// Lists everything, and checks that it is everything.
-pub(super) async fn run(target: &Target, expected: usize) -> anyhow::Result<Listed> {
+/// Lists all CronJobs several times and checks their number.
+pub(super) async fn run(target: &ConnectionTarget, expected: usize) -> anyhow::Result<ListResults> {
     let mut connection = Connection::open(target).await?;
     let mut samples = Vec::new();
     let mut bytes = 0;
     for _ in 0..ROUNDS {
         let start = clock::now();
-        let body = connection.get(PATH).await?;
+        let body = connection.get(CRON_JOBS).await?;
         samples.push(start.elapsed());
         bytes = body.len();
         let found = String::from_utf8_lossy(&body).matches(r#""schedule":"#).count();
         anyhow::ensure!(found == expected, "{found} CronJobs in a list of {expected}");
     }
-    Ok(Listed { latencies: Latencies::new(samples), bytes })
+    Ok(ListResults { latencies: Latencies::new(samples), bytes })
 }

@@ -1,8 +1,8 @@
-//! What can be done to a body.
+//! Random mutations of request bodies.
 
 use serde_json::{Map, Value, json};
 
-use super::request::{pick, scalar};
+use super::request::{pick, random_value};
 use crate::dice::Dice;
 
 const POINTERS: [&str; 12] = [
@@ -28,40 +28,40 @@ const DIRECTIVES: [&str; 6] = [
     "$unknown",
 ];
 
-/// Changes one place of a tree.
-pub(super) fn tree(dice: &mut Dice, value: &mut Value) {
-    let deeper = dice.chance(75);
+/// Mutates one value of a tree.
+pub(super) fn mutate_tree(dice: &mut Dice, value: &mut Value) {
+    let descends = dice.chance(75);
     match value {
-        Value::Object(fields) if deeper && !fields.is_empty() => {
+        Value::Object(fields) if descends && !fields.is_empty() => {
             let at = dice.below(fields.len() as u64) as usize;
             if let Some((_, below)) = fields.iter_mut().nth(at) {
-                tree(dice, below);
+                mutate_tree(dice, below);
             }
         }
-        Value::Array(items) if deeper && !items.is_empty() => {
+        Value::Array(items) if descends && !items.is_empty() => {
             let at = dice.below(items.len() as u64) as usize;
             if let Some(below) = items.get_mut(at) {
-                tree(dice, below);
+                mutate_tree(dice, below);
             }
         }
-        Value::Object(fields) => object(dice, fields),
-        Value::Array(items) if dice.chance(50) => items.push(scalar(dice)),
-        other => *other = scalar(dice),
+        Value::Object(fields) => mutate_object(dice, fields),
+        Value::Array(items) if dice.chance(50) => items.push(random_value(dice)),
+        other => *other = random_value(dice),
     }
 }
 
-fn object(dice: &mut Dice, fields: &mut Map<String, Value>) {
+fn mutate_object(dice: &mut Dice, fields: &mut Map<String, Value>) {
     let first = fields.keys().next().cloned();
     match dice.below(3) {
         0 => _ = first.map(|name| fields.remove(&name)),
         1 => {
             _ = fields.insert(
                 pick(dice, &["x", "name", "spec", "metadata", "finalizers"]).to_owned(),
-                scalar(dice),
+                random_value(dice),
             )
         }
         _ => {
-            let mut deep = scalar(dice);
+            let mut deep = random_value(dice);
             for _ in 0..dice.below(150) {
                 deep = json!({"d": deep});
             }
@@ -70,47 +70,48 @@ fn object(dice: &mut Dice, fields: &mut Map<String, Value>) {
     }
 }
 
-/// Adds a word of strategic merge patches somewhere.
-pub(super) fn directive(dice: &mut Dice, value: &mut Value) {
+/// Adds a directive of strategic merge patches at a random object.
+pub(super) fn add_directive(dice: &mut Dice, value: &mut Value) {
     match value {
         Value::Object(fields) if dice.chance(30) || fields.is_empty() => {
-            let word = match dice.chance(50) {
-                true => json!(pick(dice, &["delete", "replace", "merge", "x"])),
-                false => scalar(dice),
+            let value = if dice.chance(50) {
+                json!(pick(dice, &["delete", "replace", "merge", "x"]))
+            } else {
+                random_value(dice)
             };
-            fields.insert(pick(dice, &DIRECTIVES).to_owned(), word);
+            fields.insert(pick(dice, &DIRECTIVES).to_owned(), value);
         }
         Value::Object(fields) => {
             let at = dice.below(fields.len() as u64) as usize;
             if let Some((_, below)) = fields.iter_mut().nth(at) {
-                directive(dice, below);
+                add_directive(dice, below);
             }
         }
         Value::Array(items) => {
             if let Some(first) = items.first_mut() {
-                directive(dice, first);
+                add_directive(dice, first);
             }
         }
         _ => {}
     }
 }
 
-/// A list of operations.
-pub(super) fn json_patch(dice: &mut Dice) -> Value {
+/// A random JSON patch.
+pub(super) fn random_json_patch(dice: &mut Dice) -> Value {
     let count = dice.below(5);
     let operation = |dice: &mut Dice| {
         json!({
             "op": pick(dice, &["add", "remove", "replace", "move", "copy", "test", "x"]),
             "path": pick(dice, &POINTERS),
             "from": pick(dice, &POINTERS),
-            "value": scalar(dice),
+            "value": random_value(dice),
         })
     };
     Value::Array((0..count).map(|_| operation(dice)).collect())
 }
 
-/// Changes bytes of a text.
-pub(super) fn bytes(dice: &mut Dice, text: &mut Vec<u8>) {
+/// Mutates bytes of a text.
+pub(super) fn mutate_bytes(dice: &mut Dice, text: &mut Vec<u8>) {
     for _ in 0..=dice.below(4) {
         let at = dice.below(text.len() as u64 + 1) as usize;
         match dice.below(3) {

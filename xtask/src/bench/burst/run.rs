@@ -1,0 +1,202 @@
+//! Measures many CronJobs that are due in one second.
+
+use std::{rc::Rc, time::Duration};
+
+use anyhow::{Context, ensure};
+use jiff::Timestamp;
+use punctual_e2e::{
+    Cluster,
+    load::{
+        clock,
+        connection::{Connection, ConnectionTarget},
+        create,
+        latency::Latencies,
+        prometheus_text::{Histogram, PrometheusText},
+        revisions::{self, RevisionLog},
+    },
+};
+use serde::Deserialize;
+
+use super::{
+    super::{
+        bench_server,
+        job_watch::{self, JobArrival, JobWatch},
+    },
+    manifest,
+};
+
+const CLIENTS: usize = 64;
+/// The server must be idle this long before the slot.
+const IDLE_BEFORE_SLOT: Duration = Duration::from_secs(2);
+/// A burst without a new Job for this long has ended.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(120);
+/// After this time without a write the server is idle. A longer time would include an API server's own
+/// periodic writes.
+const QUIET: Duration = Duration::from_secs(3);
+/// How often to wait again for missing statuses: kube-controller-manager retries some after a while.
+const QUIET_PERIODS_MAX: usize = 20;
+const QUIET_TIMEOUT: Duration = Duration::from_secs(900);
+/// The time after which the memory has settled.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+
+/// One burst on one cluster.
+pub(in super::super) struct BurstRun<'a> {
+    pub(in super::super) cluster: &'a Cluster,
+    /// The processes to measure.
+    pub(in super::super) pids: Vec<u32>,
+    pub(in super::super) count: usize,
+    pub(in super::super) lead: u32,
+}
+
+/// The measurements of one burst.
+#[derive(Debug)]
+pub(in super::super) struct BurstResults {
+    /// The time from the slot to the Job's arrival at the watch.
+    pub(in super::super) skews: Latencies,
+    /// The time from the slot until the last recorded status had the slot.
+    pub(in super::super) recorded: Option<Duration>,
+    /// The number of CronJobs whose status does not have the slot.
+    pub(in super::super) unrecorded: usize,
+    /// The time from the slot to the last write of any kind.
+    pub(in super::super) quiet: Duration,
+    /// The skews in the server's own metrics, if it has them.
+    pub(in super::super) own_skews: Option<Histogram>,
+    /// Processor time from just before the slot to the last write.
+    pub(in super::super) processor: Duration,
+    pub(in super::super) memory: u64,
+    /// The peak memory.
+    pub(in super::super) peak: u64,
+}
+
+impl BurstResults {
+    /// Jobs per second between the slot and the last arrival.
+    pub(in super::super) fn per_second(&self) -> f64 {
+        self.skews.count() as f64 / self.skews.max().as_secs_f64()
+    }
+}
+
+#[derive(Deserialize)]
+struct StatusList {
+    items: Vec<StatusItem>,
+}
+
+#[derive(Deserialize)]
+struct StatusItem {
+    metadata: VersionMeta,
+    #[serde(default)]
+    status: ScheduleStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionMeta {
+    resource_version: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScheduleStatus {
+    last_schedule_time: Option<String>,
+}
+
+impl BurstRun<'_> {
+    pub(in super::super) async fn measure(&self) -> anyhow::Result<BurstResults> {
+        let target = ConnectionTarget::of(self.cluster)?;
+        let mut connection = Connection::open(&target).await?;
+        let slot = manifest::slot(clock::wall_time(), self.lead)?;
+        self.create_cron_jobs(&target, slot).await?;
+        self.wait_until_idle(&mut connection, slot).await?;
+        let watch = JobWatch::open(&target).await?;
+        tokio::time::sleep(clock::time_until(slot).saturating_sub(IDLE_BEFORE_SLOT)).await;
+        let before = bench_server::processor_time(&self.pids)?;
+        let arrivals = tokio::spawn(watch.collect(self.count, EVENT_TIMEOUT));
+        tokio::time::sleep(clock::time_until(slot)).await;
+        let (log, recorded) = self.wait_for_statuses(&mut connection, slot).await?;
+        let arrivals = arrivals.await.context("the watch failed")??;
+        let processor = bench_server::processor_time(&self.pids)?.saturating_sub(before);
+        println!("all Jobs have arrived; decoding them");
+        tokio::time::sleep(SETTLE_TIME).await;
+        let memory = bench_server::resident_memory(&self.pids)?;
+        let peak = bench_server::peak_memory(&self.pids)?;
+        let metrics = PrometheusText::read(&mut connection).await?;
+        let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
+        Ok(BurstResults {
+            skews: self.skews(&arrivals)?,
+            recorded: since(recorded.last().and_then(|last| log.reached(*last))),
+            unrecorded: self.count.saturating_sub(recorded.len()),
+            quiet: since(log.last_write()).unwrap_or_default(),
+            own_skews: metrics.histogram("punctual_start_skew_seconds"),
+            processor,
+            memory,
+            peak,
+        })
+    }
+
+    async fn create_cron_jobs(
+        &self,
+        target: &ConnectionTarget,
+        slot: Timestamp,
+    ) -> anyhow::Result<()> {
+        println!("storing {} CronJobs that are due at {slot}", self.count);
+        let schedule = manifest::schedule(slot);
+        let body = |number| manifest::body(&format!("burst-{number:06}"), &schedule);
+        let bodies: Rc<[_]> = (0..self.count).map(body).collect();
+        let created = create::create_all(target, CLIENTS, bodies).await?;
+        println!("stored in {:.1} s", created.duration.as_secs_f64());
+        Ok(())
+    }
+
+    /// Waits until the controller has reconciled every new CronJob.
+    async fn wait_until_idle(
+        &self,
+        connection: &mut Connection,
+        slot: Timestamp,
+    ) -> anyhow::Result<()> {
+        let log = revisions::wait_until_quiet(connection, QUIET, clock::time_until(slot)).await?;
+        let left = clock::time_until(slot);
+        ensure!(left > IDLE_BEFORE_SLOT, "not idle before the slot; increase --lead");
+        if let Some(at) = log.last_write() {
+            println!("idle since {at}; the slot is in {:.0} s", left.as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// Waits until every status has the slot, or until no more statuses are written.
+    async fn wait_for_statuses(
+        &self,
+        connection: &mut Connection,
+        slot: Timestamp,
+    ) -> anyhow::Result<(RevisionLog, Vec<u64>)> {
+        let mut log = RevisionLog::default();
+        let mut recorded = Vec::new();
+        for _ in 0..QUIET_PERIODS_MAX {
+            log.append(revisions::wait_until_quiet(connection, QUIET, QUIET_TIMEOUT).await?);
+            recorded = recorded_versions(connection, slot).await?;
+            if recorded.len() == self.count {
+                break;
+            }
+        }
+        Ok((log, recorded))
+    }
+
+    fn skews(&self, arrivals: &[JobArrival]) -> anyhow::Result<Latencies> {
+        let count = arrivals.len();
+        ensure!(count == self.count, "{count} Jobs for {} CronJobs", self.count);
+        job_watch::start_skews(arrivals)
+    }
+}
+
+/// The sorted resourceVersions of the CronJobs whose status has the slot.
+async fn recorded_versions(
+    connection: &mut Connection,
+    slot: Timestamp,
+) -> anyhow::Result<Vec<u64>> {
+    let list: StatusList = connection.get_json(create::CRON_JOBS).await?;
+    let slot = slot.to_string();
+    let is_recorded = |item: &&StatusItem| item.status.last_schedule_time.as_ref() == Some(&slot);
+    let versions = list.items.iter().filter(is_recorded);
+    let versions = versions.map(|item| item.metadata.resource_version.parse::<u64>());
+    let mut versions = versions.collect::<Result<Vec<_>, _>>()?;
+    versions.sort_unstable();
+    Ok(versions)
+}
