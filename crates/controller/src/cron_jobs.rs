@@ -1,36 +1,43 @@
-//! The CronJob controller: slots become Jobs.
+//! The CronJob controller: it creates a Job for each slot of a CronJob.
 //!
-//! `cache` is what the watches have told, `effects` what can be done, `turn` one look at one CronJob:
-//! ask the engine, do what it says, write down what came of it. When many are due at once, a turn
-//! ends after the create, and the writing waits until the others have been started too.
+//! * `reconcile` is the flow of one slot, from the snapshot to the clean-up.
+//! * `index` caches CronJobs and Jobs, `key_state` is what one reconcile leaves to the next, and
+//!   `sync_gate` holds CronJobs back until their scope was listed.
+//! * `watch_handlers` applies watch events to the index, `client` makes the API calls.
 
-mod cache;
-mod echo;
-mod effects;
-mod held;
+mod cached_cron_job;
+mod cached_job;
+mod client;
+mod index;
+mod key;
+mod key_state;
+mod late_create_window;
 mod options;
-mod places;
-mod seen;
+mod orphaned_jobs;
+mod reconcile;
 mod signals;
-mod storage;
-mod turn;
+mod status_storage;
+mod sync_gate;
+mod watch_handlers;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use punctual_api::CronJobKind;
 use punctual_client::resources::{JOBS, cron_jobs_of};
-use punctual_client::{Clock, EventRecorder, WatchScope, watch_resource};
+use punctual_client::{Clock, EventRecorder, SyncTracker, WatchScope, watch_resource};
 use punctual_queue::{Backoff, Failure};
 use tokio_util::sync::CancellationToken;
 
-use self::cache::{Cache, Scope};
-use self::echo::Echo;
-use self::effects::Effects;
+use self::client::CronJobClient;
+use self::index::CronJobIndex;
+use self::key::{CronJobName, ReconcileKey};
+use self::late_create_window::LateCreateWindow;
 pub use self::options::{ClusterOptions, CronJobOptions};
-use self::places::{Place, Unlisted, places};
-use self::seen::Key;
 pub use self::signals::Signals;
+use self::sync_gate::{PendingSync, Scope, SyncGate, Synced, scopes};
+use self::watch_handlers::{CronJobHandler, JobHandler};
 use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::work_queue::{Priority, WorkQueue};
@@ -38,32 +45,35 @@ use crate::work_queue::{Priority, WorkQueue};
 const COMPONENT: &str = "cronjob-controller";
 
 /// Runs the CronJob controller until `stop` is cancelled.
-pub async fn run_cron_jobs(context: Context, config: CronJobOptions, stop: CancellationToken) {
+pub async fn run_cron_jobs(context: Context, options: CronJobOptions, stop: CancellationToken) {
     let _reset = ResetOnDrop(context.clone());
-    // Events are written until the last note was taken.
-    let silence = CancellationToken::new();
-    let (recorder, recording) = context.recorder(COMPONENT, silence.clone());
+    // The recorder stops after the last reconcile has recorded its events.
+    let stop_recording = CancellationToken::new();
+    let (recorder, recording) = context.recorder(COMPONENT, stop_recording.clone());
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(60));
     let queue = WorkQueue::new(Priority::High, "cronjob", backoff, &context);
-    // The counters outlive this run where there are several, one after the other.
-    let asked = Arc::downgrade(&queue);
-    context.metrics.next_due(move || asked.upgrade()?.next_wake());
-    let controller = Arc::new(Controller {
-        cache: Cache::new(config.default_zone.clone(), queue.clone(), context.metrics.clone()),
+    // The metrics may outlive this run, so they must not keep the queue alive.
+    let weak_queue = Arc::downgrade(&queue);
+    context.metrics.set_next_due_source(move || weak_queue.upgrade()?.next_wake());
+    let late_create_window = options.cluster.late_create_window;
+    let controller = Arc::new(CronJobController {
+        index: Mutex::default(),
+        sync_gate: SyncGate::default(),
         queue,
-        effects: Effects::new(context.calls(), config.cluster.pruned_kinds.clone()),
+        client: CronJobClient::new(context.calls(), options.cluster.pruned_kinds.clone()),
         recorder,
         clock: context.clock.clone(),
         metrics: context.metrics.clone(),
-        places: places(&config),
-        echo: Echo::new(config.cluster.late_create_window, context.clock.clone()),
+        scopes: scopes(&options),
+        late_create_window: LateCreateWindow::new(late_create_window, context.clock.clone()),
+        options,
     });
     let working = async {
-        controller.clone().work(&config, stop.clone()).await;
-        silence.cancel();
+        controller.clone().run_workers(stop.clone()).await;
+        stop_recording.cancel();
     };
-    // All in one task: what is heard must not take the other core from what is to be started.
-    let watching = controller.watch(&context, &config, &stop);
+    // All watches run in this task, so that they do not occupy the other cores while slots are due.
+    let watching = controller.watch(&context, &stop);
     tokio::join!(recording, working, watching);
 }
 
@@ -77,69 +87,112 @@ impl Drop for ResetOnDrop {
     }
 }
 
-struct Controller {
-    cache: Cache,
-    queue: Arc<WorkQueue<Key>>,
-    effects: Effects,
+struct CronJobController {
+    index: Mutex<CronJobIndex>,
+    sync_gate: SyncGate,
+    queue: Arc<WorkQueue<ReconcileKey>>,
+    client: CronJobClient,
     recorder: EventRecorder,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
-    places: Vec<Place>,
-    echo: Echo,
+    scopes: Vec<Scope>,
+    late_create_window: LateCreateWindow,
+    options: CronJobOptions,
 }
 
-impl Controller {
-    /// Watches into the cache.
-    async fn watch(&self, context: &Context, config: &CronJobOptions, stop: &CancellationToken) {
-        let jobs = self.places.iter().map(|Place { namespace, jobs, .. }| {
-            let at = WatchScope::new(&JOBS, namespace.clone());
-            let scope = Scope::new(&self.cache, config, namespace.clone());
-            let (client, stop) = (context.client.clone(), stop.clone());
-            async move { watch_resource(client, at, &scope.jobs(), jobs.clone(), stop).await }
-        });
-        let kinds = self.places.iter().flat_map(|Place { namespace, kinds, .. }| {
-            kinds.iter().map(move |(flavor, listed)| (namespace, *flavor, listed))
-        });
-        let cron_jobs = kinds.map(|(namespace, flavor, listed)| {
-            let at = WatchScope::new(cron_jobs_of(flavor), namespace.clone());
-            let scope = Scope::new(&self.cache, config, namespace.clone());
-            let cron_jobs = scope.cron_jobs(self.effects.storage(flavor), self.clock.now());
-            let (client, stop) = (context.client.clone(), stop.clone());
-            async move { watch_resource(client, at, &cron_jobs, listed.clone(), stop).await }
+impl CronJobController {
+    /// Watches CronJobs and Jobs in every scope.
+    async fn watch(&self, context: &Context, stop: &CancellationToken) {
+        let jobs = self.scopes.iter().map(|scope| self.watch_jobs(scope, context, stop));
+        let cron_jobs = self.scopes.iter().flat_map(|scope| {
+            scope.kinds.iter().map(move |(kind, synced)| {
+                self.watch_cron_jobs(scope.namespace.clone(), *kind, synced, context, stop)
+            })
         });
         tokio::join!(join_all(cron_jobs), join_all(jobs));
     }
 
-    async fn work(self: Arc<Self>, config: &CronJobOptions, stop: CancellationToken) {
-        let mut unlisted = Unlisted::new(&self.places, &self.metrics);
+    async fn watch_jobs(&self, scope: &Scope, context: &Context, stop: &CancellationToken) {
+        let target = WatchScope::new(&JOBS, scope.namespace.clone());
+        let handler = JobHandler::new(self, scope.namespace.clone());
+        let client = context.client.clone();
+        watch_resource(client, target, &handler, scope.jobs.clone(), stop.clone()).await;
+    }
+
+    async fn watch_cron_jobs(
+        &self,
+        namespace: Option<String>,
+        kind: CronJobKind,
+        synced: &SyncTracker,
+        context: &Context,
+        stop: &CancellationToken,
+    ) {
+        let target = WatchScope::new(cron_jobs_of(kind), namespace.clone());
+        let storage = self.client.storage(kind);
+        let handler = CronJobHandler::new(self, namespace, storage, self.clock.now());
+        let client = context.client.clone();
+        watch_resource(client, target, &handler, synced.clone(), stop.clone()).await;
+    }
+
+    /// Reconciles keys until `stop` is cancelled. Starts when the first scope is synced.
+    async fn run_workers(self: Arc<Self>, stop: CancellationToken) {
+        let mut pending = PendingSync::new(&self.scopes, &self.metrics);
         let first = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            first = unlisted.next() => first,
+            first = pending.next() => first,
         };
-        self.cache.open(&first);
-        let _listing = config.cluster.signals.set_synced();
-        let work = |key| {
+        self.open_sync_gate(&first);
+        let _synced = self.options.cluster.signals.set_synced();
+        let reconcile = |key| {
             let controller = self.clone();
-            async move { controller.look_at(&key).await }
+            async move { controller.reconcile_key(&key).await }
         };
-        let opening = async {
+        let open_other_scopes = async {
             loop {
-                self.cache.open(&unlisted.next().await);
+                let synced = pending.next().await;
+                self.open_sync_gate(&synced);
             }
         };
         tokio::select! {
             biased;
-            () = opening => {}
-            () = self.queue.run(config.workers.max(1), work, stop) => {}
+            () = open_other_scopes => {}
+            () = self.queue.run(self.options.workers.max(1), reconcile, stop) => {}
         }
     }
 
-    async fn look_at(&self, key: &Key) -> Result<(), Failure> {
+    async fn reconcile_key(&self, key: &ReconcileKey) -> Result<(), Failure> {
         match key {
-            Key::CronJob(name) if self.cache.puts_off(name) => Ok(()),
-            Key::CronJob(name) => self.turn(key, name).await,
-            Key::Held(name) => self.let_go(name).await,
+            ReconcileKey::CronJob(name) => {
+                if self.sync_gate.defer_if_unsynced(name) {
+                    return Ok(());
+                }
+                self.reconcile(key, name).await
+            }
+            ReconcileKey::OrphanedJob(job) => self.reconcile_orphaned_job(job).await,
+        }
+    }
+
+    /// Queues the CronJobs that waited for a scope.
+    fn open_sync_gate(&self, synced: &Synced) {
+        for name in self.sync_gate.open(synced) {
+            self.queue.add(&ReconcileKey::CronJob(name));
+        }
+    }
+
+    fn index(&self) -> MutexGuard<'_, CronJobIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes a CronJob that was deleted, and queues its Jobs that still have our finalizer.
+    fn remove_cron_job(&self, index: &mut CronJobIndex, name: &Arc<CronJobName>, uid: &str) {
+        if index.remove(name, uid) {
+            self.metrics.remove_cron_job(&name.namespace, &name.name);
+            self.metrics.set_cron_jobs(index.len());
+            self.queue.remove(&ReconcileKey::CronJob(name.clone()));
+        }
+        for key in index.orphaned_job_keys_of(uid) {
+            self.queue.add(&key);
         }
     }
 }

@@ -1,19 +1,21 @@
-//! What controllers count, under Kubernetes' names where there are any.
+//! The metrics of the controllers, with Kubernetes' names where Kubernetes has the same metric.
 //!
-//! Everything has few series, however many objects there are: a scrape writes them and asks nobody
-//! but the queues.
+//! The number of series is bounded, however many objects there are. A scrape only reads counters and asks the
+//! work queues for their state.
 
 mod queues;
 mod runs;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode_registry;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -23,42 +25,65 @@ use prometheus_client::registry::Registry;
 use punctual_client::ClientMetrics;
 use punctual_queue::Stats;
 
+use self::queues::QueueMetrics;
 pub(crate) use self::queues::QueueTimes;
-use self::queues::Queues;
-pub(crate) use self::runs::Outcome;
-use self::runs::Runs;
+use self::runs::RunCounters;
+pub(crate) use self::runs::RunOutcome;
 
-/// The counters of the controllers of one process. Clones are handles to the same.
+/// The metrics of the controllers of one process. Clones share the same values.
 #[derive(Clone)]
 pub struct Metrics {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
 }
 
-struct Shared {
+struct Inner {
     registry: Registry,
-    errors: Family<Failed, Counter>,
+    api_errors: Family<ApiErrorLabels, Counter>,
     creation_skew: Histogram,
     start_skew: Histogram,
     pod_start: Histogram,
-    runs: Runs,
+    runs: RunCounters,
     missed: Counter,
     cron_jobs: Gauge,
-    unlisted: Gauge,
+    unsynced_scopes: Gauge,
+    unreadable_objects: Family<UnreadableLabels, Counter>,
     events_dropped: Counter,
-    leaders: Family<Named, Gauge>,
-    queues: Queues,
+    leaders: Family<LeaderLabels, Gauge>,
+    queues: QueueMetrics,
     next_due: NextDue,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Failed {
+struct ApiErrorLabels {
     verb: &'static str,
     code: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Named {
+struct LeaderLabels {
     name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UnreadableLabels {
+    kind: UnreadableKind,
+}
+
+/// The kind of a cached object that could not be parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum UnreadableKind {
+    CronJob,
+    Job,
+}
+
+impl EncodeLabelValue for UnreadableKind {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        let kind = match self {
+            UnreadableKind::CronJob => "CronJob",
+            UnreadableKind::Job => "Job",
+        };
+        kind.encode(encoder)
+    }
 }
 
 /// Seconds from a millisecond to an hour.
@@ -73,31 +98,36 @@ const POD_START_BUCKETS: [f64; 15] =
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        let mut shared = Shared {
+        let mut inner = Inner {
             registry: Registry::default(),
-            errors: Family::default(),
-            // As Kubernetes has it: a second, doubled nine times.
+            api_errors: Family::default(),
+            // The buckets of Kubernetes: one second, doubled nine times.
             creation_skew: Histogram::new(exponential_buckets(1.0, 2.0, 10)),
             start_skew: Histogram::new(SKEW_BUCKETS),
             pod_start: Histogram::new(POD_START_BUCKETS),
-            runs: Runs::default(),
+            runs: RunCounters::default(),
             missed: Counter::default(),
             cron_jobs: Gauge::default(),
-            unlisted: Gauge::default(),
+            unsynced_scopes: Gauge::default(),
+            unreadable_objects: Family::default(),
             events_dropped: Counter::default(),
             leaders: Family::default(),
-            queues: Queues::default(),
+            queues: QueueMetrics::default(),
             next_due: NextDue::default(),
         };
-        shared.register();
-        Metrics { shared: Arc::new(shared) }
+        inner.register();
+        // Prometheus sees no increase in a counter that first appears with the value 1.
+        for kind in [UnreadableKind::CronJob, UnreadableKind::Job] {
+            drop(inner.unreadable_objects.get_or_create(&UnreadableLabels { kind }));
+        }
+        Metrics { inner: Arc::new(inner) }
     }
 }
 
-impl Shared {
+impl Inner {
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register("punctual_api_errors", "Calls that failed", self.errors.clone());
+        registry.register("punctual_api_errors", "API calls that failed", self.api_errors.clone());
         registry.register(
             "cronjob_controller_job_creation_skew_duration_seconds",
             "Time from when the slot of a run takes effect to the creation of its Job",
@@ -110,25 +140,30 @@ impl Shared {
         );
         registry.register(
             "punctual_pod_start_seconds",
-            "Time from the first sight of a Pod to its start",
+            "Time from the first observation of a Pod to its start",
             self.pod_start.clone(),
         );
-        registry.register("punctual_runs", "Runs by how they ended", self.runs.counters());
+        registry.register("punctual_runs", "Runs by outcome", self.runs.counters());
         registry.register("punctual_missed", "Slots that were missed", self.missed.clone());
-        registry.register("punctual_cron_jobs", "CronJobs that are known", self.cron_jobs.clone());
+        registry.register("punctual_cron_jobs", "CronJobs in the cache", self.cron_jobs.clone());
         registry.register(
-            "punctual_unlisted",
-            "Kinds to be looked after that could not be listed yet, in each namespace that was named",
-            self.unlisted.clone(),
+            "punctual_unsynced_scopes",
+            "Pairs of kind and configured namespace whose first list has not succeeded yet",
+            self.unsynced_scopes.clone(),
+        );
+        registry.register(
+            "punctual_unreadable_objects",
+            "Reconciles that failed because the cached object could not be parsed, by kind",
+            self.unreadable_objects.clone(),
         );
         registry.register(
             "punctual_events_dropped",
-            "Events that were not written",
+            "Events that were dropped before they were written",
             self.events_dropped.clone(),
         );
         registry.register(
             "leader_election_master_status",
-            "Whether this process leads, 1 if it does",
+            "1 if this process is the leader, otherwise 0",
             self.leaders.clone(),
         );
         registry.register_collector(Box::new(self.queues.clone()));
@@ -137,78 +172,86 @@ impl Shared {
 }
 
 impl Metrics {
-    /// Appends all counters in the text format of OpenMetrics, without its end.
+    /// Appends all metrics in the OpenMetrics text format, without the final `# EOF`.
     pub fn encode(&self, page: &mut String) {
-        // Writing to a text cannot fail.
-        let _ = encode_registry(page, &self.shared.registry);
+        // Writing to a string cannot fail.
+        let _ = encode_registry(page, &self.inner.registry);
     }
 
-    /// Whether this process leads in an election.
-    pub fn set_leader(&self, name: &'static str, leads: bool) {
-        self.shared.leaders.get_or_create(&Named { name }).set(leads.into());
+    /// Sets whether this process leads the election with this name.
+    pub fn set_leader(&self, name: &'static str, is_leader: bool) {
+        self.inner.leaders.get_or_create(&LeaderLabels { name }).set(is_leader.into());
     }
 
-    /// A Pod was seen so long before it was started.
-    pub fn pod_started(&self, after: Duration) {
-        self.shared.pod_start.observe(after.as_secs_f64());
+    /// Observes the time from the first observation of a Pod to its start.
+    pub fn observe_pod_start(&self, after: Duration) {
+        self.inner.pod_start.observe(after.as_secs_f64());
     }
 
-    /// A run was started so long after its slot.
-    pub(crate) fn started(&self, skew: Duration) {
-        self.shared.creation_skew.observe(skew.as_secs_f64());
-        self.shared.start_skew.observe(skew.as_secs_f64());
+    /// Observes the time from the effective time of a slot to the creation of its Job.
+    pub(crate) fn observe_start_skew(&self, skew: Duration) {
+        self.inner.creation_skew.observe(skew.as_secs_f64());
+        self.inner.start_skew.observe(skew.as_secs_f64());
     }
 
-    /// So many runs of a CronJob came to an end, or never began.
-    pub(crate) fn runs(&self, namespace: &str, name: &str, outcome: Outcome, count: u64) {
+    /// Counts runs of a CronJob that ended or were missed.
+    pub(crate) fn count_runs(&self, namespace: &str, name: &str, outcome: RunOutcome, count: u64) {
         if count == 0 {
             return;
         }
-        self.shared.runs.count(namespace, name, outcome, count);
-        if outcome == Outcome::Missed {
-            self.shared.missed.inc_by(count);
+        self.inner.runs.count(namespace, name, outcome, count);
+        if outcome == RunOutcome::Missed {
+            self.inner.missed.inc_by(count);
         }
     }
 
-    /// A CronJob is no more, and nor are its counters.
-    pub(crate) fn forget(&self, namespace: &str, name: &str) {
-        self.shared.runs.forget(namespace, name);
+    /// Removes the counters of a CronJob that was deleted.
+    pub(crate) fn remove_cron_job(&self, namespace: &str, name: &str) {
+        self.inner.runs.remove(namespace, name);
     }
 
-    /// So many CronJobs are known.
-    pub(crate) fn set_cron_jobs(&self, total: usize) {
-        self.shared.cron_jobs.set(i64::try_from(total).unwrap_or(i64::MAX));
+    /// Sets the number of cached CronJobs.
+    pub(crate) fn set_cron_jobs(&self, count: usize) {
+        self.inner.cron_jobs.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// So many kinds, in each namespace that was named, are to be looked after and were not listed yet.
-    pub(crate) fn unlisted(&self, count: usize) {
-        self.shared.unlisted.set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// Counts a cached object that could not be parsed.
+    pub(crate) fn count_unreadable(&self, kind: UnreadableKind) {
+        self.inner.unreadable_objects.get_or_create(&UnreadableLabels { kind }).inc();
     }
 
-    /// Whom to ask, at each scrape, when the next slot is due.
-    pub(crate) fn next_due(&self, source: impl Fn() -> Option<Timestamp> + Send + Sync + 'static) {
-        *self.shared.next_due.source() = Some(Box::new(source));
+    /// Sets how many pairs of kind and namespace have not been listed yet.
+    pub(crate) fn set_unsynced_scopes(&self, count: usize) {
+        self.inner.unsynced_scopes.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A queue, which is asked how it is at each scrape; until it says that it is gone. The result
-    /// takes the times of its keys.
+    /// Sets the source of the next due time. It is asked at each scrape.
+    pub(crate) fn set_next_due_source(
+        &self,
+        source: impl Fn() -> Option<Timestamp> + Send + Sync + 'static,
+    ) {
+        *self.inner.next_due.source() = Some(Box::new(source));
+    }
+
+    /// Exports the state of a work queue. `stats` is asked at each scrape and returns `None` after the queue was
+    /// dropped. Report the times of the queue's keys to the result.
     pub(crate) fn add_queue(
         &self,
         name: &'static str,
         stats: impl Fn() -> Option<Stats> + Send + Sync + 'static,
     ) -> QueueTimes {
-        self.shared.queues.add(name, Box::new(stats))
+        self.inner.queues.add(name, Box::new(stats))
     }
 }
 
 impl ClientMetrics for Metrics {
     fn call_failed(&self, method: &str, code: Option<u16>) {
         let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
-        self.shared.errors.get_or_create(&Failed { verb: verb(method), code }).inc();
+        self.inner.api_errors.get_or_create(&ApiErrorLabels { verb: verb(method), code }).inc();
     }
 
     fn events_dropped(&self, count: u64) {
-        self.shared.events_dropped.inc_by(count);
+        self.inner.events_dropped.inc_by(count);
     }
 }
 
@@ -218,7 +261,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Kubernetes' word for a method.
+/// The Kubernetes verb of an HTTP method.
 fn verb(method: &str) -> &'static str {
     match method {
         "GET" => "get",
@@ -230,14 +273,15 @@ fn verb(method: &str) -> &'static str {
     }
 }
 
-type Source<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
+/// A value that is computed at each scrape.
+type ScrapeSource<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
 
-/// When the next slot is due, as somebody knows.
+/// Exports when the next slot is due.
 #[derive(Clone, Default)]
-struct NextDue(Arc<Mutex<Option<Source<Timestamp>>>>);
+struct NextDue(Arc<Mutex<Option<ScrapeSource<Timestamp>>>>);
 
 impl NextDue {
-    fn source(&self) -> std::sync::MutexGuard<'_, Option<Source<Timestamp>>> {
+    fn source(&self) -> MutexGuard<'_, Option<ScrapeSource<Timestamp>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -249,13 +293,17 @@ impl fmt::Debug for NextDue {
 }
 
 impl Collector for NextDue {
-    /// Nothing is due: nothing is said.
+    /// Exports no value if nothing is due.
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(at) = self.source().as_ref().and_then(|source| source()) else {
             return Ok(());
         };
-        let (name, help) = ("punctual_next_due_timestamp_seconds", "When the next slot is due");
-        let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let metric = encoder.encode_descriptor(
+            "punctual_next_due_timestamp_seconds",
+            "When the next slot is due",
+            None,
+            MetricType::Gauge,
+        )?;
         ConstGauge::new(at.as_millisecond() as f64 / 1_000.0).encode(metric)
     }
 }

@@ -72,7 +72,7 @@ impl Components<'_> {
             .with_context(|| format!("could not register the Node {:?}", self.node))?;
         let config = punctual_runner::Config {
             max_pods,
-            started: Some(Arc::new(move |after| metrics.pod_started(after))),
+            started: Some(Arc::new(move |after| metrics.observe_pod_start(after))),
             ..punctual_runner::Config::new(client, self.node, data_dir.clone(), SELF_EXE.into())
         };
         let runner = Runner::start(config)

@@ -1,5 +1,4 @@
-//! Work queues, as client-go's counters show them: the queue itself knows most of it and is asked
-//! when somebody wants to know.
+//! Metrics of work queues, with the names of client-go. Most values come from the queue at each scrape.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +11,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use punctual_queue::Stats;
 
-use super::Source;
+use super::ScrapeSource;
 
-/// The times that the keys of a queue take. Clones are handles to the same.
+/// Histograms of the times of a queue's keys. Clones share the same values.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueTimes {
     queued: Histogram,
@@ -22,103 +21,107 @@ pub(crate) struct QueueTimes {
 }
 
 impl QueueTimes {
-    /// Ten nanoseconds, times ten for nine times.
+    /// The buckets of client-go: ten nanoseconds, multiplied by ten nine times.
     fn new() -> QueueTimes {
         let histogram = || Histogram::new(exponential_buckets(1e-8, 10.0, 10));
         QueueTimes { queued: histogram(), worked: histogram() }
     }
 
-    /// A key stood in the queue so long after it was due.
+    /// Observes the time from when a key was due to the start of its reconcile.
     pub(crate) fn observe_queued(&self, time: Duration) {
         self.queued.observe(time.as_secs_f64());
     }
 
-    /// A key was worked on for so long.
+    /// Observes the duration of a reconcile.
     pub(crate) fn observe_worked(&self, time: Duration) {
         self.worked.observe(time.as_secs_f64());
     }
 }
 
-/// Every queue of the process.
+/// All work queues of the process.
 #[derive(Clone, Default)]
-pub(super) struct Queues(Arc<Mutex<Vec<Known>>>);
+pub(super) struct QueueMetrics(Arc<Mutex<Vec<RegisteredQueue>>>);
 
-struct Known {
+struct RegisteredQueue {
     name: &'static str,
-    stats: Source<Stats>,
+    stats: ScrapeSource<Stats>,
     times: QueueTimes,
 }
 
-impl Queues {
-    /// A queue of a name that is known takes the place of that one.
-    pub(super) fn add(&self, name: &'static str, stats: Source<Stats>) -> QueueTimes {
+impl QueueMetrics {
+    /// Adds a queue, or replaces the queue with the same name.
+    pub(super) fn add(&self, name: &'static str, stats: ScrapeSource<Stats>) -> QueueTimes {
         let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = queues.iter().position(|known| known.name == name);
-        let before = before.map(|at| queues.swap_remove(at));
-        // Its times are those of the name, so that they never go back.
-        let times = before.map_or_else(QueueTimes::new, |known| known.times);
-        queues.push(Known { name, stats, times: times.clone() });
-        queues.sort_by_key(|known| known.name);
+        let position = queues.iter().position(|queue| queue.name == name);
+        let old = position.map(|position| queues.swap_remove(position));
+        // The new queue continues the histograms of the old one, so that counters never decrease.
+        let times = old.map_or_else(QueueTimes::new, |queue| queue.times);
+        queues.push(RegisteredQueue { name, stats, times: times.clone() });
+        queues.sort_by_key(|queue| queue.name);
         times
     }
 
-    fn seen(&self) -> Vec<Seen> {
+    /// Asks all queues that still exist for their state.
+    fn sample(&self) -> Vec<QueueSample> {
         let queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = |known: &Known| {
-            let (name, times) = (known.name, known.times.clone());
-            Some(Seen { name, stats: (known.stats)()?, times })
+        let sample = |queue: &RegisteredQueue| {
+            let stats = (queue.stats)()?;
+            Some(QueueSample { name: queue.name, stats, times: queue.times.clone() })
         };
-        queues.iter().filter_map(seen).collect()
+        queues.iter().filter_map(sample).collect()
     }
 }
 
-/// A queue at the moment of a scrape.
-struct Seen {
+/// The state of a queue at a scrape.
+struct QueueSample {
     name: &'static str,
     stats: Stats,
     times: QueueTimes,
 }
 
-impl fmt::Debug for Queues {
+impl fmt::Debug for QueueMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queues").finish_non_exhaustive()
+        f.debug_struct("QueueMetrics").finish_non_exhaustive()
     }
 }
 
-impl Collector for Queues {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page { encoder, seen: self.seen() };
-        page.gauge("depth", "Keys that are due", |stats| stats.depth as f64)?;
-        page.counter("adds", "Keys that came in", |stats| stats.adds)?;
-        page.counter("retries", "Keys that came back after a failure", |stats| stats.retries)?;
-        let help = "Time from when a key was due to when work on it began";
-        page.histogram("queue_duration_seconds", help, |times| &times.queued)?;
-        let help = "Time that work on a key took";
-        page.histogram("work_duration_seconds", help, |times| &times.worked)?;
-        let help = "Time spent so far on keys that are being worked on";
-        page.gauge("unfinished_work_seconds", help, |stats| stats.unfinished.as_secs_f64())?;
-        let help = "Time spent so far on the key that is worked on the longest";
-        page.gauge("longest_running_processor_seconds", help, |stats| {
+impl Collector for QueueMetrics {
+    fn encode(&self, descriptors: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut encoder = QueueEncoder { descriptors, samples: self.sample() };
+        encoder.gauge("depth", "Keys that are due and wait for a worker", |stats| {
+            stats.depth as f64
+        })?;
+        encoder.counter("adds", "Keys that were added", |stats| stats.adds)?;
+        encoder
+            .counter("retries", "Keys that were requeued after a failure", |stats| stats.retries)?;
+        let help = "Time from when a key was due to the start of its reconcile";
+        encoder.histogram("queue_duration_seconds", help, |times| &times.queued)?;
+        let help = "Duration of a reconcile";
+        encoder.histogram("work_duration_seconds", help, |times| &times.worked)?;
+        let help = "Total time so far of the reconciles that are running";
+        encoder.gauge("unfinished_work_seconds", help, |stats| stats.unfinished.as_secs_f64())?;
+        let help = "Time so far of the longest reconcile that is running";
+        encoder.gauge("longest_running_processor_seconds", help, |stats| {
             stats.longest_running.as_secs_f64()
         })
     }
 }
 
-struct Page<'a> {
-    encoder: DescriptorEncoder<'a>,
-    seen: Vec<Seen>,
+struct QueueEncoder<'a> {
+    descriptors: DescriptorEncoder<'a>,
+    samples: Vec<QueueSample>,
 }
 
-impl Page<'_> {
+impl QueueEncoder<'_> {
     fn gauge(&mut self, name: &str, help: &str, value: fn(&Stats) -> f64) -> fmt::Result {
-        self.family(name, help, MetricType::Gauge, |seen, metric| {
-            ConstGauge::new(value(&seen.stats)).encode(metric)
+        self.family(name, help, MetricType::Gauge, |sample, metric| {
+            ConstGauge::new(value(&sample.stats)).encode(metric)
         })
     }
 
     fn counter(&mut self, name: &str, help: &str, value: fn(&Stats) -> u64) -> fmt::Result {
-        self.family(name, help, MetricType::Counter, |seen, mut metric| {
-            metric.encode_counter::<NoLabelSet, _, u64>(&value(&seen.stats), None)
+        self.family(name, help, MetricType::Counter, |sample, mut metric| {
+            metric.encode_counter::<NoLabelSet, _, u64>(&value(&sample.stats), None)
         })
     }
 
@@ -126,10 +129,10 @@ impl Page<'_> {
         &mut self,
         name: &str,
         help: &str,
-        which: fn(&QueueTimes) -> &Histogram,
+        select: fn(&QueueTimes) -> &Histogram,
     ) -> fmt::Result {
-        self.family(name, help, MetricType::Histogram, |seen, metric| {
-            which(&seen.times).encode(metric)
+        self.family(name, help, MetricType::Histogram, |sample, metric| {
+            select(&sample.times).encode(metric)
         })
     }
 
@@ -138,11 +141,14 @@ impl Page<'_> {
         name: &str,
         help: &str,
         metric_type: MetricType,
-        each: impl Fn(&Seen, prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result,
+        encode: impl Fn(&QueueSample, prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result,
     ) -> fmt::Result {
         let name = format!("workqueue_{name}");
-        let mut family = self.encoder.encode_descriptor(&name, help, None, metric_type)?;
-        let label = |seen: &Seen| [("name", seen.name)];
-        self.seen.iter().try_for_each(|seen| each(seen, family.encode_family(&label(seen))?))
+        let mut family = self.descriptors.encode_descriptor(&name, help, None, metric_type)?;
+        for sample in &self.samples {
+            let labels = [("name", sample.name)];
+            encode(sample, family.encode_family(&labels)?)?;
+        }
+        Ok(())
     }
 }

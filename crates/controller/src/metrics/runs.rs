@@ -1,5 +1,5 @@
-//! Runs by CronJob and how they ended. There may be any number of CronJobs, so only the first so
-//! many have counters of their own.
+//! Runs by CronJob and outcome. The number of CronJobs is unbounded, so only the first
+//! [`CRON_JOBS_MAX`] have their own counters.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,95 +9,109 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEn
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-/// How many CronJobs have counters of their own.
+/// How many CronJobs have their own counters.
 pub(super) const CRON_JOBS_MAX: usize = 1_000;
 
-/// The name of all others; no CronJob can have it.
+/// The label of all other CronJobs. It is not a valid name of a CronJob.
 const OTHER: &str = "_other";
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Outcome {
-    /// Its Job is complete.
+pub(crate) enum RunOutcome {
+    /// The Job is complete.
     Succeeded,
-    /// Its Job failed.
+    /// The Job failed.
     Failed,
-    /// It never began.
+    /// The slot was missed, so there is no Job.
     Missed,
 }
 
-impl Outcome {
-    const ALL: [Outcome; 3] = [Outcome::Succeeded, Outcome::Failed, Outcome::Missed];
+impl RunOutcome {
+    const ALL: [RunOutcome; 3] = [RunOutcome::Succeeded, RunOutcome::Failed, RunOutcome::Missed];
 }
 
-impl EncodeLabelValue for Outcome {
+impl EncodeLabelValue for RunOutcome {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        let word = match self {
-            Outcome::Succeeded => "succeeded",
-            Outcome::Failed => "failed",
-            Outcome::Missed => "missed",
+        let label = match self {
+            RunOutcome::Succeeded => "succeeded",
+            RunOutcome::Failed => "failed",
+            RunOutcome::Missed => "missed",
         };
-        word.encode(encoder)
+        label.encode(encoder)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Run {
+pub(super) struct RunLabels {
     namespace: String,
     cronjob: String,
-    outcome: Outcome,
+    outcome: RunOutcome,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct LabelledCronJob {
+    namespace: String,
+    name: String,
+}
+
+impl LabelledCronJob {
+    fn new(namespace: &str, name: &str) -> LabelledCronJob {
+        LabelledCronJob { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    fn other() -> LabelledCronJob {
+        LabelledCronJob::new("", OTHER)
+    }
+
+    fn labels(&self, outcome: RunOutcome) -> RunLabels {
+        RunLabels { namespace: self.namespace.clone(), cronjob: self.name.clone(), outcome }
+    }
 }
 
 /// The counters of runs.
 #[derive(Default)]
-pub(super) struct Runs {
-    counters: Family<Run, Counter>,
-    /// Namespaces and names of the CronJobs with counters of their own.
-    known: Mutex<HashSet<(String, String)>>,
+pub(super) struct RunCounters {
+    counters: Family<RunLabels, Counter>,
+    /// The CronJobs with their own counters.
+    labelled: Mutex<HashSet<LabelledCronJob>>,
 }
 
-impl Runs {
-    pub(super) fn counters(&self) -> Family<Run, Counter> {
+impl RunCounters {
+    pub(super) fn counters(&self) -> Family<RunLabels, Counter> {
         self.counters.clone()
     }
 
-    pub(super) fn count(&self, namespace: &str, name: &str, outcome: Outcome, count: u64) {
-        let key = (namespace.to_owned(), name.to_owned());
-        // Held to the end, so that nobody is forgotten in between and stays.
-        let mut known = self.known();
-        let is_known = known.contains(&key) || known.len() < CRON_JOBS_MAX;
-        let (namespace, cronjob) = match is_known {
-            true => {
-                // A counter that is born with its first failure looks to Prometheus as if nothing had failed.
-                if known.insert(key.clone()) {
-                    Outcome::ALL.into_iter().for_each(|outcome| self.show(&key, outcome));
+    pub(super) fn count(&self, namespace: &str, name: &str, outcome: RunOutcome, count: u64) {
+        let mut cron_job = LabelledCronJob::new(namespace, name);
+        // The lock is held to the end, so that a concurrent `remove` does not miss the new counters.
+        let mut labelled = self.labelled();
+        if !labelled.contains(&cron_job) {
+            if labelled.len() < CRON_JOBS_MAX {
+                // Prometheus sees no increase in a counter that first appears with the value 1, so all
+                // counters of the CronJob are created with 0.
+                for outcome in RunOutcome::ALL {
+                    drop(self.counters.get_or_create(&cron_job.labels(outcome)));
                 }
-                key
+                labelled.insert(cron_job.clone());
+            } else {
+                cron_job = LabelledCronJob::other();
             }
-            false => (String::new(), OTHER.to_owned()),
-        };
-        self.counters.get_or_create(&Run { namespace, cronjob, outcome }).inc_by(count);
+        }
+        self.counters.get_or_create(&cron_job.labels(outcome)).inc_by(count);
     }
 
-    /// Has a counter seen before it counts.
-    fn show(&self, (namespace, name): &(String, String), outcome: Outcome) {
-        let (namespace, cronjob) = (namespace.clone(), name.clone());
-        drop(self.counters.get_or_create(&Run { namespace, cronjob, outcome }));
-    }
-
-    pub(super) fn forget(&self, namespace: &str, name: &str) {
-        let key = (namespace.to_owned(), name.to_owned());
-        let mut known = self.known();
-        if !known.remove(&key) {
+    pub(super) fn remove(&self, namespace: &str, name: &str) {
+        let cron_job = LabelledCronJob::new(namespace, name);
+        let mut labelled = self.labelled();
+        if !labelled.remove(&cron_job) {
             return;
         }
-        for outcome in Outcome::ALL {
-            let (namespace, cronjob) = key.clone();
-            self.counters.remove(&Run { namespace, cronjob, outcome });
+        for outcome in RunOutcome::ALL {
+            self.counters.remove(&cron_job.labels(outcome));
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn labelled(&self) -> MutexGuard<'_, HashSet<LabelledCronJob>> {
+        self.labelled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,34 +1,36 @@
 use super::runs::CRON_JOBS_MAX;
 use super::*;
 
-fn page(metrics: &Metrics) -> String {
+fn scrape(metrics: &Metrics) -> String {
     let mut page = String::new();
     metrics.encode(&mut page);
     page
 }
 
 #[track_caller]
-fn check(page: &str, lines: &[&str]) {
+fn assert_lines(page: &str, lines: &[&str]) {
     for line in lines {
         assert!(page.lines().any(|found| found == *line), "{line} is not in\n{page}");
     }
 }
 
 #[test]
-fn everything_has_the_name_that_others_look_for() {
+fn metrics_have_their_documented_names() {
     let metrics = Metrics::default();
     metrics.call_failed("POST", Some(409));
     metrics.call_failed("GET", None);
-    metrics.started(Duration::from_millis(1500));
-    metrics.pod_started(Duration::from_millis(30));
-    metrics.runs("default", "a", Outcome::Succeeded, 1);
-    metrics.runs("default", "a", Outcome::Missed, 3);
+    metrics.observe_start_skew(Duration::from_millis(1500));
+    metrics.observe_pod_start(Duration::from_millis(30));
+    metrics.count_runs("default", "a", RunOutcome::Succeeded, 1);
+    metrics.count_runs("default", "a", RunOutcome::Missed, 3);
     metrics.set_cron_jobs(7);
     metrics.events_dropped(2);
+    metrics.set_unsynced_scopes(3);
+    metrics.count_unreadable(UnreadableKind::CronJob);
     metrics.set_leader("punctual", true);
-    metrics.next_due(|| Timestamp::from_millisecond(1_700_000_000_500).ok());
-    let page = page(&metrics);
-    check(
+    metrics.set_next_due_source(|| Timestamp::from_millisecond(1_700_000_000_500).ok());
+    let page = scrape(&metrics);
+    assert_lines(
         &page,
         &[
             "punctual_api_errors_total{verb=\"create\",code=\"409\"} 1",
@@ -43,6 +45,8 @@ fn everything_has_the_name_that_others_look_for() {
             "punctual_missed_total 3",
             "punctual_cron_jobs 7",
             "punctual_events_dropped_total 2",
+            "punctual_unsynced_scopes 3",
+            "punctual_unreadable_objects_total{kind=\"CronJob\"} 1",
             "leader_election_master_status{name=\"punctual\"} 1",
             "punctual_next_due_timestamp_seconds 1700000000.5",
         ],
@@ -51,16 +55,16 @@ fn everything_has_the_name_that_others_look_for() {
 }
 
 #[test]
-fn queues_are_asked_at_every_scrape_and_left_out_when_they_are_gone() {
+fn a_scrape_shows_the_queues_that_still_exist() {
     let metrics = Metrics::default();
     let stats = Stats { depth: 2, adds: 5, retries: 1, ..Stats::default() };
     let stats = Stats { longest_running: Duration::from_millis(1500), ..stats };
     let times = metrics.add_queue("cronjob", move || Some(stats));
-    metrics.add_queue("gone", || None);
+    metrics.add_queue("dropped", || None);
     times.observe_queued(Duration::from_millis(50));
     times.observe_worked(Duration::from_secs(2));
-    let page = page(&metrics);
-    check(
+    let page = scrape(&metrics);
+    assert_lines(
         &page,
         &[
             "# TYPE workqueue_adds counter",
@@ -73,36 +77,36 @@ fn queues_are_asked_at_every_scrape_and_left_out_when_they_are_gone() {
             "workqueue_longest_running_processor_seconds{name=\"cronjob\"} 1.5",
         ],
     );
-    assert!(!page.contains("gone"));
+    assert!(!page.contains("dropped\""));
 }
 
 #[test]
-fn a_queue_that_begins_anew_goes_on_where_its_name_was() {
+fn a_new_queue_continues_the_histograms_of_its_name() {
     let metrics = Metrics::default();
     metrics.add_queue("a", || None).observe_queued(Duration::ZERO);
     metrics.add_queue("a", || Some(Stats::default())).observe_queued(Duration::ZERO);
-    let page = page(&metrics);
-    check(&page, &["workqueue_queue_duration_seconds_count{name=\"a\"} 2"]);
+    let page = scrape(&metrics);
+    assert_lines(&page, &["workqueue_queue_duration_seconds_count{name=\"a\"} 2"]);
     assert_eq!(page.matches("workqueue_depth{").count(), 1);
 }
 
 #[test]
-fn any_number_of_cron_jobs_has_a_bounded_number_of_counters() {
+fn the_number_of_run_counters_is_bounded() {
     let metrics = Metrics::default();
     for number in 0..CRON_JOBS_MAX + 5 {
-        metrics.runs("default", &number.to_string(), Outcome::Failed, 1);
-        metrics.runs("default", &number.to_string(), Outcome::Succeeded, 1);
+        metrics.count_runs("default", &number.to_string(), RunOutcome::Failed, 1);
+        metrics.count_runs("default", &number.to_string(), RunOutcome::Succeeded, 1);
     }
     let other = "punctual_runs_total{namespace=\"\",cronjob=\"_other\",outcome=\"failed\"} 5";
-    let full = page(&metrics);
-    check(&full, &[other]);
+    let full = scrape(&metrics);
+    assert_lines(&full, &[other]);
     assert_eq!(full.matches("punctual_runs_total{").count(), 3 * CRON_JOBS_MAX + 2);
-    // One that goes makes room for another.
-    metrics.forget("default", "7");
-    metrics.forget("default", "never seen");
-    metrics.runs("default", "new", Outcome::Missed, 1);
-    let after = page(&metrics);
+    // The counters of a deleted CronJob become available to another.
+    metrics.remove_cron_job("default", "7");
+    metrics.remove_cron_job("default", "unknown");
+    metrics.count_runs("default", "new", RunOutcome::Missed, 1);
+    let after = scrape(&metrics);
     let new = "punctual_runs_total{namespace=\"default\",cronjob=\"new\",outcome=\"missed\"} 1";
-    check(&after, &[other, new]);
+    assert_lines(&after, &[other, new]);
     assert!(!after.contains("cronjob=\"7\""));
 }

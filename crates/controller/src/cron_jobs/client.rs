@@ -1,0 +1,171 @@
+//! The API calls of the CronJob controller.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use punctual_api::cronjob::CronJobStatus;
+use punctual_api::well_known::finalizers;
+use punctual_api::{CronJob, CronJobKind};
+use punctual_client::resources::JOBS;
+use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
+use punctual_engine::cronjob::{CreateError, CreateResult, JobKey, JobView};
+use punctual_queue::Failure;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::cached_job::{CachedJob, JobWithoutSpec};
+use super::key::CronJobName;
+use super::status_storage::StatusStorage;
+
+/// Reads and writes CronJobs and their Jobs.
+pub(super) struct CronJobClient {
+    api: ApiClient,
+    /// Kinds of which the server drops status fields that Kubernetes does not define.
+    pruned_kinds: Vec<CronJobKind>,
+}
+
+/// The fields of the response to a create.
+#[derive(Deserialize)]
+struct CreatedJob {
+    metadata: CreatedMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedMetadata {
+    uid: String,
+    resource_version: String,
+}
+
+impl CronJobClient {
+    pub(super) fn new(api: ApiClient, pruned_kinds: Vec<CronJobKind>) -> CronJobClient {
+        CronJobClient { api, pruned_kinds }
+    }
+
+    /// How the server stores CronJobs of a kind.
+    pub(super) fn storage(&self, kind: CronJobKind) -> StatusStorage {
+        StatusStorage { kind, is_pruned: self.pruned_kinds.contains(&kind) }
+    }
+
+    /// Reads a CronJob; `None` if it does not exist.
+    pub(super) async fn read(&self, name: &CronJobName) -> Result<Option<Arc<CronJob>>, ApiError> {
+        let found = self.api.find(&name.path()).await?;
+        Ok(found.map(|cron_job| self.storage(name.kind).decode(cron_job)))
+    }
+
+    /// Reads a Job; `None` if it does not exist.
+    pub(super) async fn read_job(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<JobView>, ApiError> {
+        let job = self.api.find::<JobWithoutSpec>(&JOBS.object_path(namespace, name)).await?;
+        Ok(job.map(|job| CachedJob::from(job).view))
+    }
+
+    /// Creates a Job. If the name is taken, reads the Job that has it.
+    pub(super) async fn create_job(&self, namespace: &str, name: &str, text: String) -> Creation {
+        match self.api.create::<CreatedJob>(&JOBS.collection_path(namespace), text).await {
+            Ok(CreatedJob { metadata: CreatedMetadata { uid, resource_version } }) => {
+                Creation::confirmed(CreateResult::Created { uid, resource_version })
+            }
+            Err(error) if error.is_conflict() => match self.read_job(namespace, name).await {
+                Ok(Some(job)) => Creation::confirmed(CreateResult::AlreadyExists(job)),
+                // The Job was deleted in between, so the create can be retried.
+                Ok(None) => Creation::failed(&error),
+                Err(read_error) => {
+                    Creation { is_unconfirmed: true, ..Creation::failed(&read_error) }
+                }
+            },
+            Err(error) => Creation::failed(&error),
+        }
+    }
+
+    /// Deletes a Job in the background. Succeeds if the Job does not exist any more.
+    pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), ApiError> {
+        let path = JOBS.object_path(namespace, &job.name);
+        let mut preconditions = json!({"uid": job.uid});
+        if let Some(version) = &job.resource_version {
+            preconditions["resourceVersion"] = json!(version);
+        }
+        let deleted = self.api.delete::<IgnoredAny>(&path, "Background", &preconditions).await;
+        self.api.none_if_deleted(deleted, &path, &job.uid).await.map(drop)
+    }
+
+    /// Removes our finalizer from a Job. Succeeds if the Job does not exist any more.
+    pub(super) async fn remove_finalizer(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), ApiError> {
+        let patch = remove_finalizer_patch(uid, finalizers::SLOT_RECORDED);
+        let path = JOBS.object_path(namespace, name);
+        let patched = self.api.patch::<IgnoredAny>(&path, &patch).await;
+        self.api.none_if_deleted(patched, &path, uid).await.map(drop)
+    }
+
+    /// Writes our annotations into a CronJob. Fails with a conflict if the CronJob changed since it was read.
+    pub(super) async fn annotate(
+        &self,
+        name: &CronJobName,
+        cron_job: &CronJob,
+        annotations: &BTreeMap<&'static str, String>,
+    ) -> Result<Arc<CronJob>, ApiError> {
+        let patch = json!({"metadata": {
+            "uid": cron_job.metadata.uid,
+            "resourceVersion": cron_job.metadata.resource_version,
+            "annotations": annotations,
+        }});
+        let written = self.api.merge_patch(&name.path(), &patch).await?;
+        Ok(self.storage(name.kind).decode(written))
+    }
+
+    /// Writes the status of a CronJob. Fails with a conflict if the CronJob changed since it was read.
+    pub(super) async fn write_status(
+        &self,
+        name: &CronJobName,
+        cron_job: &CronJob,
+        status: CronJobStatus,
+    ) -> Result<Arc<CronJob>, ApiError> {
+        let changed = CronJob { status, ..cron_job.clone() };
+        let text = serde_json::to_string(&changed);
+        let text = text.map_err(|error| ApiError::UnknownOutcome(error.to_string()))?;
+        let written = self.api.replace(&format!("{}/status", name.path()), text).await?;
+        Ok(self.storage(name.kind).decode(written))
+    }
+}
+
+/// The result of a create.
+pub(super) struct Creation {
+    pub(super) result: CreateResult,
+    /// Whether it is unknown if the Job exists.
+    pub(super) is_unconfirmed: bool,
+    /// How to retry after an error.
+    pub(super) failure: Failure,
+}
+
+impl Creation {
+    fn confirmed(result: CreateResult) -> Creation {
+        Creation { result, is_unconfirmed: false, failure: Failure::default() }
+    }
+
+    fn failed(error: &ApiError) -> Creation {
+        let create_error = CreateError {
+            message: error.message().to_owned(),
+            is_namespace_terminating: error.is_namespace_terminating(),
+        };
+        Creation {
+            result: CreateResult::Failed(create_error),
+            is_unconfirmed: error.is_unconfirmed(),
+            failure: error.to_failure(),
+        }
+    }
+
+    /// A create that was not sent, because the Job could not be built.
+    pub(super) fn not_sent(message: String) -> Creation {
+        let create_error = CreateError { message, is_namespace_terminating: false };
+        Creation::confirmed(CreateResult::Failed(create_error))
+    }
+}

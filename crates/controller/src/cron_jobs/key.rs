@@ -1,0 +1,55 @@
+//! Names of CronJobs, and the keys of the work queue.
+
+use std::sync::Arc;
+
+use punctual_api::{CronJobKind, ObjectMeta};
+
+/// The kind, namespace and name of a CronJob.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CronJobName {
+    pub(super) kind: CronJobKind,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl CronJobName {
+    pub(super) fn new(kind: CronJobKind, metadata: &ObjectMeta) -> Arc<CronJobName> {
+        let namespace = metadata.namespace.clone();
+        let name = metadata.name.clone();
+        Arc::new(CronJobName { kind, namespace, name })
+    }
+
+    /// The path of the CronJob in the API.
+    pub(super) fn path(&self) -> String {
+        let CronJobName { kind, namespace, name } = self;
+        let api_version = kind.api_version();
+        let plural = kind.plural();
+        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}")
+    }
+}
+
+/// A Job with our finalizer whose CronJob is not cached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OrphanedJob {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// The CronJob that its owner reference names, if there is one.
+    pub(super) owner: Option<OwnerCronJob>,
+}
+
+/// The CronJob that an owner reference names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OwnerCronJob {
+    pub(super) name: CronJobName,
+    pub(super) uid: String,
+}
+
+/// A key of the CronJob controller's work queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ReconcileKey {
+    /// Reconcile a CronJob.
+    CronJob(Arc<CronJobName>),
+    /// Remove our finalizer from a Job if its CronJob was deleted.
+    OrphanedJob(Arc<OrphanedJob>),
+}

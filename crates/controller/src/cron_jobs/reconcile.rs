@@ -1,0 +1,473 @@
+//! One reconcile of one CronJob: the life of a slot, from top to bottom.
+//!
+//! 1. `decide`: take a snapshot of the index and ask the engine for a plan.
+//! 2. `execute`: delete the Jobs that the plan replaces, and create the Job of the slot.
+//! 3. `finish`: settle the results, write annotations and status, record events, clean up.
+//!
+//! While other slots are due, a reconcile ends after `execute`: its results are parked, and a later reconcile of
+//! the same key runs `finish`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_api::CronJob;
+use punctual_api::cronjob::CronJobStatus;
+use punctual_api::meta::ObjectReference;
+use punctual_client::ApiError;
+use punctual_engine::cronjob::{
+    CreateJob, CreateResult, Decision, EffectResult, Observed, Plan, Settled, build_job_manifest,
+    decide, settle,
+};
+use punctual_engine::{EventType, PendingEvent};
+use punctual_queue::Failure;
+
+use super::CronJobController;
+use super::cached_cron_job::{CachedFormError, ParsedCronJob};
+use super::client::Creation;
+use super::key::{CronJobName, ReconcileKey};
+use super::key_state::{LiveJobs, Parked};
+use crate::metrics::{RunOutcome, UnreadableKind};
+
+/// A plan, and the objects that it was made from.
+struct Decided {
+    parsed: ParsedCronJob,
+    plan: Box<Plan>,
+    /// Names of unconfirmed Jobs that were read for this plan.
+    resolved: Vec<String>,
+}
+
+/// A plan whose Jobs were deleted and created. Its results are not written yet.
+pub(super) struct Executed {
+    pub(super) parsed: ParsedCronJob,
+    pub(super) plan: Box<Plan>,
+    pub(super) results: Vec<EffectResult>,
+    /// How to retry if a call failed.
+    pub(super) failure: Failure,
+    /// Names of unconfirmed Jobs that were read for this plan. They count as confirmed once the status is
+    /// written.
+    pub(super) resolved: Vec<String>,
+}
+
+impl CronJobController {
+    /// Reconciles a CronJob.
+    pub(super) async fn reconcile(
+        &self,
+        key: &ReconcileKey,
+        name: &Arc<CronJobName>,
+    ) -> Result<(), Failure> {
+        let result = self.execute_and_finish(key, name).await;
+        // The backoff after a failure must not delay the next slot.
+        result.map_err(|failure| Failure { no_later_than: self.next_slot(name), ..failure })
+    }
+
+    async fn execute_and_finish(
+        &self,
+        key: &ReconcileKey,
+        name: &Arc<CronJobName>,
+    ) -> Result<(), Failure> {
+        if let Some(parked) = self.take_parked(name) {
+            // The parked plan does not include changes that arrived since, so reconcile again.
+            self.queue.add(key);
+            let executed =
+                parked.restore().map_err(|error| self.report_unreadable(name, &error))?;
+            return self.finish(key, name, executed).await;
+        }
+        let Some(decided) = self.decide(name).await? else { return Ok(()) };
+        let executed = self.execute(name, decided).await;
+        if self.queue.has_due() {
+            self.park(name, executed);
+            self.queue.add(key);
+            return Ok(());
+        }
+        self.finish(key, name, executed).await
+    }
+
+    /// Takes a snapshot and asks the engine for a plan. Returns `None` if the CronJob was deleted.
+    async fn decide(&self, name: &Arc<CronJobName>) -> Result<Option<Decided>, Failure> {
+        let resolved = self.unconfirmed_jobs(name);
+        let mut live = self.read_jobs(name, &resolved).await?;
+        if live.iter().any(|(_, job)| job.is_none()) && !self.still_exists(name).await? {
+            return Ok(None);
+        }
+        loop {
+            let snapshot = self.index().snapshot(name, &live);
+            let Some(snapshot) = snapshot else { return Ok(None) };
+            let parsed = snapshot.cached.parse();
+            let parsed = parsed.map_err(|error| self.report_unreadable(name, &error))?;
+            let observed = Observed {
+                cron_job: &parsed.cron_job,
+                timetable: &parsed.timetable,
+                jobs: snapshot.jobs(),
+                live_jobs: &snapshot.live,
+            };
+            match decide(&observed, self.clock.now()) {
+                Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),
+                Decision::ReadJobs(jobs) => live.extend(self.read_jobs(name, &jobs).await?),
+            }
+        }
+    }
+
+    /// Whether the cached CronJob still exists. An unconfirmed Job that does not exist may have been deleted
+    /// together with its CronJob, and must not be created again then.
+    async fn still_exists(&self, name: &Arc<CronJobName>) -> Result<bool, Failure> {
+        let uid = self.index().get(name).map(|cached| cached.uid.clone());
+        let Some(uid) = uid else { return Ok(false) };
+        match self.client.read(name).await? {
+            Some(current) if current.metadata.uid == uid => {
+                self.apply_response(name, &current);
+                Ok(true)
+            }
+            _ => {
+                self.mark_deleted(name, &uid);
+                Ok(false)
+            }
+        }
+    }
+
+    async fn read_jobs(&self, name: &CronJobName, jobs: &[String]) -> Result<LiveJobs, Failure> {
+        let mut live = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let found = self.client.read_job(&name.namespace, job).await?;
+            live.push((job.clone(), found));
+        }
+        Ok(live)
+    }
+
+    /// Executes the urgent part of a plan: deletes the Jobs that it replaces, then creates the new one.
+    async fn execute(&self, name: &CronJobName, decided: Decided) -> Executed {
+        let Decided { parsed, plan, resolved } = decided;
+        let mut failure = Failure::default();
+        let mut results = self.delete_replaced_jobs(name, &plan, &mut failure).await;
+        let is_deleted =
+            |result: &&EffectResult| matches!(result, EffectResult::Deleted(_, Ok(())));
+        let are_all_deleted =
+            results.iter().filter(is_deleted).count() == plan.jobs_to_replace.len();
+        if are_all_deleted && let Some(create) = &plan.job_to_create {
+            let creation = self.create_job(name, &parsed, create).await;
+            results.push(EffectResult::Created(creation.result));
+            failure = creation.failure;
+        }
+        Executed { parsed, plan, results, failure, resolved }
+    }
+
+    async fn delete_replaced_jobs(
+        &self,
+        name: &CronJobName,
+        plan: &Plan,
+        failure: &mut Failure,
+    ) -> Vec<EffectResult> {
+        let mut results = Vec::new();
+        for job in &plan.jobs_to_replace {
+            let deleted = self.client.delete_job(&name.namespace, job).await;
+            if let Err(error) = &deleted {
+                *failure = error.to_failure();
+                if error.is_conflict() {
+                    // The Job changed and may have finished, so the next decision reads it.
+                    self.add_unconfirmed(name, &job.name);
+                    continue;
+                }
+            }
+            let deleted = deleted.map_err(|error| error.message().to_owned());
+            results.push(EffectResult::Deleted(job.name.clone(), deleted));
+        }
+        results
+    }
+
+    /// Creates the Job of a slot. The Job is marked as unconfirmed until its state is recorded, so that the next
+    /// reconcile reads it if the result of the create is unknown.
+    async fn create_job(
+        &self,
+        name: &CronJobName,
+        parsed: &ParsedCronJob,
+        create: &CreateJob,
+    ) -> Creation {
+        let timetable = match &*parsed.timetable {
+            Ok(timetable) => timetable,
+            Err(_) => return Creation::not_sent("there is no schedule".to_owned()),
+        };
+        let text = match build_job_manifest(&parsed.cron_job, timetable, create.slot) {
+            Ok(text) => text,
+            Err(error) => {
+                return Creation::not_sent(format!("the template is unreadable: {error}"));
+            }
+        };
+        self.add_unconfirmed(name, &create.name);
+        let creation = self.client.create_job(&name.namespace, &create.name, text).await;
+        if creation.is_unconfirmed {
+            self.late_create_window.restart();
+        }
+        if let CreateResult::Created { .. } = creation.result {
+            let late = self.clock.now().duration_since(timetable.effective_time(create.slot));
+            self.metrics.observe_start_skew(late.try_into().unwrap_or(Duration::ZERO));
+        } else if !creation.is_unconfirmed {
+            self.remove_unconfirmed(name, &create.name);
+        }
+        creation
+    }
+
+    /// Writes the results of a plan, and then does what must not happen before they are written.
+    async fn finish(
+        &self,
+        key: &ReconcileKey,
+        name: &Arc<CronJobName>,
+        executed: Executed,
+    ) -> Result<(), Failure> {
+        let Executed { parsed, plan, results, failure, mut resolved } = executed;
+        let is_created =
+            |r: &EffectResult| matches!(r, EffectResult::Created(CreateResult::Created { .. }));
+        if let Some(create) = &plan.job_to_create
+            && results.iter().any(is_created)
+        {
+            resolved.push(create.name.clone());
+        }
+        let settled = settle(*plan, &results, self.clock.now());
+        let reference = object_reference(name, &parsed.cron_job);
+        let annotation_error = match self.write(name, &parsed.cron_job, &settled).await {
+            Ok(annotation_error) => annotation_error,
+            Err(error) => {
+                // The next reconcile does not repeat these effects, so their events are recorded now.
+                for event in settled.events.iter().filter(|event| is_about_an_effect(event)) {
+                    self.recorder.record(&reference, event);
+                }
+                return self.handle_write_error(key, name, &parsed.cron_job, &error).await;
+            }
+        };
+        for job in &resolved {
+            self.remove_unconfirmed(name, job);
+        }
+        for event in &settled.events {
+            self.recorder.record(&reference, event);
+        }
+        let is_clean = self.clean_up_and_set_wake(key, name, &reference, &settled).await;
+        if let Some(error) = annotation_error {
+            return Err(error.to_failure());
+        }
+        // Later pending slots may count from a miss that this write recorded, so reconcile again.
+        let last_missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
+        if last_missed > parsed.cron_job.status.last_missed_time {
+            self.queue.add(key);
+        }
+        if settled.needs_retry || !is_clean { Err(failure) } else { Ok(()) }
+    }
+
+    /// Writes the changed annotations, then the changed status. Returns the error of the annotations if they can
+    /// permanently not be written, for example because RBAC forbids it; the status is written anyway.
+    async fn write(
+        &self,
+        name: &Arc<CronJobName>,
+        cron_job: &Arc<CronJob>,
+        settled: &Settled,
+    ) -> Result<Option<ApiError>, ApiError> {
+        let storage = self.client.storage(name.kind);
+        let mut current = cron_job.clone();
+        let mut annotation_error = None;
+        let annotations = storage.changed_annotations(cron_job, settled);
+        if !annotations.is_empty() {
+            match self.client.annotate(name, &current, &annotations).await {
+                Ok(annotated) => {
+                    // On a pruning server this write is the one that records the missed runs.
+                    self.count_runs(name, &cron_job.status, &annotated.status);
+                    self.apply_response(name, &annotated);
+                    current = annotated;
+                }
+                Err(error) if error.is_permanent() => annotation_error = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(status) = storage.changed_status(cron_job, settled) {
+            let written = self.client.write_status(name, &current, status).await?;
+            self.apply_response(name, &written);
+            // Missed runs that are not recorded would be counted at every reconcile.
+            if annotation_error.is_none()
+                && let Some(status) = &settled.status
+            {
+                self.count_runs(name, &current.status, status);
+            }
+        }
+        if let Some(error) = &annotation_error {
+            tracing::warn!(
+                namespace = name.namespace,
+                cron_job = name.name,
+                error = error.message(),
+                "could not write the annotations of a CronJob, so missed slots are not recorded; allow \
+                 `patch` of CronJobs"
+            );
+        }
+        Ok(annotation_error)
+    }
+
+    /// Reads the CronJob again after a write failed, because it changed or the result of the write is unknown.
+    async fn handle_write_error(
+        &self,
+        key: &ReconcileKey,
+        name: &Arc<CronJobName>,
+        cron_job: &CronJob,
+        error: &ApiError,
+    ) -> Result<(), Failure> {
+        if !error.is_stale() {
+            tracing::warn!(
+                namespace = name.namespace,
+                cron_job = name.name,
+                error = error.message(),
+                "could not write the status of a CronJob; retrying with backoff"
+            );
+        }
+        let metadata = &cron_job.metadata;
+        let current = self.client.read(name).await.map_err(|read_error| read_error.to_failure())?;
+        let Some(current) = current else {
+            self.mark_deleted(name, &metadata.uid);
+            return Ok(());
+        };
+        let has_changed = current.metadata.resource_version != metadata.resource_version;
+        self.apply_response(name, &current);
+        if error.is_conflict() && has_changed {
+            self.queue.add(key);
+            return Ok(());
+        }
+        Err(error.to_failure())
+    }
+
+    /// Cleans up and sets the next wake-up. While a create may still arrive, the clean-up is postponed. Returns
+    /// whether all calls of the clean-up succeeded.
+    async fn clean_up_and_set_wake(
+        &self,
+        key: &ReconcileKey,
+        name: &CronJobName,
+        reference: &ObjectReference,
+        settled: &Settled,
+    ) -> bool {
+        let remaining = self.late_create_window.remaining();
+        let mut is_clean = true;
+        let mut wake_at = settled.wake_at;
+        if remaining.is_zero() {
+            is_clean = self.clean_up(name, reference, settled).await;
+        } else if !settled.finalizers_to_remove.is_empty() || !settled.jobs_to_clean_up.is_empty() {
+            let window_end = self.clock.now().checked_add(remaining).unwrap_or(Timestamp::MAX);
+            wake_at = Some(wake_at.map_or(window_end, |wake_at| wake_at.min(window_end)));
+        }
+        self.queue.set_wake(key, wake_at);
+        is_clean
+    }
+
+    /// Removes finalizers and deletes old Jobs, now that everything about them is recorded. Returns whether all
+    /// calls succeeded.
+    async fn clean_up(
+        &self,
+        name: &CronJobName,
+        reference: &ObjectReference,
+        settled: &Settled,
+    ) -> bool {
+        let namespace = &name.namespace;
+        let mut is_clean = true;
+        for job in &settled.finalizers_to_remove {
+            is_clean &= self.client.remove_finalizer(namespace, &job.name, &job.uid).await.is_ok();
+        }
+        for job in &settled.jobs_to_clean_up {
+            let event = match self.client.delete_job(namespace, job).await {
+                Ok(()) => job.deleted_event(),
+                Err(error) => {
+                    is_clean = false;
+                    job.delete_failed_event(error.message())
+                }
+            };
+            self.recorder.record(reference, &event);
+        }
+        is_clean
+    }
+
+    /// Adds the runs that a new status counts beyond the old one to the metrics.
+    fn count_runs(&self, name: &CronJobName, old: &CronJobStatus, new: &CronJobStatus) {
+        let missed = new.missed_runs - old.missed_runs;
+        let runs = [
+            (RunOutcome::Succeeded, new.successful_runs - old.successful_runs),
+            (RunOutcome::Failed, new.failed_runs - old.failed_runs - missed),
+            (RunOutcome::Missed, missed),
+        ];
+        for (outcome, count) in runs {
+            if let Ok(count) = u64::try_from(count) {
+                self.metrics.count_runs(&name.namespace, &name.name, outcome, count);
+            }
+        }
+    }
+
+    fn report_unreadable(&self, name: &CronJobName, error: &CachedFormError) -> Failure {
+        self.metrics.count_unreadable(UnreadableKind::CronJob);
+        tracing::error!(
+            namespace = name.namespace,
+            cron_job = name.name,
+            error = error as &dyn std::error::Error,
+            "could not parse a cached CronJob, so its slots do not start; retrying with backoff, restart the \
+             controller to read the CronJob anew"
+        );
+        Failure::default()
+    }
+}
+
+/// Whether an event reports something that was done, rather than something that was observed.
+fn is_about_an_effect(event: &PendingEvent) -> bool {
+    event.reason.starts_with("Successful") || event.event_type == EventType::Warning
+}
+
+fn object_reference(name: &CronJobName, cron_job: &CronJob) -> ObjectReference {
+    ObjectReference {
+        kind: name.kind.kind().to_owned(),
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        uid: cron_job.metadata.uid.clone(),
+        api_version: name.kind.api_version().to_owned(),
+        resource_version: cron_job.metadata.resource_version.clone(),
+        field_path: String::new(),
+    }
+}
+
+/// Short accesses to the index. None holds its lock across a call.
+impl CronJobController {
+    /// The effective time of the next slot of a CronJob.
+    fn next_slot(&self, name: &CronJobName) -> Option<Timestamp> {
+        let timetable = self.index().get(name)?.timetable();
+        timetable.as_ref().as_ref().ok()?.next_effective_time(self.clock.now())
+    }
+
+    fn take_parked(&self, name: &CronJobName) -> Option<Parked> {
+        self.index().key_state(name)?.take_parked()
+    }
+
+    /// Leaves the results of a plan to a later reconcile, unless the CronJob was replaced.
+    fn park(&self, name: &CronJobName, executed: Executed) {
+        let parked = Parked::new(executed);
+        let mut index = self.index();
+        let is_current = index.get(name).is_some_and(|cached| cached.uid == parked.cron_job_uid());
+        if is_current && let Some(state) = index.key_state(name) {
+            state.park(parked);
+        }
+    }
+
+    fn unconfirmed_jobs(&self, name: &CronJobName) -> Vec<String> {
+        let mut index = self.index();
+        index.key_state(name).map(|state| state.unconfirmed().to_vec()).unwrap_or_default()
+    }
+
+    fn add_unconfirmed(&self, name: &CronJobName, job: &str) {
+        if let Some(state) = self.index().key_state(name) {
+            state.add_unconfirmed(job);
+        }
+    }
+
+    fn remove_unconfirmed(&self, name: &CronJobName, job: &str) {
+        if let Some(state) = self.index().key_state(name) {
+            state.remove_unconfirmed(job);
+        }
+    }
+
+    fn apply_response(&self, name: &Arc<CronJobName>, cron_job: &CronJob) {
+        self.index().apply_response(name, cron_job, &self.options.default_zone);
+    }
+
+    /// Removes a CronJob that a live read showed as deleted. The watch may lag behind.
+    fn mark_deleted(&self, name: &Arc<CronJobName>, uid: &str) {
+        let mut index = self.index();
+        index.mark_deleted(name, uid);
+        self.remove_cron_job(&mut index, name, uid);
+    }
+}
