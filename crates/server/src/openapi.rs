@@ -1,13 +1,12 @@
-//! OpenAPI documents: what the kinds look like and what can be asked of them.
+//! OpenAPI documents, which describe the served kinds and operations.
 //!
-//! kubectl reads them to explain fields, to learn which query parameters a server knows, and to
-//! compute patches. There is one document of version 3 for every group and version, an index of
-//! them, and one document of version 2 for everything. All are generated from the tables in
-//! [`punctual_api::schema`] and [`crate::resource`], and none before somebody asks for it: most
-//! servers never build them.
+//! kubectl reads them to explain fields, to learn which query parameters a server supports, and to
+//! compute patches. There is a version 3 document for every group and version, an index of them, and
+//! one version 2 document for everything. All are generated from the tables in
+//! [`punctual_api::schema`] and [`crate::resource`] on the first request, since most servers never
+//! need them.
 //!
-//! Version 2 comes as JSON for tools and as protobuf for kubectl; version 3 is JSON alone, which
-//! everybody takes.
+//! Version 2 is served as JSON for tools and as protobuf for kubectl; version 3 only as JSON.
 
 mod components;
 mod descriptions;
@@ -30,18 +29,18 @@ use serde_json::{Map, Value, json};
 use self::components::Components;
 use crate::resource::{GROUP_VERSIONS, GroupVersion};
 
-/// The media types by which clients ask for version 2 as protobuf; the first is that of the answer.
+/// The media types of version 2 in protobuf. Responses have the first.
 pub(crate) const PROTOBUF_TYPES: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 ];
 
-/// A finished document.
+/// An encoded document.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    /// Its JSON, or its protobuf.
+    /// The encoded JSON or protobuf.
     pub(crate) body: Bytes,
-    /// A text that changes with the body, for entity tags and for the addresses in the index.
+    /// A hash of the body, for entity tags and for the URLs in the index.
     pub(crate) hash: String,
 }
 
@@ -52,14 +51,14 @@ impl Document {
 
     fn new(body: Vec<u8>) -> Self {
         let body = Bytes::from(body);
-        // Good enough to tell two releases apart, and nobody gains by a collision.
+        // A fast hash suffices to distinguish releases: a collision harms only the client that provokes it.
         let mut hasher = DefaultHasher::new();
         body.hash(&mut hasher);
         Document { body, hash: format!("{:016X}", hasher.finish()) }
     }
 }
 
-/// The documents of a server, each made when it is first asked for.
+/// The documents of a server. Each is generated at its first use.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     dialect: Dialect,
@@ -70,12 +69,12 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// The documents of a server that accepts what the dialect says.
+    /// Creates the documents of a server with a dialect.
     pub(crate) fn new(dialect: Dialect) -> Self {
         Documents { dialect, ..Documents::default() }
     }
 
-    /// The document at `/openapi/v3`.
+    /// Returns the document at `/openapi/v3`.
     pub(crate) fn index(&self) -> &Document {
         self.index.get_or_init(|| {
             let paths: Map<String, Value> = GROUP_VERSIONS
@@ -91,26 +90,27 @@ impl Documents {
         })
     }
 
-    /// The document at `/openapi/v3/<path>`, where the path is such as `apis/batch/v1`.
+    /// Returns the document at `/openapi/v3/<path>`, where a path is for example `apis/batch/v1`.
     pub(crate) fn v3(&self, path: &str) -> Option<&Document> {
-        let place =
+        let index =
             GROUP_VERSIONS.into_iter().position(|group_version| path_of(group_version) == path)?;
-        let (group_version, document) = (*GROUP_VERSIONS.get(place)?, self.v3.get(place)?);
+        let group_version = *GROUP_VERSIONS.get(index)?;
+        let document = self.v3.get(index)?;
         Some(document.get_or_init(|| Document::json(&v3_document(group_version, self.dialect))))
     }
 
-    /// The document at `/openapi/v2`, as JSON.
+    /// Returns the document at `/openapi/v2` as JSON.
     pub(crate) fn v2(&self) -> &Document {
         self.v2.get_or_init(|| Document::json(&v2_document(self.dialect)))
     }
 
-    /// The document at `/openapi/v2`, as protobuf.
+    /// Returns the document at `/openapi/v2` as protobuf.
     pub(crate) fn v2_protobuf(&self) -> &Document {
         self.v2_protobuf.get_or_init(|| Document::new(proto::encode(&v2_document(self.dialect))))
     }
 }
 
-/// The path of a group and version, without the slash it starts with.
+/// Returns the path of a group and version, without the leading slash.
 fn path_of(group_version: GroupVersion) -> String {
     match group_version.group {
         "" => format!("api/{}", group_version.version),

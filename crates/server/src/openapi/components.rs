@@ -1,4 +1,4 @@
-//! Schemas of types, from the tables and from a file for the few types that are not in them.
+//! Schemas of types, from the tables in `punctual_api` and from a file for types that are not in them.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,10 @@ use super::names::{self, REF_PREFIX};
 use super::{descriptions, enums, merge};
 use crate::resource::{ALL, GroupVersion};
 
-/// Types of requests and answers that no stored object contains, by name.
+/// Schemas of request and response types that no stored object contains, by name.
 const WIRE: &str = include_str!("wire.json");
 
-/// Fields that must be given although zero is not written, and that need not although it is.
-/// Otherwise what is always written must be given.
+/// Exceptions to the rule that a field is required exactly if it is always written.
 const REQUIRED: [(&str, &str); 6] = [
     ("CronJob", "spec"),
     ("ContainerRestartRule", "action"),
@@ -35,11 +34,11 @@ const OPTIONAL: [(&str, &str); 9] = [
     ("TypedObjectReference", "apiGroup"),
 ];
 
-/// The schemas that the document of a group and version may contain.
+/// The schemas available to the document of a group and version.
 pub(super) struct Components {
     group_version: GroupVersion,
-    /// Whether fields of ours are part of it.
-    has_ours: bool,
+    /// Whether fields of Punctual are included.
+    has_extensions: bool,
     structs: HashMap<String, &'static StructSchema>,
     /// The kinds of this group and version, by the name of their schema.
     kinds: HashMap<String, &'static str>,
@@ -53,27 +52,31 @@ impl Components {
             ALL.into_iter().filter(|resource| resource.group_versions.contains(&group_version));
         Components {
             group_version,
-            has_ours: dialect == Dialect::Punctual || group_version.group == "punctual.dev",
-            structs: structs.map(|it| (names::of_struct(group_version, it.name), it)).collect(),
-            kinds: kinds
-                .filter_map(|it| Some((of_kind(group_version, it.kind)?, it.kind)))
+            has_extensions: dialect == Dialect::Punctual || group_version.group == "punctual.dev",
+            structs: structs
+                .map(|schema| (names::of_struct(group_version, schema.name), schema))
                 .collect(),
-            // The file is ours, and a test reads it.
+            kinds: kinds
+                .filter_map(|resource| {
+                    Some((of_kind(group_version, resource.kind)?, resource.kind))
+                })
+                .collect(),
+            // A test checks that the embedded file is valid.
             wire: serde_json::from_str(WIRE).unwrap_or_default(),
         }
     }
 
-    /// The schemas that a part of a document refers to, and those that they refer to.
+    /// Returns the schemas that a part of a document refers to, directly or indirectly.
     pub(super) fn reachable_from(&self, part: &Value) -> Map<String, Value> {
         let mut found = Map::new();
-        let mut waiting = Vec::new();
-        collect_references(part, &mut waiting);
-        while let Some(name) = waiting.pop() {
+        let mut pending = Vec::new();
+        collect_references(part, &mut pending);
+        while let Some(name) = pending.pop() {
             if found.contains_key(&name) {
                 continue;
             }
             if let Some(schema) = self.schema(&name) {
-                collect_references(&schema, &mut waiting);
+                collect_references(&schema, &mut pending);
                 found.insert(name, schema);
             }
         }
@@ -96,7 +99,7 @@ impl Components {
     }
 
     fn object(&self, shape: &'static StructSchema) -> Map<String, Value> {
-        let fields = || shape.fields.iter().filter(|field| self.has_ours || !field.is_ours);
+        let fields = || shape.fields.iter().filter(|field| self.has_extensions || !field.is_ours);
         let properties: Map<_, _> = fields()
             .map(|field| (field.json.to_owned(), Value::Object(self.property(shape, field))))
             .collect();
@@ -149,7 +152,7 @@ impl Components {
 
     fn text(&self, alias: Option<&str>) -> Map<String, Value> {
         let mut schema = plain("string", "");
-        let values = alias.map(|alias| enums::of(alias, self.has_ours)).unwrap_or_default();
+        let values = alias.map(|alias| enums::of(alias, self.has_extensions)).unwrap_or_default();
         if !values.is_empty() {
             schema.insert("enum".to_owned(), json!(values));
         }
@@ -178,24 +181,24 @@ impl Components {
     }
 }
 
-/// The name of the schema of a kind.
+/// Returns the name of the schema of a kind.
 pub(super) fn of_kind(group_version: GroupVersion, kind: &str) -> Option<String> {
     let shape = schema::find_kind(group_version.api_version, kind)?;
     Some(names::of_struct(group_version, shape.name))
 }
 
 fn is_required(shape: &StructSchema, field: &FieldSchema) -> bool {
-    let place = (shape.name, field.json);
-    REQUIRED.contains(&place) || (field.is_always_written && !OPTIONAL.contains(&place))
+    let path = (shape.name, field.json);
+    REQUIRED.contains(&path) || (field.is_always_written && !OPTIONAL.contains(&path))
 }
 
-/// Adds what only whole objects have: their version and kind.
+/// Adds the version and kind, which only whole objects have.
 fn add_type(schema: &mut Map<String, Value>, group_version_kind: Value) {
     schema.insert("x-kubernetes-group-version-kind".to_owned(), group_version_kind);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for (name, description) in [
-            ("apiVersion", "Group and version of the object's form."),
-            ("kind", "Kind of the object."),
+            ("apiVersion", "The group and version of the object's schema."),
+            ("kind", "The kind of the object."),
         ] {
             let property = json!({ "type": "string", "description": description });
             properties.insert(name.to_owned(), property);
@@ -206,17 +209,18 @@ fn add_type(schema: &mut Map<String, Value>, group_version_kind: Value) {
 fn plain(ty: &str, format: &str) -> Map<String, Value> {
     let mut schema = Map::new();
     insert_text(&mut schema, "type", Some(ty));
-    insert_text(&mut schema, "format", Some(format).filter(|format| !format.is_empty()));
+    let format = if format.is_empty() { None } else { Some(format) };
+    insert_text(&mut schema, "format", format);
     schema
 }
 
-/// A reference, wrapped so that other things can be said beside it.
+/// Returns a reference, wrapped so that a description can stand beside it.
 fn reference(name: &str) -> Map<String, Value> {
     let wrapped = json!([{ "$ref": format!("{REF_PREFIX}{name}") }]);
     Map::from_iter([("allOf".to_owned(), wrapped)])
 }
 
-/// A reference about which nothing else is said.
+/// Returns the bare reference of a wrapped one.
 fn unwrapped(mut schema: Map<String, Value>) -> Map<String, Value> {
     match schema.get_mut("allOf").and_then(|wrapped| wrapped.get_mut(0)).map(Value::take) {
         Some(Value::Object(reference)) => reference,
@@ -236,15 +240,22 @@ fn insert_text(schema: &mut Map<String, Value>, key: &str, text: Option<&str>) {
     }
 }
 
-/// Schemas and documents are only as deep as the tables, so recursion ends.
+/// Collects all references in a document. The recursion is only as deep as the tables.
 fn collect_references(part: &Value, names: &mut Vec<String>) {
     match part {
         Value::Object(entries) => {
             let reference = entries.get("$ref").and_then(Value::as_str);
-            names.extend(reference.and_then(|it| it.strip_prefix(REF_PREFIX)).map(str::to_owned));
-            entries.values().for_each(|entry| collect_references(entry, names));
+            let name = reference.and_then(|reference| reference.strip_prefix(REF_PREFIX));
+            names.extend(name.map(str::to_owned));
+            for entry in entries.values() {
+                collect_references(entry, names);
+            }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
+        Value::Array(items) => {
+            for item in items {
+                collect_references(item, names);
+            }
+        }
         _ => {}
     }
 }

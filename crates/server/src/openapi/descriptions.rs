@@ -1,47 +1,47 @@
 //! Descriptions of types and fields, for `kubectl explain`.
 //!
-//! The texts are in `descriptions.txt`: `Struct: text` in the first column, the fields below it
-//! with two spaces, `field: text`, and six spaces where a text goes on. Rare fields have none.
+//! The texts are in `descriptions.txt`: `Struct: text` in the first column, its fields below it with two
+//! spaces, `field: text`, and six spaces before the continuation of a text. Rare fields have none.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("descriptions.txt");
 
-/// Texts by struct and field; the text of the struct itself is that of the field without a name.
-type Texts = HashMap<(&'static str, &'static str), String>;
+/// DescriptionMap by struct and field. The text of the struct itself has an empty field name.
+type DescriptionMap = HashMap<(&'static str, &'static str), String>;
 
-/// What a struct is.
+/// Returns the description of a struct.
 pub(super) fn of_struct(name: &'static str) -> Option<&'static str> {
     of_field(name, "")
 }
 
-/// What a field of a struct is for.
+/// Returns the description of a field.
 pub(super) fn of_field(name: &'static str, field: &'static str) -> Option<&'static str> {
-    static TEXTS: OnceLock<Texts> = OnceLock::new();
-    TEXTS.get_or_init(|| read(SOURCE)).get(&(name, field)).map(String::as_str)
+    static TEXTS: OnceLock<DescriptionMap> = OnceLock::new();
+    TEXTS.get_or_init(|| parse(SOURCE)).get(&(name, field)).map(String::as_str)
 }
 
-fn read(source: &'static str) -> Texts {
-    let mut texts = Texts::new();
-    let mut place = ("", "");
+fn parse(source: &'static str) -> DescriptionMap {
+    let mut texts = DescriptionMap::new();
+    let mut key = ("", "");
     for line in source.lines().filter(|line| !line.starts_with('#')) {
         let text = match (line.strip_prefix("      "), line.split_once(": ")) {
-            (Some(more), _) => more,
+            (Some(continuation), _) => continuation,
             (None, Some((name, text))) => {
-                place = match name.strip_prefix("  ") {
-                    Some(field) => (place.0, field),
+                key = match name.strip_prefix("  ") {
+                    Some(field) => (key.0, field),
                     None => (name, ""),
                 };
                 text
             }
             (None, None) => continue,
         };
-        let known = texts.entry(place).or_default();
-        if !known.is_empty() {
-            known.push(' ');
+        let description = texts.entry(key).or_default();
+        if !description.is_empty() {
+            description.push(' ');
         }
-        known.push_str(text);
+        description.push_str(text);
     }
     texts
 }
@@ -54,15 +54,15 @@ mod tests {
 
     #[test]
     fn every_described_type_and_field_exists() {
-        for (name, field) in read(SOURCE).into_keys() {
-            let shape = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
-            assert!(field.is_empty() || shape.field(field).is_some(), "{name}.{field}");
+        for (name, field) in parse(SOURCE).into_keys() {
+            let schema = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
+            assert!(field.is_empty() || schema.field(field).is_some(), "{name}.{field}");
         }
     }
 
     #[test]
-    fn every_text_is_a_sentence_and_every_line_is_read() {
-        for ((name, field), text) in read(SOURCE) {
+    fn every_text_is_a_sentence_and_every_line_is_parsed() {
+        for ((name, field), text) in parse(SOURCE) {
             assert!(text.ends_with(['.', ')']) && !text.contains("  "), "{name}.{field}: {text}");
         }
         for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn all_fields_of_the_kinds_that_people_write_are_described() {
+    fn all_fields_of_common_kinds_are_described() {
         let names = [
             "CronJob",
             "CronJobSpec",
@@ -123,9 +123,9 @@ mod tests {
             "Node",
         ];
         for name in names {
-            let shape = schema::find_struct(name).unwrap();
+            let schema = schema::find_struct(name).unwrap();
             assert!(of_struct(name).is_some(), "{name}");
-            for field in &shape.fields {
+            for field in &schema.fields {
                 assert!(of_field(name, field.json).is_some(), "{name}.{}", field.json);
             }
         }

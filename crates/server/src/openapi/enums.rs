@@ -1,16 +1,16 @@
-//! The values that fields of a named text type can have.
+//! The allowed values of enumerated text types.
 //!
-//! The facts are in `enums.txt`, a type and its values in every line; a type with many has several
-//! lines, and `~` marks a value of ours. Types whose values are open are not in it.
+//! `enums.txt` has a type and its values in every line. A type with many values has several lines, and
+//! `~` marks a value of Punctual. Types with arbitrary values are not listed.
 
-/// The values of a type, in alphabetical order; none if it can be any text.
-pub(super) fn of(alias: &str, has_ours: bool) -> Vec<&'static str> {
+/// Returns the values of a type in alphabetical order; empty if all texts are allowed.
+pub(super) fn of(alias: &str, has_extensions: bool) -> Vec<&'static str> {
     let lines = include_str!("enums.txt").lines().filter_map(|line| line.split_once(' '));
     lines
         .filter(|(name, _)| *name == alias)
         .flat_map(|(_, values)| values.split_whitespace())
         .filter_map(|value| match value.strip_prefix('~') {
-            Some(ours) => has_ours.then_some(ours),
+            Some(extension) => has_extensions.then_some(extension),
             None if value == "\"\"" => Some(""),
             None => Some(value),
         })

@@ -1,26 +1,26 @@
-//! What documents say about merging, from the facts in the tables.
+//! Merge extensions of schemas (`x-kubernetes-list-type` and others), from the tables.
 //!
-//! `kubectl apply` computes its patches by these marks. This file alone knows how the tables of
-//! `punctual_api::schema` hold the facts.
+//! `kubectl apply` computes its patches from them. Only this file knows how the tables of
+//! `punctual_api::schema` store the merge rules.
 
 use punctual_api::schema::{FieldSchema, FieldType, ListType, PatchStrategy, StructSchema};
 use serde_json::{Map, Value, json};
 
-/// Lists whose items are unions: a patch names the keys that an item is to keep.
-const RETAINED: [(&str, &str); 3] =
+/// Lists whose items are unions. A patch lists the keys that an item keeps.
+const RETAIN_KEYS: [(&str, &str); 3] =
     [("PodSpec", "volumes"), ("PodSpec", "resourceClaims"), ("PodStatus", "resourceClaimStatuses")];
 
-/// The marks of a struct.
-pub(super) fn of_struct(shape: &StructSchema) -> Map<String, Value> {
+/// Returns the extensions of a struct.
+pub(super) fn of_struct(schema: &StructSchema) -> Map<String, Value> {
     let mut marks = Map::new();
-    if shape.is_atomic {
+    if schema.is_atomic {
         mark(&mut marks, "map-type", json!("atomic"));
     }
     marks
 }
 
-/// The marks of a field.
-pub(super) fn of_field(shape: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
+/// Returns the extensions of a field.
+pub(super) fn of_field(schema: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
     let mut marks = Map::new();
     if field.merge_rules.is_atomic {
         mark(&mut marks, "map-type", json!("atomic"));
@@ -37,7 +37,7 @@ pub(super) fn of_field(shape: &StructSchema, field: &FieldSchema) -> Map<String,
         }
     }
     let strategy =
-        if RETAINED.contains(&(shape.name, field.json)) { "merge,retainKeys" } else { "merge" };
+        if RETAIN_KEYS.contains(&(schema.name, field.json)) { "merge,retainKeys" } else { "merge" };
     match field.merge_rules.patch_strategy {
         PatchStrategy::Replace => {}
         PatchStrategy::MergeValues => mark(&mut marks, "patch-strategy", json!(strategy)),

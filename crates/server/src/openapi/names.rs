@@ -1,8 +1,8 @@
-//! The names of schemas: those of Kubernetes for its types, so that tools that know them find them.
+//! The names of schemas. Types of Kubernetes have its names, so that tools find them.
 
 use crate::resource::GroupVersion;
 
-/// A reference to a schema of the same document.
+/// The prefix of references to schemas of the same document.
 pub(super) const REF_PREFIX: &str = "#/components/schemas/";
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -11,9 +11,10 @@ const BATCH: &str = "io.k8s.api.batch.v1";
 const BATCH_BETA: &str = "io.k8s.api.batch.v1beta1";
 const EVENTS: &str = "io.k8s.api.events.v1";
 const COORDINATION: &str = "io.k8s.api.coordination.v1";
-const OURS: &str = "dev.punctual.v1";
+const PUNCTUAL: &str = "dev.punctual.v1";
 
-/// The structs that are neither of the core group nor told apart by their names.
+/// Structs of apimachinery and batch. Structs in neither list belong to the core group, except for
+/// Leases and Events.
 const OF_META: [&str; 6] = [
     "Condition",
     "LabelSelector",
@@ -39,15 +40,15 @@ const OF_BATCH: [&str; 15] = [
     "SuccessPolicyRule",
     "UncountedTerminatedPods",
 ];
-/// The types of which `batch/v1beta1` has its own.
+/// Structs that `batch/v1beta1` defines itself.
 const OF_BATCH_BETA: [&str; 4] = ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
 
-/// The name of the schema of a struct in the document of a group and version.
+/// Returns the name of the schema of a struct in the document of a group and version.
 pub(super) fn of_struct(group_version: GroupVersion, name: &str) -> String {
     let is_cron_job = name.starts_with("CronJob");
     match (group_version.group, group_version.version) {
         ("punctual.dev", _) if is_cron_job => {
-            format!("{OURS}.{}", name.replacen("CronJob", "ScheduledJob", 1))
+            format!("{PUNCTUAL}.{}", name.replacen("CronJob", "ScheduledJob", 1))
         }
         ("batch", "v1beta1") if OF_BATCH_BETA.contains(&name) => format!("{BATCH_BETA}.{name}"),
         _ if name.starts_with("Lease") => format!("{COORDINATION}.{name}"),
@@ -60,13 +61,13 @@ pub(super) fn of_struct(group_version: GroupVersion, name: &str) -> String {
     }
 }
 
-/// The name of the schema of a review.
+/// Returns the name of the schema of a review.
 pub(super) fn of_review(group_version: GroupVersion, kind: &str) -> String {
     let group = group_version.group.split('.').next().unwrap_or_default();
     format!("io.k8s.api.{group}.{}.{kind}", group_version.version)
 }
 
-/// The name of the schema of a type that every group shares.
+/// Returns the name of the schema of a type of apimachinery.
 pub(super) fn of_meta(name: &str) -> String {
     format!("{META}.{name}")
 }

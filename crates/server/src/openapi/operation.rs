@@ -1,4 +1,4 @@
-//! What can be asked at a path.
+//! Operations on paths, such as list or patch.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use super::names::{self, REF_PREFIX};
 use super::parameters;
 use crate::resource::GroupVersion;
 
-/// Kinds whose deletion answers with the object, not with a status.
-const ANSWER_WITH_OBJECT: [&str; 2] = ["Pod", "ServiceAccount"];
+/// Kinds whose deletion returns the object instead of a status.
+const DELETE_RETURNS_OBJECT: [&str; 2] = ["Pod", "ServiceAccount"];
 
-/// The media types of answers.
+/// The media types of responses.
 const MEDIA_TYPES: [&str; 2] = ["application/json", "application/yaml"];
 
 /// The media types of patches.
@@ -20,132 +20,132 @@ const PATCH_TYPES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// Something that can be asked for.
-pub(super) struct Operation {
+/// An operation of a path.
+pub(super) struct ApiOperation {
     pub(super) method: &'static str,
     action: &'static str,
-    /// The first word of its identifier.
+    /// The first word of the operation's identifier.
     verb: &'static str,
     description: &'static str,
     parameters: &'static [&'static str],
-    body: Body,
-    answer: Answer,
+    body: RequestBody,
+    response: ResponseContent,
     codes: &'static [&'static str],
 }
 
-enum Body {
+enum RequestBody {
     None,
     Object,
     DeleteOptions,
     Patch,
 }
 
-enum Answer {
+enum ResponseContent {
     Object,
     List,
     Status,
     Text,
 }
 
-pub(super) const LIST: Operation = Operation {
+pub(super) const LIST: ApiOperation = ApiOperation {
     method: "get",
     action: "list",
     verb: "list",
     description: "List or watch objects.",
     parameters: parameters::LIST,
-    body: Body::None,
-    answer: Answer::List,
+    body: RequestBody::None,
+    response: ResponseContent::List,
     codes: &["200"],
 };
 
-pub(super) const CREATE: Operation = Operation {
+pub(super) const CREATE: ApiOperation = ApiOperation {
     method: "post",
     action: "post",
     verb: "create",
     description: "Create an object.",
     parameters: parameters::WRITE,
-    body: Body::Object,
-    answer: Answer::Object,
+    body: RequestBody::Object,
+    response: ResponseContent::Object,
     codes: &["200", "201", "202"],
 };
 
-pub(super) const DELETE_COLLECTION: Operation = Operation {
+pub(super) const DELETE_COLLECTION: ApiOperation = ApiOperation {
     method: "delete",
     action: "deletecollection",
     verb: "delete",
-    description: "Delete all objects that are selected.",
+    description: "Delete all selected objects.",
     parameters: parameters::DELETE_COLLECTION,
-    body: Body::DeleteOptions,
-    answer: Answer::Status,
+    body: RequestBody::DeleteOptions,
+    response: ResponseContent::Status,
     codes: &["200"],
 };
 
-pub(super) const READ: Operation = Operation {
+pub(super) const READ: ApiOperation = ApiOperation {
     method: "get",
     action: "get",
     verb: "read",
     description: "Read an object.",
     parameters: &[],
-    body: Body::None,
-    answer: Answer::Object,
+    body: RequestBody::None,
+    response: ResponseContent::Object,
     codes: &["200"],
 };
 
-pub(super) const READ_LOG: Operation = Operation {
+pub(super) const READ_LOG: ApiOperation = ApiOperation {
     description: "Read the log of a container.",
     parameters: parameters::LOG,
-    answer: Answer::Text,
+    response: ResponseContent::Text,
     ..READ
 };
 
-pub(super) const REPLACE: Operation = Operation {
+pub(super) const REPLACE: ApiOperation = ApiOperation {
     method: "put",
     action: "put",
     verb: "replace",
     description: "Replace an object.",
     parameters: parameters::WRITE,
-    body: Body::Object,
-    answer: Answer::Object,
+    body: RequestBody::Object,
+    response: ResponseContent::Object,
     codes: &["200", "201"],
 };
 
-pub(super) const PATCH: Operation = Operation {
+pub(super) const PATCH: ApiOperation = ApiOperation {
     method: "patch",
     action: "patch",
     verb: "patch",
     description: "Change a part of an object.",
     parameters: parameters::PATCH,
-    body: Body::Patch,
-    answer: Answer::Object,
+    body: RequestBody::Patch,
+    response: ResponseContent::Object,
     codes: &["200", "201"],
 };
 
-pub(super) const DELETE: Operation = Operation {
+pub(super) const DELETE: ApiOperation = ApiOperation {
     method: "delete",
     action: "delete",
     verb: "delete",
     description: "Delete an object.",
     parameters: parameters::DELETE,
-    body: Body::DeleteOptions,
-    answer: Answer::Status,
+    body: RequestBody::DeleteOptions,
+    response: ResponseContent::Status,
     codes: &["200", "202"],
 };
 
-/// What operations are about.
+/// The object or collection of an operation.
 #[derive(Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct OperationTarget<'a> {
     pub(super) group_version: GroupVersion,
     pub(super) kind: &'a str,
-    /// The schema of the kind.
+    /// The name of the schema of the kind.
     pub(super) schema: &'a str,
-    /// What stands before and after the kind in identifiers, such as `Namespaced` and `Status`.
+    /// The words before and after the kind in identifiers, such as `Namespaced` and `Status`.
     pub(super) scope: &'static str,
     pub(super) part: &'a str,
 }
 
-impl Operation {
-    /// The operation as the documents have it.
-    pub(super) fn render(&self, target: &Target<'_>) -> Value {
+impl ApiOperation {
+    /// Renders the operation for a target.
+    pub(super) fn render(&self, target: &OperationTarget<'_>) -> Value {
         let GroupVersion { group, version, .. } = target.group_version;
         let mut operation = json!({
             "tags": [tag(target.group_version)],
@@ -158,7 +158,7 @@ impl Operation {
             },
         });
         if let Some(entries) = operation.as_object_mut() {
-            let parameters = parameters::named(self.parameters);
+            let parameters = parameters::render_query(self.parameters);
             if !parameters.is_empty() {
                 entries.insert("parameters".to_owned(), Value::Array(parameters));
             }
@@ -169,23 +169,23 @@ impl Operation {
         operation
     }
 
-    /// Identifiers are those of Kubernetes; client generators make names of methods of them.
-    fn id(&self, target: &Target<'_>) -> String {
+    /// Returns the identifier. It is that of Kubernetes, since client generators derive method names from it.
+    fn id(&self, target: &OperationTarget<'_>) -> String {
         let collection = if self.action == "deletecollection" { "Collection" } else { "" };
-        let Target { kind, scope, part, .. } = target;
+        let OperationTarget { kind, scope, part, .. } = target;
         format!("{}{}{collection}{scope}{kind}{part}", self.verb, camel_case(target.group_version))
     }
 
-    fn request_body(&self, target: &Target<'_>) -> Option<Value> {
+    fn request_body(&self, target: &OperationTarget<'_>) -> Option<Value> {
         let body = match self.body {
-            Body::None => return None,
-            Body::Object => {
+            RequestBody::None => return None,
+            RequestBody::Object => {
                 json!({ "content": content(&["*/*"], target.schema), "required": true })
             }
-            Body::DeleteOptions => {
+            RequestBody::DeleteOptions => {
                 json!({ "content": content(&["*/*"], &names::of_meta("DeleteOptions")) })
             }
-            Body::Patch => {
+            RequestBody::Patch => {
                 let content = content(&PATCH_TYPES, &names::of_meta("Patch"));
                 json!({ "content": content, "required": true })
             }
@@ -193,15 +193,15 @@ impl Operation {
         Some(body)
     }
 
-    fn responses(&self, target: &Target<'_>) -> Value {
-        let content = match self.answer {
-            Answer::Object => content(&MEDIA_TYPES, target.schema),
-            Answer::Status if self.answers_with_object(target) => {
+    fn responses(&self, target: &OperationTarget<'_>) -> Value {
+        let content = match self.response {
+            ResponseContent::Object => content(&MEDIA_TYPES, target.schema),
+            ResponseContent::Status if self.returns_object(target) => {
                 content(&MEDIA_TYPES, target.schema)
             }
-            Answer::Status => content(&MEDIA_TYPES, &names::of_meta("Status")),
-            Answer::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
-            Answer::List => {
+            ResponseContent::Status => content(&MEDIA_TYPES, &names::of_meta("Status")),
+            ResponseContent::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
+            ResponseContent::List => {
                 let [json, yaml] = MEDIA_TYPES;
                 let media_types = [json, "application/json;stream=watch", yaml];
                 content(&media_types, &format!("{}List", target.schema))
@@ -210,12 +210,12 @@ impl Operation {
         responses(self.codes, &content)
     }
 
-    fn answers_with_object(&self, target: &Target<'_>) -> bool {
-        self.action == "delete" && ANSWER_WITH_OBJECT.contains(&target.kind)
+    fn returns_object(&self, target: &OperationTarget<'_>) -> bool {
+        self.action == "delete" && DELETE_RETURNS_OBJECT.contains(&target.kind)
     }
 }
 
-/// Where a group and version tells what it has.
+/// Renders the discovery operation of a group and version.
 pub(super) fn discovery(group_version: GroupVersion) -> Value {
     let content = content(&MEDIA_TYPES, &names::of_meta("APIResourceList"));
     json!({
@@ -229,13 +229,13 @@ pub(super) fn discovery(group_version: GroupVersion) -> Value {
 }
 
 fn responses(codes: &[&str], content: &Value) -> Value {
-    let said = |code: &str| match code {
+    let description = |code: &str| match code {
         "200" => "OK",
         "201" => "Created",
         _ => "Accepted",
     };
     let entry = |code: &&str| {
-        ((*code).to_owned(), json!({ "description": said(code), "content": content }))
+        ((*code).to_owned(), json!({ "description": description(code), "content": content }))
     };
     let mut responses: Map<_, _> = codes.iter().map(entry).collect();
     responses.insert("401".to_owned(), json!({ "description": "Unauthorized" }));
@@ -244,10 +244,11 @@ fn responses(codes: &[&str], content: &Value) -> Value {
 
 fn content(media_types: &[&str], schema: &str) -> Value {
     let schema = json!({ "schema": { "$ref": format!("{REF_PREFIX}{schema}") } });
-    media_types.iter().map(|it| ((*it).to_owned(), schema.clone())).collect()
+    let entries = media_types.iter().map(|media_type| ((*media_type).to_owned(), schema.clone()));
+    entries.collect()
 }
 
-/// The first part of a group's name; the core group has one here.
+/// Returns the first segment of a group's name, or `core` for the core group.
 fn short_group(group_version: GroupVersion) -> &'static str {
     match group_version.group.split('.').next() {
         Some(name) if !name.is_empty() => name,
@@ -260,11 +261,11 @@ fn tag(group_version: GroupVersion) -> String {
 }
 
 fn camel_case(group_version: GroupVersion) -> String {
-    [short_group(group_version), group_version.version].map(capitalized).concat()
+    [short_group(group_version), group_version.version].map(capitalize).concat()
 }
 
-/// A word with a capital letter.
-pub(super) fn capitalized(word: &str) -> String {
+/// Capitalizes a word.
+pub(super) fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }

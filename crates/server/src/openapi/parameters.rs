@@ -1,16 +1,16 @@
-//! The parameters of requests. kubectl looks here for what a server can do.
+//! Query parameters of operations. kubectl reads them to learn what a server supports.
 
 use serde_json::{Value, json};
 
-/// A parameter of a request.
-struct Parameter {
+/// A query parameter.
+struct QueryParameter {
     name: &'static str,
     ty: &'static str,
     description: &'static str,
 }
 
-const fn query(name: &'static str, ty: &'static str, description: &'static str) -> Parameter {
-    Parameter { name, ty, description }
+const fn query(name: &'static str, ty: &'static str, description: &'static str) -> QueryParameter {
+    QueryParameter { name, ty, description }
 }
 
 /// Parameters of a list or a watch.
@@ -30,10 +30,10 @@ pub(super) const LIST: &[&str] = &[
 pub(super) const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
 /// Parameters of a patch.
 pub(super) const PATCH: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
-/// Parameters of a deletion.
+/// Parameters of a delete.
 pub(super) const DELETE: &[&str] =
     &["dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"];
-/// Parameters of the deletion of all objects that are selected.
+/// Parameters of a delete of a collection.
 pub(super) const DELETE_COLLECTION: &[&str] = &[
     "continue",
     "dryRun",
@@ -61,76 +61,72 @@ pub(super) const LOG: &[&str] = &[
     "timestamps",
 ];
 
-const ALL: [Parameter; 27] = [
+const ALL: [QueryParameter; 27] = [
     query("allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks."),
-    query("container", "string", "The container whose log is wanted; needed if there are several."),
-    query("continue", "string", "Where a list that came in parts goes on, as the last part said."),
+    query("container", "string", "The container; required if the Pod has several."),
+    query("continue", "string", "The token of the previous page of a list."),
     query(
         "dryRun",
         "string",
-        "With `All`, the request is checked and answered, and nothing is kept.",
+        "With `All`, the request is validated and answered, but nothing is stored.",
     ),
-    query("fieldManager", "string", "In whose name fields are set; needed for apply."),
-    query("fieldSelector", "string", "Only objects whose fields match."),
+    query("fieldManager", "string", "The name of the field manager; required for apply."),
+    query("fieldSelector", "string", "Selects objects by their fields."),
     query(
         "fieldValidation",
         "string",
-        "What becomes of fields that are unknown or given twice: `Ignore`, `Warn` or `Strict`.",
+        "How unknown and duplicate fields are treated: `Ignore`, `Warn` or `Strict`.",
     ),
-    query("follow", "boolean", "Whether the log is sent on as it grows."),
+    query("follow", "boolean", "Whether new lines are streamed as they are written."),
     query("force", "boolean", "Whether apply takes fields from other managers. Only for apply."),
-    query("gracePeriodSeconds", "integer", "How long the object may take to end; zero is at once."),
+    query("gracePeriodSeconds", "integer", "The grace period; zero deletes immediately."),
     query(
         "insecureSkipTLSVerifyBackend",
         "boolean",
-        "Taken and without effect: logs are read locally.",
+        "Accepted without effect: logs are read locally.",
     ),
-    query("labelSelector", "string", "Only objects whose labels match."),
-    query("limit", "integer", "How many objects a part of a list may have."),
-    query("limitBytes", "integer", "How many bytes of the log are sent at most."),
+    query("labelSelector", "string", "Selects objects by their labels."),
+    query("limit", "integer", "The maximum number of objects in a page."),
+    query("limitBytes", "integer", "The maximum number of bytes of the log."),
     query(
         "orphanDependents",
         "boolean",
-        "Whether dependents stay. Superseded by `propagationPolicy`.",
+        "Whether dependents are kept. Deprecated: use `propagationPolicy`.",
     ),
-    query("pretty", "string", "Taken and without effect: answers are for programs."),
-    query(
-        "previous",
-        "boolean",
-        "Whether the log of the container before its last restart is wanted.",
-    ),
+    query("pretty", "string", "Accepted without effect."),
+    query("previous", "boolean", "Whether to return the log of the previous run of the container."),
     query(
         "propagationPolicy",
         "string",
-        "What becomes of dependents: `Orphan`, `Background` or `Foreground`.",
+        "How dependents are treated: `Orphan`, `Background` or `Foreground`.",
     ),
     query(
         "resourceVersion",
         "string",
-        "How recent the answer has to be; for a watch, where it starts.",
+        "The version to return; for a watch, the version to start after.",
     ),
     query(
         "resourceVersionMatch",
         "string",
-        "How `resourceVersion` is meant: `Exact` or `NotOlderThan`.",
+        "How `resourceVersion` is matched: `Exact` or `NotOlderThan`.",
     ),
     query(
         "sendInitialEvents",
         "boolean",
-        "Whether a watch begins with what is there, and says when that is done.",
+        "Whether a watch starts with the existing objects and a bookmark that ends them.",
     ),
     query("sinceSeconds", "integer", "Only lines of the last so many seconds."),
-    query("stream", "string", "Which output is wanted; only `All` is known here."),
-    query("tailLines", "integer", "Only so many lines, from the end."),
-    query("timeoutSeconds", "integer", "How long a list or watch may take."),
-    query("timestamps", "boolean", "Whether lines begin with their time."),
-    query("watch", "boolean", "Whether changes are sent as they happen instead of a list."),
+    query("stream", "string", "The output to return; only `All` is supported."),
+    query("tailLines", "integer", "The number of lines from the end of the log."),
+    query("timeoutSeconds", "integer", "The time limit of a list or watch."),
+    query("timestamps", "boolean", "Whether each line starts with its time."),
+    query("watch", "boolean", "Whether to stream changes instead of returning a list."),
 ];
 
-/// The query parameters of those names.
-pub(super) fn named(names: &[&str]) -> Vec<Value> {
-    let known = ALL.iter().filter(|parameter| names.contains(&parameter.name));
-    known
+/// Renders the query parameters with these names.
+pub(super) fn render_query(names: &[&str]) -> Vec<Value> {
+    let selected = ALL.iter().filter(|parameter| names.contains(&parameter.name));
+    selected
         .map(|parameter| {
             json!({
                 "name": parameter.name,
@@ -142,8 +138,8 @@ pub(super) fn named(names: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// A part of a path.
-pub(super) fn in_path(name: &str, description: &str) -> Value {
+/// Renders a path parameter.
+pub(super) fn render_path(name: &str, description: &str) -> Value {
     json!({
         "name": name,
         "in": "path",

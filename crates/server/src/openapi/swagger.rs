@@ -1,7 +1,7 @@
-//! The document of version 2, made from those of version 3.
+//! Converts version 3 documents to the version 2 document.
 //!
-//! Generators of clients and some tools of infrastructure read it as JSON. It says the same as
-//! version 3 in the older words: bodies are parameters, and there is one schema to an answer.
+//! Client generators and infrastructure tools read it as JSON. In version 2 bodies are parameters, and a
+//! response has one schema for all media types.
 
 use serde_json::{Map, Value, json};
 
@@ -9,14 +9,17 @@ use super::names::REF_PREFIX;
 
 const OLD_REF_PREFIX: &str = "#/definitions/";
 
-/// One document of all the parts.
+/// Returns the version 2 document of several version 3 documents.
 pub(super) fn document(parts: impl Iterator<Item = Value>) -> Value {
     let mut paths = Map::new();
     let mut definitions = Map::new();
     for mut part in parts {
-        paths.extend(take(&mut part, "/paths").into_iter().map(|(path, it)| (path, item(it))));
+        paths.extend(
+            take(&mut part, "/paths").into_iter().map(|(path, item)| (path, convert_item(item))),
+        );
         let schemas = take(&mut part, "/components/schemas");
-        definitions.extend(schemas.into_iter().map(|(name, it)| (name, schema(it))));
+        let converted = schemas.into_iter().map(|(name, schema)| (name, convert_schema(schema)));
+        definitions.extend(converted);
     }
     json!({
         "swagger": "2.0",
@@ -30,7 +33,7 @@ pub(super) fn document(parts: impl Iterator<Item = Value>) -> Value {
     })
 }
 
-/// Takes the map at a place out of a document.
+/// Takes the map at a JSON pointer out of a document.
 fn take(part: &mut Value, pointer: &str) -> Map<String, Value> {
     match part.pointer_mut(pointer).map(Value::take) {
         Some(Value::Object(entries)) => entries,
@@ -38,18 +41,19 @@ fn take(part: &mut Value, pointer: &str) -> Map<String, Value> {
     }
 }
 
-fn item(item: Value) -> Value {
+fn convert_item(item: Value) -> Value {
     let Value::Object(entries) = item else { return item };
     let entries = entries.into_iter().map(|(key, value)| {
-        let value = if key == "parameters" { parameters(value) } else { operation(value) };
+        let value =
+            if key == "parameters" { convert_parameters(value) } else { convert_operation(value) };
         (key, value)
     });
     Value::Object(entries.collect())
 }
 
-fn operation(mut operation: Value) -> Value {
+fn convert_operation(mut operation: Value) -> Value {
     let Some(entries) = operation.as_object_mut() else { return operation };
-    let mut all = match entries.remove("parameters").map(parameters) {
+    let mut all = match entries.remove("parameters").map(convert_parameters) {
         Some(Value::Array(parameters)) => parameters,
         _ => Vec::new(),
     };
@@ -63,14 +67,15 @@ fn operation(mut operation: Value) -> Value {
     if let Some(Value::Object(responses)) = entries.remove("responses") {
         let produced = responses.get("200").map(media_types).unwrap_or_default();
         entries.insert("produces".to_owned(), produced);
-        let responses = responses.iter().map(|(code, it)| (code.clone(), response(it)));
+        let responses =
+            responses.iter().map(|(code, response)| (code.clone(), convert_response(response)));
         entries.insert("responses".to_owned(), responses.collect());
     }
     operation
 }
 
-/// Parameters say their type themselves, without a schema.
-fn parameters(parameters: Value) -> Value {
+/// Converts parameters, which have their type in place of a schema.
+fn convert_parameters(parameters: Value) -> Value {
     let Value::Array(mut items) = parameters else { return parameters };
     for entries in items.iter_mut().filter_map(Value::as_object_mut) {
         if let Some(Value::Object(schema)) = entries.remove("schema") {
@@ -82,13 +87,15 @@ fn parameters(parameters: Value) -> Value {
 
 fn body_parameter(body: &Value) -> Value {
     let mut parameter = json!({ "name": "body", "in": "body", "schema": schema_of(body) });
-    if let (Some(required), Some(entries)) = (body.get("required"), parameter.as_object_mut()) {
+    if let Some(required) = body.get("required")
+        && let Some(entries) = parameter.as_object_mut()
+    {
         entries.insert("required".to_owned(), required.clone());
     }
     parameter
 }
 
-fn response(response: &Value) -> Value {
+fn convert_response(response: &Value) -> Value {
     let description = response.get("description");
     match schema_of(response) {
         Value::Null => json!({ "description": description }),
@@ -101,42 +108,43 @@ fn media_types(part: &Value) -> Value {
     content.into_iter().flatten().map(|(media_type, _)| media_type.as_str()).collect()
 }
 
-/// The schema of a body; it is the same for every media type.
+/// Returns the converted schema of a body. It is the same for all media types.
 fn schema_of(part: &Value) -> Value {
     let content = part.get("content").and_then(Value::as_object);
     let first = content.and_then(|content| content.values().next());
-    first.and_then(|first| first.get("schema")).cloned().map_or(Value::Null, schema)
+    first.and_then(|first| first.get("schema")).cloned().map_or(Value::Null, convert_schema)
 }
 
-/// A schema in the older words: there is no choice of types, and a wrapped reference stands alone.
-fn schema(schema: Value) -> Value {
+/// Converts a schema. Version 2 has neither alternatives of types nor wrapped references.
+fn convert_schema(schema: Value) -> Value {
     match schema {
-        Value::Array(items) => items.into_iter().map(self::schema).collect(),
+        Value::Array(items) => items.into_iter().map(convert_schema).collect(),
         Value::Object(entries) => {
-            let mut old = Map::new();
-            entries.into_iter().for_each(|(key, value)| insert(&mut old, key, value));
-            Value::Object(old)
+            let mut converted = Map::new();
+            for (key, value) in entries {
+                insert_converted(&mut converted, key, value);
+            }
+            Value::Object(converted)
         }
         plain => plain,
     }
 }
 
-fn insert(old: &mut Map<String, Value>, key: String, value: Value) {
+fn insert_converted(converted: &mut Map<String, Value>, key: String, value: Value) {
     match (key.as_str(), value) {
         ("$ref", Value::String(name)) => {
-            old.insert(key, name.replacen(REF_PREFIX, OLD_REF_PREFIX, 1).into());
+            converted.insert(key, name.replacen(REF_PREFIX, OLD_REF_PREFIX, 1).into());
         }
         ("allOf", Value::Array(wrapped)) => {
-            let references = wrapped.into_iter().map(schema);
-            for reference in references {
-                old.extend(reference.as_object().cloned().unwrap_or_default());
+            for reference in wrapped.into_iter().map(convert_schema) {
+                converted.extend(reference.as_object().cloned().unwrap_or_default());
             }
         }
         ("oneOf", _) => {
-            old.insert("type".to_owned(), json!("string"));
+            converted.insert("type".to_owned(), json!("string"));
         }
         (_, value) => {
-            old.insert(key, schema(value));
+            converted.insert(key, convert_schema(value));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Compared with what kube-apiserver v1.36 says about the same paths and types, without its texts.
+//! Comparison with the documents of kube-apiserver v1.36, without their descriptions.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn texts(list: &Value) -> BTreeSet<&str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The parameters of an operation and of its path.
+/// Returns the parameters of an operation and of its path.
 fn parameters(item: &Value, operation: &Value) -> BTreeSet<String> {
     let lists = [&item["parameters"], &operation["parameters"]];
     let parameters = lists.into_iter().filter_map(Value::as_array).flatten();
@@ -30,16 +30,16 @@ fn parameters(item: &Value, operation: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn paths_have_the_operations_that_were_recorded() {
+fn paths_have_the_recorded_operations() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../testdata/openapi_paths.json")).unwrap();
-    let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
+    let mut missing: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
     for group_version in GROUP_VERSIONS.into_iter().filter(|it| it.version == "v1") {
         if group_version.group == "punctual.dev" {
             continue;
         }
         for (path, item) in entries(&v3(&path_of(group_version))["paths"]) {
-            unseen.remove(path);
+            missing.remove(path);
             let theirs = entries(&recorded[path]);
             for (method, operation) in entries(item).iter().filter(|(key, _)| *key != "parameters")
             {
@@ -54,33 +54,33 @@ fn paths_have_the_operations_that_were_recorded() {
                 let codes: BTreeSet<_> =
                     entries(&operation["responses"]).keys().map(String::as_str).collect();
                 assert_eq!(codes, texts(&theirs["codes"]), "{path} {method}");
-                let answer = &operation["responses"]["200"]["content"]["application/json"];
-                let answer = answer["schema"]["$ref"].as_str().unwrap_or_default();
-                assert_eq!(answer.rsplit('.').next().unwrap(), theirs["answer"], "{path} {method}");
+                let response = &operation["responses"]["200"]["content"]["application/json"];
+                let schema = response["schema"]["$ref"].as_str().unwrap_or_default();
+                assert_eq!(schema.rsplit('.').next().unwrap(), theirs["answer"], "{path} {method}");
             }
             assert_eq!(theirs.len(), entries(item).keys().filter(|it| *it != "parameters").count());
         }
     }
-    assert_eq!(unseen, BTreeSet::new());
+    assert_eq!(missing, BTreeSet::new());
 }
 
-/// A schema without descriptions and with its requirements in order.
-fn bare(schema: &Value) -> Value {
+/// Returns a schema without descriptions and with sorted `required` lists.
+fn normalize(schema: &Value) -> Value {
     match schema {
         Value::Object(entries) => entries
             .iter()
             .filter(|(key, value)| !(*key == "description" && value.is_string()))
             .map(|(key, value)| match key.as_str() {
                 "required" => (key.clone(), texts(value).into_iter().collect()),
-                _ => (key.clone(), bare(value)),
+                _ => (key.clone(), normalize(value)),
             })
             .collect(),
-        Value::Array(items) => items.iter().map(bare).collect(),
+        Value::Array(items) => items.iter().map(normalize).collect(),
         plain => plain.clone(),
     }
 }
 
-/// Where we differ from v1.36: the fields of v1.37, and the marks of unions, which nobody reads.
+/// Differences from v1.36: fields of v1.37, and union extensions, which no client reads.
 const KNOWN_DIFFERENCES: [&str; 25] = [
     "io.k8s.api.batch.v1.JobSpec.properties.scheduling",
     "io.k8s.api.core.v1.AppArmorProfile.x-kubernetes-unions",
@@ -110,45 +110,44 @@ const KNOWN_DIFFERENCES: [&str; 25] = [
 ];
 
 #[test]
-fn types_have_the_shape_that_was_recorded() {
+fn types_have_the_recorded_schema() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../testdata/openapi_types.json")).unwrap();
     let mut differences = BTreeSet::new();
-    let mut unseen: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
+    let mut missing: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
     for group_version in GROUP_VERSIONS {
         let document = v3(&path_of(group_version));
         for (name, schema) in entries(&document["components"]["schemas"]) {
             let Some(theirs) = recorded.get(name) else { continue };
-            unseen.remove(name);
-            compare(name, &bare(schema), &bare(theirs), &mut differences);
+            missing.remove(name);
+            compare(name, &normalize(schema), &normalize(theirs), &mut differences);
         }
     }
     assert_eq!(differences, KNOWN_DIFFERENCES.map(str::to_owned).into());
-    // The condition of meta/v1 is in our own status alone.
-    let conditions = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition";
-    unseen.remove(conditions);
-    assert_eq!(unseen, BTreeSet::new());
+    // Only the status of CronJobs in our own dialect uses the Condition of meta/v1.
+    missing.remove("io.k8s.apimachinery.pkg.apis.meta.v1.Condition");
+    assert_eq!(missing, BTreeSet::new());
 }
 
-/// Notes the places at which two schemas differ.
-fn compare(place: &str, ours: &Value, theirs: &Value, differences: &mut BTreeSet<String>) {
+/// Collects the paths at which two schemas differ.
+fn compare(path: &str, ours: &Value, theirs: &Value, differences: &mut BTreeSet<String>) {
     let (Some(one), Some(other)) = (ours.as_object(), theirs.as_object()) else {
         if ours != theirs {
-            differences.insert(place.to_owned());
+            differences.insert(path.to_owned());
         }
         return;
     };
     for key in one.keys().chain(other.keys()) {
-        let place = format!("{place}.{key}");
+        let path = format!("{path}.{key}");
         match (one.get(key), other.get(key)) {
-            (Some(ours), Some(theirs)) => compare(&place, ours, theirs, differences),
-            _ => drop(differences.insert(place)),
+            (Some(ours), Some(theirs)) => compare(&path, ours, theirs, differences),
+            _ => drop(differences.insert(path)),
         }
     }
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_has_a_schema() {
     let documents = Documents::new(Dialect::Punctual);
     for group_version in GROUP_VERSIONS {
         let document = parsed(documents.v3(&path_of(group_version)).unwrap());
@@ -175,19 +174,19 @@ fn references(part: &Value, prefix: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_kind_is_found_by_its_group_version_and_kind() {
+fn every_kind_has_exactly_one_schema() {
     let documents = Documents::new(Dialect::Punctual);
     for resource in crate::resource::ALL {
         for group_version in resource.group_versions {
             let document = parsed(documents.v3(&path_of(*group_version)).unwrap());
             for kind in [resource.kind.to_owned(), format!("{}List", resource.kind)] {
-                let asked = json!([{ "group": group_version.group, "version": group_version.version, "kind": kind }]);
+                let gvk = json!([{ "group": group_version.group, "version": group_version.version, "kind": kind }]);
                 let schemas = entries(&document["components"]["schemas"]);
                 let found = schemas
                     .values()
-                    .filter(|it| it["x-kubernetes-group-version-kind"] == asked)
+                    .filter(|it| it["x-kubernetes-group-version-kind"] == gvk)
                     .collect::<Vec<_>>();
-                assert_eq!(found.len(), 1, "{asked}");
+                assert_eq!(found.len(), 1, "{gvk}");
                 assert!(found[0]["properties"]["metadata"].is_object());
             }
         }
@@ -195,7 +194,7 @@ fn a_kind_is_found_by_its_group_version_and_kind() {
 }
 
 #[test]
-fn fields_of_ours_are_told_where_they_are_accepted() {
+fn extension_fields_are_described_where_they_are_accepted() {
     let spec = |dialect, path: &str, name: &str| {
         let document = parsed(Documents::new(dialect).v3(path).unwrap());
         document["components"]["schemas"][name]["properties"].clone()
@@ -216,7 +215,7 @@ fn fields_of_ours_are_told_where_they_are_accepted() {
 }
 
 #[test]
-fn the_index_leads_to_every_document() {
+fn index_lists_every_document() {
     let documents = Documents::default();
     let index = parsed(documents.index());
     assert_eq!(entries(&index["paths"]).len(), GROUP_VERSIONS.len());
@@ -230,8 +229,9 @@ fn the_index_leads_to_every_document() {
 }
 
 #[test]
-fn a_document_is_the_same_every_time() {
-    let (one, other) = (Documents::default(), Documents::default());
+fn documents_are_deterministic() {
+    let one = Documents::default();
+    let other = Documents::default();
     assert_eq!(one.index().body, other.index().body);
     assert_eq!(one.v2().hash, other.v2().hash);
     let strict = Documents::new(Dialect::Strict);
@@ -240,7 +240,7 @@ fn a_document_is_the_same_every_time() {
 }
 
 #[test]
-fn version_2_says_the_same_in_older_words() {
+fn version_2_describes_the_same_types_and_operations() {
     let document = parsed(Documents::default().v2());
     assert_eq!(document["swagger"], "2.0");
     let spec = &document["definitions"]["io.k8s.api.batch.v1.CronJobSpec"]["properties"];
@@ -254,6 +254,6 @@ fn version_2_says_the_same_in_older_words() {
     assert_eq!(body["in"], "body");
     assert_eq!(patch["consumes"].as_array().unwrap().len(), 4);
     assert_eq!(patch["produces"], json!(["application/json", "application/yaml"]));
-    let answer = &patch["responses"]["200"]["schema"]["$ref"];
-    assert_eq!(answer, "#/definitions/io.k8s.api.batch.v1.CronJob");
+    let response = &patch["responses"]["200"]["schema"]["$ref"];
+    assert_eq!(response, "#/definitions/io.k8s.api.batch.v1.CronJob");
 }
