@@ -1,8 +1,8 @@
-//! Tables: objects as rows of cells, which is what `kubectl get` shows.
+//! Tables: the rows and columns that `kubectl get` shows.
 //!
-//! A kind's table is a list of columns, each with the function that makes its cell; one file
-//! for every family of kinds. Cells are those of kube-apiserver v1.36. Objects are looked at as
-//! they are: whatever is missing or of the wrong type makes an empty cell, never an error.
+//! The table of a kind is a list of columns, each with a function that computes its cell. There is one
+//! file for every family of kinds. Cells are those of kube-apiserver v1.36. Fields that are missing or
+//! have a wrong type make empty cells, never errors.
 
 mod age;
 mod batch;
@@ -18,69 +18,77 @@ mod selector;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::row::Row;
+use self::row::TableRow;
 use crate::resource::ServedResource;
 
-/// The mark of the bookmark that ends the initial events of a watch. Clients wait for it, so it
-/// is sent even to those that want no objects.
+/// The annotation of the bookmark that ends the initial events of a watch. Clients wait for it, so its
+/// row contains the metadata even if the client wants no objects.
 const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
 
-/// What a row says about its object besides its cells.
+/// What a row contains of its object besides the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum IncludeObject {
     /// Nothing.
     None,
-    /// Its metadata.
+    /// The metadata.
     #[default]
     Metadata,
-    /// All of it.
+    /// The whole object.
     Object,
 }
 
+/// An invalid `includeObject` parameter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unrecognized includeObject value: {0:?}")]
+pub(crate) struct InvalidIncludeObject(String);
+
 impl IncludeObject {
-    /// Reads the `includeObject` parameter; the error is the message of the bad request.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Parses the `includeObject` parameter.
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidIncludeObject> {
         match text {
             "" | "Metadata" => Ok(IncludeObject::Metadata),
             "None" => Ok(IncludeObject::None),
             "Object" => Ok(IncludeObject::Object),
-            _ => Err(format!("unrecognized includeObject value: {text:?}")),
+            _ => Err(InvalidIncludeObject(text.to_owned())),
         }
     }
 }
 
-/// How a table is to be rendered.
+/// How a table is rendered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableOptions {
-    /// What rows say about their objects.
+    /// What rows contain of their objects.
     pub(crate) include: IncludeObject,
-    /// Whether columns are described. A watch describes them in its first event alone.
+    /// Whether columns are described. In a watch only the first event describes them.
     pub(crate) has_columns: bool,
-    /// The present, from which ages are counted.
+    /// The current time, for ages.
     pub(crate) now: Timestamp,
 }
 
-/// A table of objects. `metadata` is that of the list, or of the list of one (see
-/// [`metadata_of_one`]).
+/// Renders a table of objects. `metadata` is that of the list, or [`metadata_of_one`] for one object.
 pub(crate) fn render(
     served: ServedResource,
     objects: &[Value],
     metadata: Value,
-    how: TableOptions,
+    options: TableOptions,
 ) -> Value {
-    let layout = Layout::of(served.resource.kind);
-    let columns = how.has_columns.then(|| layout.columns.iter().map(Column::definition).collect());
-    let rows: Vec<_> = objects.iter().map(|object| layout.row(object, how)).collect();
+    let layout = TableLayout::of(served.resource.kind);
+    let columns = if options.has_columns {
+        layout.columns.iter().map(Column::definition).collect()
+    } else {
+        Value::Null
+    };
+    let rows: Vec<_> = objects.iter().map(|object| layout.render_row(object, options)).collect();
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
-        "columnDefinitions": columns.map_or(Value::Null, Value::Array),
+        "columnDefinitions": columns,
         "rows": rows,
     })
 }
 
-/// The metadata of a table with one object, as in the answer to a get or in an event of a watch.
+/// Returns the metadata of a table with one object, for a get or an event of a watch.
 pub(crate) fn metadata_of_one(object: &Value) -> Value {
     match object.pointer("/metadata/resourceVersion") {
         Some(version) => json!({ "resourceVersion": version }),
@@ -88,19 +96,19 @@ pub(crate) fn metadata_of_one(object: &Value) -> Value {
     }
 }
 
-/// How the objects of a kind are shown.
-struct Layout {
+/// The columns of a kind.
+struct TableLayout {
     columns: &'static [Column],
-    /// What can be said about a row as a whole.
-    conditions: fn(&Row<'_>) -> Option<Value>,
+    /// Returns the conditions of a row.
+    conditions: fn(&TableRow<'_>) -> Option<Value>,
 }
 
-impl Layout {
+impl TableLayout {
     const fn new(columns: &'static [Column]) -> Self {
-        Layout { columns, conditions: |_| None }
+        TableLayout { columns, conditions: |_| None }
     }
 
-    fn of(kind: &str) -> &'static Layout {
+    fn of(kind: &str) -> &'static TableLayout {
         match kind {
             "CronJob" | "ScheduledJob" => &batch::CRON_JOB,
             "Job" => &batch::JOB,
@@ -115,19 +123,20 @@ impl Layout {
         }
     }
 
-    fn row(&self, object: &Value, how: TableOptions) -> Value {
-        let row = Row { object, now: how.now };
+    fn render_row(&self, object: &Value, options: TableOptions) -> Value {
+        let row = TableRow { object, now: options.now };
         let cells: Vec<_> = self.columns.iter().map(|column| (column.cell)(&row)).collect();
-        let mut shown = json!({ "cells": cells, "object": included(object, how.include) });
-        if let (Some(conditions), Some(entries)) = ((self.conditions)(&row), shown.as_object_mut())
-        {
-            entries.insert("conditions".to_owned(), conditions);
+        let object = included_object(object, options.include);
+        match (self.conditions)(&row) {
+            Some(conditions) => {
+                json!({ "cells": cells, "conditions": conditions, "object": object })
+            }
+            None => json!({ "cells": cells, "object": object }),
         }
-        shown
     }
 }
 
-fn included(object: &Value, include: IncludeObject) -> Value {
+fn included_object(object: &Value, include: IncludeObject) -> Value {
     let ends_initial_events = || object.pointer(INITIAL_EVENTS_END).is_some();
     match include {
         IncludeObject::Object => object.clone(),
@@ -136,22 +145,22 @@ fn included(object: &Value, include: IncludeObject) -> Value {
     }
 }
 
-/// A column and the making of its cells.
+/// A column and the function that computes its cells.
 struct Column {
     name: &'static str,
     ty: &'static str,
     format: &'static str,
     description: &'static str,
-    /// Zero for columns that are always shown, one for those of `kubectl get -o wide`.
+    /// Zero for columns that are always shown, one for those of `kubectl get -o wide` only.
     priority: u8,
-    cell: fn(&Row<'_>) -> Value,
+    cell: fn(&TableRow<'_>) -> Value,
 }
 
 impl Column {
     const fn text(
         name: &'static str,
         description: &'static str,
-        cell: fn(&Row<'_>) -> Value,
+        cell: fn(&TableRow<'_>) -> Value,
     ) -> Self {
         Column { name, ty: "string", format: "", description, priority: 0, cell }
     }
@@ -159,7 +168,7 @@ impl Column {
     const fn wide(
         name: &'static str,
         description: &'static str,
-        cell: fn(&Row<'_>) -> Value,
+        cell: fn(&TableRow<'_>) -> Value,
     ) -> Self {
         Column { priority: 1, ..Column::text(name, description, cell) }
     }
@@ -175,13 +184,13 @@ impl Column {
     }
 }
 
-/// The name, by which kubectl refers to the object of a row.
+/// The name column. kubectl uses its cell to refer to the object.
 const NAME: Column = Column {
     format: "name",
     ..Column::text("Name", "Name of the object, unique in its namespace.", |row| row.name())
 };
 
-/// The time since creation.
+/// The age column.
 const AGE: Column = Column::text("Age", "Time since the object was created.", |row| row.age());
 
 #[cfg(test)]

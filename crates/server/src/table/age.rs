@@ -1,4 +1,4 @@
-//! Durations for people, as `duration.HumanDuration` of apimachinery writes them.
+//! Human-readable durations, as `duration.HumanDuration` of apimachinery formats them.
 
 use jiff::SignedDuration;
 
@@ -7,36 +7,50 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// The longest duration that Go can count, in seconds.
+/// The longest duration that Go can represent, in seconds.
 const MAX_SECS: i64 = i64::MAX / 1_000_000_000;
 
-/// A duration to two or three digits. A clock may be behind by a second before that shows.
-pub(super) fn human(elapsed: SignedDuration) -> String {
+/// Formats a duration with two or three digits. Slightly negative durations are zero, since clocks may
+/// differ.
+pub(super) fn format_age(elapsed: SignedDuration) -> String {
     let secs = elapsed.as_secs().min(MAX_SECS);
     match secs {
         ..-1 => "<invalid>".to_owned(),
         -1..0 => "0s".to_owned(),
         _ if secs < 2 * MINUTE => format!("{secs}s"),
-        _ if secs < 10 * MINUTE => two_units(secs, (MINUTE, 'm'), (1, 's')),
-        _ if secs < 3 * HOUR => one_unit(secs, (MINUTE, 'm')),
-        _ if secs < 8 * HOUR => two_units(secs, (HOUR, 'h'), (MINUTE, 'm')),
-        _ if secs < 2 * DAY => one_unit(secs, (HOUR, 'h')),
-        _ if secs < 8 * DAY => two_units(secs, (DAY, 'd'), (HOUR, 'h')),
-        _ if secs < 2 * YEAR => one_unit(secs, (DAY, 'd')),
-        _ if secs < 8 * YEAR => two_units(secs, (YEAR, 'y'), (DAY, 'd')),
-        _ => one_unit(secs, (YEAR, 'y')),
+        _ if secs < 10 * MINUTE => two_units(secs, MINUTES, SECONDS),
+        _ if secs < 3 * HOUR => one_unit(secs, MINUTES),
+        _ if secs < 8 * HOUR => two_units(secs, HOURS, MINUTES),
+        _ if secs < 2 * DAY => one_unit(secs, HOURS),
+        _ if secs < 8 * DAY => two_units(secs, DAYS, HOURS),
+        _ if secs < 2 * YEAR => one_unit(secs, DAYS),
+        _ if secs < 8 * YEAR => two_units(secs, YEARS, DAYS),
+        _ => one_unit(secs, YEARS),
     }
 }
 
-fn one_unit(secs: i64, (unit, mark): (i64, char)) -> String {
-    format!("{}{mark}", secs / unit)
+/// A unit of time: its length in seconds and its suffix.
+#[derive(Clone, Copy)]
+struct TimeUnit {
+    seconds: i64,
+    suffix: char,
 }
 
-/// The smaller unit is left out where it is zero.
-fn two_units(secs: i64, large: (i64, char), (small, mark): (i64, char)) -> String {
-    let rest = secs % large.0 / small;
+const SECONDS: TimeUnit = TimeUnit { seconds: 1, suffix: 's' };
+const MINUTES: TimeUnit = TimeUnit { seconds: MINUTE, suffix: 'm' };
+const HOURS: TimeUnit = TimeUnit { seconds: HOUR, suffix: 'h' };
+const DAYS: TimeUnit = TimeUnit { seconds: DAY, suffix: 'd' };
+const YEARS: TimeUnit = TimeUnit { seconds: YEAR, suffix: 'y' };
+
+fn one_unit(secs: i64, unit: TimeUnit) -> String {
+    format!("{}{}", secs / unit.seconds, unit.suffix)
+}
+
+/// Formats a duration in two units. The smaller one is left out if it is zero.
+fn two_units(secs: i64, large: TimeUnit, small: TimeUnit) -> String {
+    let rest = secs % large.seconds / small.seconds;
     let head = one_unit(secs, large);
-    if rest == 0 { head } else { format!("{head}{rest}{mark}") }
+    if rest == 0 { head } else { format!("{head}{rest}{}", small.suffix) }
 }
 
 #[cfg(test)]
@@ -67,15 +81,15 @@ mod tests {
             (8 * YEAR + 35 * DAY, "8y"),
             (i64::MAX, "292y"),
         ] {
-            assert_eq!(human(SignedDuration::from_secs(secs)), text, "{secs}");
+            assert_eq!(format_age(SignedDuration::from_secs(secs)), text, "{secs}");
         }
     }
 
     #[test]
-    fn the_future_is_invalid_but_for_a_clock_that_is_a_little_behind() {
+    fn negative_durations_are_invalid_except_for_small_clock_differences() {
         for (millis, text) in [(-1, "0s"), (-1999, "0s"), (-2000, "<invalid>"), (1999, "1s")] {
-            assert_eq!(human(SignedDuration::from_millis(millis)), text, "{millis}");
+            assert_eq!(format_age(SignedDuration::from_millis(millis)), text, "{millis}");
         }
-        assert_eq!(human(SignedDuration::from_secs(i64::MIN)), "<invalid>");
+        assert_eq!(format_age(SignedDuration::from_secs(i64::MIN)), "<invalid>");
     }
 }

@@ -1,11 +1,11 @@
-//! CronJobs, ScheduledJobs and Jobs.
+//! Tables of CronJobs, ScheduledJobs and Jobs.
 
 use serde_json::Value;
 
-use super::row::{NONE, Row, text};
-use super::{AGE, Column, Layout, NAME, age, recorded, selector};
+use super::row::{NONE, TableRow, text};
+use super::{AGE, Column, NAME, TableLayout, age, recorded, selector};
 
-pub(super) static CRON_JOB: Layout = Layout::new(&[
+pub(super) static CRON_JOB: TableLayout = TableLayout::new(&[
     Column { description: recorded::NAME, ..NAME },
     Column::text("Schedule", recorded::SCHEDULE, |row| row.text("/spec/schedule").into()),
     Column::text("Timezone", recorded::TIME_ZONE, time_zone),
@@ -24,11 +24,11 @@ pub(super) static CRON_JOB: Layout = Layout::new(&[
     }),
 ]);
 
-pub(super) static JOB: Layout = Layout::new(&[
+pub(super) static JOB: TableLayout = TableLayout::new(&[
     NAME,
-    Column::text("Status", "How far it has come.", |row| job_status(row).into()),
-    Column::text("Completions", "Pods that succeeded, of those that have to.", completions),
-    Column::text("Duration", "Time from its start to its success, or until now.", duration),
+    Column::text("Status", "The state of the Job.", |row| job_status(row).into()),
+    Column::text("Completions", "Succeeded pods, of the required ones.", completions),
+    Column::text("Duration", "Time from the start to the completion, or until now.", duration),
     AGE,
     Column::wide("Containers", "Names of the containers of its pods.", |row| {
         of_containers(row, "/spec/template/spec/containers", "/name")
@@ -36,24 +36,24 @@ pub(super) static JOB: Layout = Layout::new(&[
     Column::wide("Images", "Images of the containers of its pods.", |row| {
         of_containers(row, "/spec/template/spec/containers", "/image")
     }),
-    Column::wide("Selector", "The labels by which it knows its pods.", |row| {
+    Column::wide("Selector", "The label selector of its pods.", |row| {
         selector::format(row.object.pointer("/spec/selector")).into()
     }),
 ]);
 
-/// The conditions that give a Job its status, with those that end it first.
-const JOB_ENDS: [&str; 2] = ["Complete", "Failed"];
-const JOB_STAGES: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];
+/// Conditions that become the status of a Job. Terminal ones come first.
+const TERMINAL_CONDITIONS: [&str; 2] = ["Complete", "Failed"];
+const OTHER_CONDITIONS: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];
 
-fn time_zone(row: &Row<'_>) -> Value {
+fn time_zone(row: &TableRow<'_>) -> Value {
     match row.object.pointer("/spec/timeZone").and_then(Value::as_str) {
         Some(zone) => zone.into(),
         None => NONE.into(),
     }
 }
 
-/// The column is said to be a boolean, but kube-apiserver writes text.
-fn suspend(row: &Row<'_>) -> Value {
+/// Returns a text, as kube-apiserver does, although the column's type is boolean.
+fn suspend(row: &TableRow<'_>) -> Value {
     match row.object.pointer("/spec/suspend").and_then(Value::as_bool) {
         Some(true) => "True",
         Some(false) => "False",
@@ -62,37 +62,38 @@ fn suspend(row: &Row<'_>) -> Value {
     .into()
 }
 
-fn active(row: &Row<'_>) -> Value {
+fn active(row: &TableRow<'_>) -> Value {
     row.items("/status/active").len().into()
 }
 
-fn last_schedule(row: &Row<'_>) -> Value {
+fn last_schedule(row: &TableRow<'_>) -> Value {
     match row.time("/status/lastScheduleTime") {
         Some(_) => row.since("/status/lastScheduleTime").into(),
         None => NONE.into(),
     }
 }
 
-fn of_containers(row: &Row<'_>, containers: &str, field: &str) -> Value {
+fn of_containers(row: &TableRow<'_>, containers: &str, field: &str) -> Value {
     let texts: Vec<_> = row.items(containers).iter().map(|it| text(it, field)).collect();
     texts.join(",").into()
 }
 
-fn job_status(row: &Row<'_>) -> &'static str {
-    let is_going = row.object.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string);
+fn job_status(row: &TableRow<'_>) -> &'static str {
+    let is_terminating =
+        row.object.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string);
     let find = |types: &[&'static str]| types.iter().copied().find(|ty| row.has_condition(ty));
-    find(&JOB_ENDS)
-        .or(is_going.then_some("Terminating"))
-        .or_else(|| find(&JOB_STAGES))
+    find(&TERMINAL_CONDITIONS)
+        .or(is_terminating.then_some("Terminating"))
+        .or_else(|| find(&OTHER_CONDITIONS))
         .unwrap_or("Running")
 }
 
-fn completions(row: &Row<'_>) -> Value {
+fn completions(row: &TableRow<'_>) -> Value {
     let succeeded = row.number("/status/succeeded").unwrap_or_default();
     if let Some(wanted) = row.number("/spec/completions") {
         return format!("{succeeded}/{wanted}").into();
     }
-    // A work queue: one success is enough, and others may still be at work.
+    // A work queue completes after one success, although other Pods may still run.
     match row.number("/spec/parallelism") {
         Some(parallelism) if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
         _ => format!("{succeeded}/1"),
@@ -100,9 +101,10 @@ fn completions(row: &Row<'_>) -> Value {
     .into()
 }
 
-/// A Job that failed has no time of completion, so its duration grows on, as in Kubernetes.
-fn duration(row: &Row<'_>) -> Value {
+/// Returns the duration of a Job. A failed Job has no completion time, so its duration grows forever, as
+/// in Kubernetes.
+fn duration(row: &TableRow<'_>) -> Value {
     let Some(start) = row.time("/status/startTime") else { return "".into() };
     let end = row.time("/status/completionTime").unwrap_or(row.now);
-    age::human(end.duration_since(start)).into()
+    age::format_age(end.duration_since(start)).into()
 }

@@ -1,49 +1,49 @@
-//! Namespaces and nodes.
+//! Tables of Namespaces and Nodes.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::row::{NONE, Row, text};
-use super::{AGE, Column, Layout, NAME};
+use super::row::{NONE, TableRow, text};
+use super::{AGE, Column, NAME, TableLayout};
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 const ROLE_LABEL: &str = "kubernetes.io/role";
 const UNKNOWN: &str = "<unknown>";
 
-pub(super) static NAMESPACE: Layout = Layout::new(&[
+pub(super) static NAMESPACE: TableLayout = TableLayout::new(&[
     NAME,
-    Column::text("Status", "Whether it is active or going.", |row| {
+    Column::text("Status", "Whether it is active or terminating.", |row| {
         row.text("/status/phase").into()
     }),
     AGE,
 ]);
 
-pub(super) static NODE: Layout = Layout::new(&[
+pub(super) static NODE: TableLayout = TableLayout::new(&[
     NAME,
     Column::text("Status", "Whether it can run pods.", node_status),
-    Column::text("Roles", "The roles that its labels name.", roles),
+    Column::text("Roles", "The roles in its labels.", roles),
     AGE,
-    Column::text("Version", "Version of what runs its pods.", |row| {
+    Column::text("Version", "The version of the kubelet.", |row| {
         row.text("/status/nodeInfo/kubeletVersion").into()
     }),
     Column::wide("Internal-IP", "Its address inside the cluster.", |row| {
         address(row, "InternalIP").into()
     }),
-    Column::wide("External-IP", "Its address for the env outside.", |row| {
+    Column::wide("External-IP", "Its address for clients outside the cluster.", |row| {
         address(row, "ExternalIP").into()
     }),
     Column::wide("OS-Image", "Its operating system.", |row| {
         row.text_or("/status/nodeInfo/osImage", UNKNOWN).into()
     }),
-    Column::wide("Kernel-Version", "Its kernel, and what machine that is for.", kernel),
-    Column::wide("Container-Runtime", "What runs its containers.", |row| {
+    Column::wide("Kernel-Version", "Its kernel and architecture.", kernel),
+    Column::wide("Container-Runtime", "Its container runtime.", |row| {
         row.text_or("/status/nodeInfo/containerRuntimeVersion", UNKNOWN).into()
     }),
 ]);
 
-fn node_status(row: &Row<'_>) -> Value {
-    // Of several conditions of one type, the last one counts here, unlike for Jobs.
+fn node_status(row: &TableRow<'_>) -> Value {
+    // The last condition of the type counts, as in kube-apiserver.
     let ready = row.items("/status/conditions").iter().rfind(|it| text(it, "/type") == "Ready");
     let status = match ready {
         None => "Unknown",
@@ -54,7 +54,7 @@ fn node_status(row: &Row<'_>) -> Value {
     if is_cordoned { format!("{status},SchedulingDisabled").into() } else { status.into() }
 }
 
-fn roles(row: &Row<'_>) -> Value {
+fn roles(row: &TableRow<'_>) -> Value {
     let labels = row.object.pointer("/metadata/labels").and_then(Value::as_object);
     let roles: BTreeSet<&str> = labels
         .into_iter()
@@ -72,12 +72,12 @@ fn roles(row: &Row<'_>) -> Value {
     roles.into_iter().collect::<Vec<_>>().join(",").into()
 }
 
-fn address<'a>(row: &Row<'a>, ty: &str) -> &'a str {
+fn address<'a>(row: &TableRow<'a>, ty: &str) -> &'a str {
     let mut addresses = row.items("/status/addresses").iter();
     addresses.find(|it| text(it, "/type") == ty).map_or(NONE, |found| text(found, "/address"))
 }
 
-fn kernel(row: &Row<'_>) -> Value {
+fn kernel(row: &TableRow<'_>) -> Value {
     let version = row.text_or("/status/nodeInfo/kernelVersion", UNKNOWN);
     match row.text("/status/nodeInfo/architecture") {
         "" => version.into(),

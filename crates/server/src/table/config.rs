@@ -1,30 +1,30 @@
-//! Config maps, secrets, leases, and what has nothing to show but its name.
+//! Tables of ConfigMaps, Secrets, Leases, and of kinds that have only a name and an age.
 
 use serde_json::Value;
 
-use super::row::Row;
-use super::{AGE, Column, Layout, NAME};
+use super::row::TableRow;
+use super::{AGE, Column, NAME, TableLayout};
 
-pub(super) static NAME_AND_AGE: Layout = Layout::new(&[NAME, AGE]);
+pub(super) static NAME_AND_AGE: TableLayout = TableLayout::new(&[NAME, AGE]);
 
-pub(super) static CONFIG_MAP: Layout = Layout::new(&[
+pub(super) static CONFIG_MAP: TableLayout = TableLayout::new(&[
     NAME,
-    Column::text("Data", "How many entries it has, binary ones included.", |row| {
+    Column::text("Data", "The number of entries, including binary ones.", |row| {
         (row.entry_count("/data") + row.entry_count("/binaryData")).into()
     }),
     AGE,
 ]);
 
-pub(super) static SECRET: Layout = Layout::new(&[
+pub(super) static SECRET: TableLayout = TableLayout::new(&[
     NAME,
-    Column::text("Type", "What the secret is for.", |row| row.text("/type").into()),
-    Column::text("Data", "How many entries it has.", |row| row.entry_count("/data").into()),
+    Column::text("Type", "The type of the Secret.", |row| row.text("/type").into()),
+    Column::text("Data", "The number of entries.", |row| row.entry_count("/data").into()),
     AGE,
 ]);
 
-pub(super) static LEASE: Layout =
-    Layout::new(&[NAME, Column::text("Holder", "Who holds the lease.", holder), AGE]);
+pub(super) static LEASE: TableLayout =
+    TableLayout::new(&[NAME, Column::text("Holder", "The holder of the lease.", holder), AGE]);
 
-fn holder(row: &Row<'_>) -> Value {
+fn holder(row: &TableRow<'_>) -> Value {
     row.text("/spec/holderIdentity").into()
 }

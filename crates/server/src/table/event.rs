@@ -1,48 +1,46 @@
-//! Events. Both groups have the same columns; their objects differ in the names of fields.
+//! The table of Events. Both API groups have the same columns, but different field names.
 
 use serde_json::Value;
 
-use super::row::Row;
-use super::{Column, Layout, NAME};
+use super::row::TableRow;
+use super::{Column, NAME, TableLayout};
 
-pub(super) static EVENT: Layout = Layout::new(&[
-    Column::text("Last Seen", "Time since it last happened.", |row| last_seen(row).into()),
+pub(super) static EVENT: TableLayout = TableLayout::new(&[
+    Column::text("Last Seen", "Time since the last occurrence.", |row| last_seen(row).into()),
     Column::text("Type", "Normal or Warning.", |row| row.text("/type").into()),
-    Column::text("Reason", "Why it happened, in one word for machines.", |row| {
-        row.text("/reason").into()
-    }),
-    Column::text("Object", "The object it is about.", |row| target(row).into()),
+    Column::text("Reason", "A short machine-readable reason.", |row| row.text("/reason").into()),
+    Column::text("Object", "The object it is about.", |row| involved_object(row).into()),
     Column::wide("Subobject", "The part of the object it is about.", |row| {
         either(row, "/involvedObject/fieldPath", "/regarding/fieldPath").into()
     }),
-    Column::wide("Source", "Who reported it.", |row| source(row).into()),
-    Column::text("Message", "What happened, for people.", |row| {
+    Column::wide("Source", "The component that reported it.", |row| source(row).into()),
+    Column::text("Message", "A human-readable description.", |row| {
         either(row, "/message", "/note").trim().into()
     }),
-    Column::wide("First Seen", "Time since it first happened.", |row| first_seen(row).into()),
-    Column::wide("Count", "How often it happened.", |row| count(row).into()),
+    Column::wide("First Seen", "Time since the first occurrence.", |row| first_seen(row).into()),
+    Column::wide("Count", "The number of occurrences.", |row| count(row).into()),
     Column { priority: 1, ..NAME },
 ]);
 
-/// The first of two texts that is not empty.
-fn either<'a>(row: &Row<'a>, one: &str, other: &str) -> &'a str {
+/// Returns the first of two texts that is not empty.
+fn either<'a>(row: &TableRow<'a>, one: &str, other: &str) -> &'a str {
     match row.text(one) {
         "" => row.text(other),
         found => found,
     }
 }
 
-/// The instant under the one or the other name, if it is given.
-fn since_either(row: &Row<'_>, one: &str, other: &str) -> Option<String> {
+/// Returns the age of the first of two times that is present.
+fn since_either(row: &TableRow<'_>, one: &str, other: &str) -> Option<String> {
     [one, other].into_iter().find(|pointer| row.time(pointer).is_some()).map(|it| row.since(it))
 }
 
-fn first_seen(row: &Row<'_>) -> String {
+fn first_seen(row: &TableRow<'_>) -> String {
     since_either(row, "/firstTimestamp", "/deprecatedFirstTimestamp")
         .unwrap_or_else(|| row.since("/eventTime"))
 }
 
-fn last_seen(row: &Row<'_>) -> String {
+fn last_seen(row: &TableRow<'_>) -> String {
     if has_series(row) {
         return row.since("/series/lastObservedTime");
     }
@@ -50,20 +48,20 @@ fn last_seen(row: &Row<'_>) -> String {
         .unwrap_or_else(|| first_seen(row))
 }
 
-fn has_series(row: &Row<'_>) -> bool {
+fn has_series(row: &TableRow<'_>) -> bool {
     row.object.get("series").is_some_and(Value::is_object)
 }
 
-/// An event that is no series happened once, whether it says so or not.
-fn count(row: &Row<'_>) -> i64 {
+/// Returns the number of occurrences. An Event without a count occurred once.
+fn count(row: &TableRow<'_>) -> i64 {
     if has_series(row) {
         return row.number("/series/count").unwrap_or_default();
     }
-    let told = row.number("/count").or_else(|| row.number("/deprecatedCount"));
-    told.filter(|count| *count != 0).unwrap_or(1)
+    let count = row.number("/count").or_else(|| row.number("/deprecatedCount"));
+    count.filter(|count| *count != 0).unwrap_or(1)
 }
 
-fn target(row: &Row<'_>) -> String {
+fn involved_object(row: &TableRow<'_>) -> String {
     let kind = either(row, "/involvedObject/kind", "/regarding/kind").to_lowercase();
     match either(row, "/involvedObject/name", "/regarding/name") {
         "" => kind,
@@ -71,7 +69,7 @@ fn target(row: &Row<'_>) -> String {
     }
 }
 
-fn source(row: &Row<'_>) -> String {
+fn source(row: &TableRow<'_>) -> String {
     let old = either(row, "/source/component", "/deprecatedSource/component");
     let component = match old {
         "" => either(row, "/reportingComponent", "/reportingController"),

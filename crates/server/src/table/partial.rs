@@ -1,8 +1,8 @@
-//! Objects without anything but their metadata (`PartialObjectMetadata`).
+//! `PartialObjectMetadata`: objects reduced to their metadata.
 
 use serde_json::{Value, json};
 
-/// An object cut down to its metadata.
+/// Reduces an object to its metadata.
 pub(crate) fn object(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -11,7 +11,7 @@ pub(crate) fn object(object: &Value) -> Value {
     })
 }
 
-/// A list of such objects. `metadata` is that of the list.
+/// Reduces objects to a list of their metadata. `metadata` is that of the list.
 pub(crate) fn list(objects: &[Value], metadata: Value) -> Value {
     let items: Vec<_> = objects.iter().map(object).collect();
     json!({

@@ -1,52 +1,53 @@
-//! Pods.
+//! The table of Pods.
 
 mod progress;
 
 use serde_json::{Value, json};
 
-use self::progress::Progress;
-use super::row::{NONE, Row, text};
-use super::{AGE, Column, Layout, NAME, age};
+use self::progress::ContainerProgress;
+use super::row::{NONE, TableRow, text};
+use super::{AGE, Column, NAME, TableLayout, age};
 
-pub(super) static POD: Layout = Layout {
+pub(super) static POD: TableLayout = TableLayout {
     columns: &[
         NAME,
-        Column::text("Ready", "Containers that are ready, of all.", ready),
-        Column::text("Status", "How far its containers have come.", |row| status(row).into()),
-        Column::text("Restarts", "Restarts of its containers, and when the last was.", restarts),
+        Column::text("Ready", "Ready containers, of all.", ready),
+        Column::text("Status", "The state of its containers.", |row| status(row).into()),
+        Column::text("Restarts", "Restarts of its containers, and the time of the last.", restarts),
         AGE,
         Column::wide("IP", "Its address.", ip),
-        Column::wide("Node", "The node it is on.", |row| {
+        Column::wide("Node", "The node it runs on.", |row| {
             row.text_or("/spec/nodeName", NONE).into()
         }),
-        Column::wide("Nominated Node", "The node that makes room for it.", |row| {
+        Column::wide("Nominated Node", "The node on which it will preempt others.", |row| {
             row.text_or("/status/nominatedNodeName", NONE).into()
         }),
-        Column::wide("Readiness Gates", "Conditions it waits for that are true, of all.", gates),
+        Column::wide("Readiness Gates", "True readiness gates, of all.", gates),
     ],
     conditions,
 };
 
-fn ready(row: &Row<'_>) -> Value {
-    let progress = Progress::of(row);
+fn ready(row: &TableRow<'_>) -> Value {
+    let progress = ContainerProgress::of(row);
     format!("{}/{}", progress.ready_count(), progress.container_count()).into()
 }
 
-/// What a pod is doing, in one word: that of the container in the way of its success.
-fn status(row: &Row<'_>) -> String {
-    let is_going = row.object.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string);
+/// Returns the status of a Pod in one word: usually that of the container that blocks its success.
+fn status(row: &TableRow<'_>) -> String {
+    let is_terminating =
+        row.object.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string);
     let is_finished = matches!(row.text("/status/phase"), "Succeeded" | "Failed");
-    if is_going && row.text("/status/reason") == "NodeLost" {
+    if is_terminating && row.text("/status/reason") == "NodeLost" {
         return "Unknown".to_owned();
     }
-    if is_going && !is_finished {
+    if is_terminating && !is_finished {
         return "Terminating".to_owned();
     }
-    Progress::of(row).reason(own_reason(row))
+    ContainerProgress::of(row).status(pod_reason(row))
 }
 
-/// What the pod itself says, which its containers may know better.
-fn own_reason<'a>(row: &Row<'a>) -> &'a str {
+/// Returns the reason in the Pod's own status, which those of its containers override.
+fn pod_reason<'a>(row: &TableRow<'a>) -> &'a str {
     let is_gated = row.items("/status/conditions").iter().any(|condition| {
         text(condition, "/type") == "PodScheduled"
             && text(condition, "/reason") == "SchedulingGated"
@@ -60,22 +61,22 @@ fn own_reason<'a>(row: &Row<'a>) -> &'a str {
     }
 }
 
-fn restarts(row: &Row<'_>) -> Value {
-    let (count, last) = Progress::of(row).restarts();
+fn restarts(row: &TableRow<'_>) -> Value {
+    let (count, last) = ContainerProgress::of(row).restarts();
     match last {
-        Some(at) if count != 0 => {
-            format!("{count} ({} ago)", age::human(row.now.duration_since(at)))
+        Some(time) if count != 0 => {
+            format!("{count} ({} ago)", age::format_age(row.now.duration_since(time)))
         }
         _ => count.to_string(),
     }
     .into()
 }
 
-fn ip(row: &Row<'_>) -> Value {
+fn ip(row: &TableRow<'_>) -> Value {
     row.text_or("/status/podIPs/0/ip", NONE).into()
 }
 
-fn gates(row: &Row<'_>) -> Value {
+fn gates(row: &TableRow<'_>) -> Value {
     let gates = row.items("/spec/readinessGates");
     if gates.is_empty() {
         return NONE.into();
@@ -84,8 +85,8 @@ fn gates(row: &Row<'_>) -> Value {
     format!("{}/{}", passed.count(), gates.len()).into()
 }
 
-/// Rows of finished pods are marked, so that clients can leave them out.
-fn conditions(row: &Row<'_>) -> Option<Value> {
+/// Returns the condition of finished Pods, by which clients can hide them.
+fn conditions(row: &TableRow<'_>) -> Option<Value> {
     let (reason, message) = match row.text("/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

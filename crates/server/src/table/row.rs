@@ -1,4 +1,4 @@
-//! Looking into an object for the content of a cell.
+//! Access to the fields of an object, for the cells of its row.
 
 use jiff::Timestamp;
 use punctual_api::time::parse_rfc3339;
@@ -6,68 +6,68 @@ use serde_json::Value;
 
 use super::age;
 
-/// What a cell shows where there is nothing.
+/// The cell for an absent value.
 pub(super) const NONE: &str = "<none>";
 
-/// An object that is being made into a row.
-pub(super) struct Row<'a> {
+/// An object that is rendered as a row.
+pub(super) struct TableRow<'a> {
     pub(super) object: &'a Value,
     pub(super) now: Timestamp,
 }
 
-impl<'a> Row<'a> {
-    /// The cell of the name.
+impl<'a> TableRow<'a> {
+    /// Returns the cell of the name column.
     pub(super) fn name(&self) -> Value {
         self.text("/metadata/name").into()
     }
 
-    /// The cell of the age.
+    /// Returns the cell of the age column.
     pub(super) fn age(&self) -> Value {
         self.since("/metadata/creationTimestamp").into()
     }
 
-    /// The text at a place; empty where there is none.
+    /// Returns the text at a JSON pointer, or an empty text.
     pub(super) fn text(&self, pointer: &str) -> &'a str {
         text(self.object, pointer)
     }
 
-    /// The text at a place, or what stands for nothing.
-    pub(super) fn text_or(&self, pointer: &str, nothing: &'static str) -> &'a str {
+    /// Returns the text at a JSON pointer, or a default if it is empty.
+    pub(super) fn text_or(&self, pointer: &str, default: &'static str) -> &'a str {
         match self.text(pointer) {
-            "" => nothing,
+            "" => default,
             found => found,
         }
     }
 
-    /// The number at a place, if there is one.
+    /// Returns the integer at a JSON pointer.
     pub(super) fn number(&self, pointer: &str) -> Option<i64> {
         self.object.pointer(pointer)?.as_i64()
     }
 
-    /// The items of the list at a place.
+    /// Returns the items of the list at a JSON pointer.
     pub(super) fn items(&self, pointer: &str) -> &'a [Value] {
         items(self.object, pointer)
     }
 
-    /// How many entries the map at a place has.
+    /// Returns the number of entries of the map at a JSON pointer.
     pub(super) fn entry_count(&self, pointer: &str) -> usize {
         self.object.pointer(pointer).and_then(Value::as_object).map_or(0, serde_json::Map::len)
     }
 
-    /// The instant at a place.
+    /// Returns the time at a JSON pointer.
     pub(super) fn time(&self, pointer: &str) -> Option<Timestamp> {
         parse_rfc3339(self.text(pointer)).ok()
     }
 
-    /// How long ago the instant at a place is.
+    /// Returns the age of the time at a JSON pointer.
     pub(super) fn since(&self, pointer: &str) -> String {
         match self.time(pointer) {
-            Some(at) => age::human(self.now.duration_since(at)),
+            Some(time) => age::format_age(self.now.duration_since(time)),
             None => "<unknown>".to_owned(),
         }
     }
 
-    /// Whether the condition of that type is true. The first of its type decides.
+    /// Whether the first condition of a type is true.
     pub(super) fn has_condition(&self, ty: &str) -> bool {
         let mut conditions = self.items("/status/conditions").iter();
         conditions
@@ -76,12 +76,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The text at a place in a part of an object; empty where there is none.
+/// Returns the text at a JSON pointer, or an empty text.
 pub(super) fn text<'a>(part: &'a Value, pointer: &str) -> &'a str {
     part.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of the list at a place in a part of an object.
+/// Returns the items of the list at a JSON pointer.
 pub(super) fn items<'a>(part: &'a Value, pointer: &str) -> &'a [Value] {
     part.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

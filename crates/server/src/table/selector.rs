@@ -1,14 +1,14 @@
-//! Label selectors in one line, as `metav1.FormatLabelSelector` writes them.
+//! Label selectors in one line, as `metav1.FormatLabelSelector` formats them.
 
 use punctual_api::names;
 use serde_json::Value;
 
 use super::row::{NONE, items, text};
 
-/// A requirement: its key, by which requirements are sorted, and its text.
-type Requirement<'a> = (&'a str, String);
+/// The key of a requirement, by which requirements are sorted, and its text.
+type FormattedRequirement<'a> = (&'a str, String);
 
-/// A selector as text.
+/// Formats a selector.
 pub(super) fn format(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return NONE.to_owned() };
     let Some(mut requirements) = requirements(selector) else { return "<error>".to_owned() };
@@ -17,20 +17,20 @@ pub(super) fn format(selector: Option<&Value>) -> String {
     if texts.is_empty() { NONE.to_owned() } else { texts.join(",") }
 }
 
-/// The requirements of a selector, or nothing if one makes no sense.
-fn requirements(selector: &Value) -> Option<Vec<Requirement<'_>>> {
+/// Formats the requirements of a selector. Returns `None` if one is invalid.
+fn requirements(selector: &Value) -> Option<Vec<FormattedRequirement<'_>>> {
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     let equalities = labels.into_iter().flatten().map(|(key, value)| equality(key, value));
     let expressions = items(selector, "/matchExpressions").iter().map(expression);
     equalities.chain(expressions).collect()
 }
 
-fn equality<'a>(key: &'a str, value: &'a Value) -> Option<Requirement<'a>> {
+fn equality<'a>(key: &'a str, value: &'a Value) -> Option<FormattedRequirement<'a>> {
     let value = value.as_str()?;
     is_label(key, &[value]).then(|| (key, format!("{key}={value}")))
 }
 
-fn expression(expression: &Value) -> Option<Requirement<'_>> {
+fn expression(expression: &Value) -> Option<FormattedRequirement<'_>> {
     let key = text(expression, "/key");
     let mut values: Vec<_> =
         items(expression, "/values").iter().filter_map(Value::as_str).collect();
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn no_selector_and_an_empty_one_select_nothing_worth_showing() {
+    fn absent_and_empty_selectors_are_shown_as_none() {
         assert_eq!(format(None), "<none>");
         assert_eq!(format(Some(&json!({}))), "<none>");
         assert_eq!(format(Some(&Value::Null)), "<none>");
     }
 
     #[test]
-    fn a_selector_that_makes_no_sense_is_an_error() {
+    fn invalid_selectors_are_shown_as_errors() {
         for selector in [
             json!({ "matchLabels": { "-": "1" } }),
             json!({ "matchLabels": { "a": 1 } }),

@@ -1,5 +1,5 @@
-//! Compared with tables of kube-apiserver v1.36, recorded together with the objects they show:
-//! a line with the resource, the time and the columns, then a line for every row.
+//! Comparison with tables recorded from kube-apiserver v1.36, with the objects they show. A recording is
+//! a line with the resource, the time and the columns, followed by a line for every row.
 
 use serde_json::{Value, json};
 
@@ -15,17 +15,17 @@ fn served_as_stored(resource: &'static Resource) -> ServedResource {
     ServedResource { resource, group_version: resource.group_versions[0] }
 }
 
-fn at(now: &str) -> TableOptions {
+fn options_at(now: &str) -> TableOptions {
     TableOptions { include: IncludeObject::Metadata, has_columns: true, now: now.parse().unwrap() }
 }
 
-/// The table of objects that was recorded, without descriptions, and what is rendered for it.
+/// Compares a recorded table, without its descriptions, with the rendered one.
 fn check(recorded: &Value, rows: &[Value]) {
     let [group, version, plural, now] =
         ["group", "version", "plural", "now"].map(|key| recorded[key].as_str().unwrap());
     let objects: Vec<_> = rows.iter().map(|row| row["object"].clone()).collect();
-    let how = TableOptions { include: IncludeObject::Object, ..at(now) };
-    let mut table = render(find_served(group, version, plural), &objects, json!({}), how);
+    let options = TableOptions { include: IncludeObject::Object, ..options_at(now) };
+    let mut table = render(find_served(group, version, plural), &objects, json!({}), options);
     for column in table["columnDefinitions"].as_array_mut().unwrap() {
         let description = column.as_object_mut().unwrap().remove("description").unwrap();
         assert_ne!(description, "");
@@ -37,7 +37,7 @@ fn check(recorded: &Value, rows: &[Value]) {
 }
 
 #[test]
-fn every_kind_is_shown_as_recorded() {
+fn tables_of_all_kinds_match_the_recording() {
     let lines = include_str!("../../testdata/tables.jsonl").lines();
     let lines: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     let tables = lines.chunk_by(|_, line| line.get("cells").is_some());
@@ -46,50 +46,54 @@ fn every_kind_is_shown_as_recorded() {
         check(&table[0], &table[1..]);
         count += 1;
     }
-    let served = ALL.iter().map(|resource| resource.group_versions.len()).sum::<usize>();
-    // All but CronJobs of batch/v1beta1 and ScheduledJobs, which Kubernetes does not have.
-    assert_eq!(count, served - 2);
+    let expected = ALL.iter().map(|resource| resource.group_versions.len()).sum::<usize>();
+    // Kubernetes has neither CronJobs of batch/v1beta1 nor ScheduledJobs.
+    assert_eq!(count, expected - 2);
 }
 
 #[test]
-fn columns_of_cron_jobs_are_described_as_recorded() {
+fn column_descriptions_of_cron_jobs_match_the_recording() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../testdata/cronjob_columns.json")).unwrap();
     for served in [served_as_stored(&CRON_JOBS), served_as_stored(&SCHEDULED_JOBS)] {
-        let table = render(served, &[], json!({}), at("2026-01-01T00:00:00Z"));
+        let table = render(served, &[], json!({}), options_at("2026-01-01T00:00:00Z"));
         assert_eq!(table["columnDefinitions"], recorded);
         assert_eq!(table["rows"], json!([]));
     }
 }
 
 #[test]
-fn a_row_says_as_much_about_its_object_as_is_asked_for() {
+fn rows_contain_the_requested_part_of_their_object() {
     let object = json!({ "kind": "Pod", "metadata": { "name": "a", "labels": { "x": "y" } } });
-    for (asked, shown) in [
+    for (include, expected) in [
         ("None", Value::Null),
         ("", partial::object(&object)),
         ("Metadata", partial::object(&object)),
         ("Object", object.clone()),
     ] {
-        let include = IncludeObject::parse(asked).unwrap();
-        let how = TableOptions { include, ..at("2026-01-01T00:00:00Z") };
-        let table = render(served_as_stored(&PODS), std::slice::from_ref(&object), json!({}), how);
-        assert_eq!(table["rows"][0]["object"], shown, "{asked}");
+        let options = TableOptions {
+            include: IncludeObject::parse(include).unwrap(),
+            ..options_at("2026-01-01T00:00:00Z")
+        };
+        let objects = std::slice::from_ref(&object);
+        let table = render(served_as_stored(&PODS), objects, json!({}), options);
+        assert_eq!(table["rows"][0]["object"], expected, "{include}");
     }
-    let refusal = IncludeObject::parse("All").unwrap_err();
-    assert_eq!(refusal, r#"unrecognized includeObject value: "All""#);
+    let error = IncludeObject::parse("All").unwrap_err();
+    assert_eq!(error.to_string(), r#"unrecognized includeObject value: "All""#);
 }
 
 #[test]
-fn the_bookmark_that_ends_initial_events_has_its_metadata_always() {
+fn the_bookmark_that_ends_initial_events_always_has_its_metadata() {
     let annotations = json!({ "k8s.io/initial-events-end": "true" });
     let bookmark = json!({ "metadata": { "resourceVersion": "7", "annotations": annotations } });
-    let how = TableOptions { include: IncludeObject::None, ..at("2026-01-01T00:00:00Z") };
+    let options =
+        TableOptions { include: IncludeObject::None, ..options_at("2026-01-01T00:00:00Z") };
     let table = render(
         served_as_stored(&PODS),
         std::slice::from_ref(&bookmark),
         metadata_of_one(&bookmark),
-        how,
+        options,
     );
     assert_eq!(table["metadata"], json!({ "resourceVersion": "7" }));
     assert_eq!(table["rows"][0]["object"]["metadata"], bookmark["metadata"]);
@@ -97,17 +101,18 @@ fn the_bookmark_that_ends_initial_events_has_its_metadata_always() {
 
 #[test]
 fn later_events_of_a_watch_do_not_describe_columns() {
-    let how = TableOptions { has_columns: false, ..at("2026-01-01T00:00:00Z") };
-    let table = render(served_as_stored(&PODS), &[json!({})], json!({}), how);
+    let options = TableOptions { has_columns: false, ..options_at("2026-01-01T00:00:00Z") };
+    let table = render(served_as_stored(&PODS), &[json!({})], json!({}), options);
     assert_eq!(table["columnDefinitions"], Value::Null);
     assert_eq!(table["rows"][0]["cells"][0], "");
 }
 
 #[test]
-fn an_object_of_nonsense_is_a_row_all_the_same() {
+fn malformed_objects_still_become_rows() {
     let parts = [Value::Null, json!(1), json!("x"), json!([[], 1, "x", {}]), json!({ "a": {} })];
     for resource in ALL {
-        let width = render(served_as_stored(resource), &[], json!({}), at("2026-01-01T00:00:00Z"));
+        let options = options_at("2026-01-01T00:00:00Z");
+        let width = render(served_as_stored(resource), &[], json!({}), options);
         let width = width["columnDefinitions"].as_array().unwrap().len();
         for part in &parts {
             let object = json!({
@@ -123,8 +128,7 @@ fn an_object_of_nonsense_is_a_row_all_the_same() {
                 },
             });
             let objects = [object, deep, part.clone()];
-            let how = at("2026-01-01T00:00:00Z");
-            let table = render(served_as_stored(resource), &objects, json!({}), how);
+            let table = render(served_as_stored(resource), &objects, json!({}), options);
             for row in table["rows"].as_array().unwrap() {
                 assert_eq!(row["cells"].as_array().unwrap().len(), width, "{row}");
             }
@@ -133,7 +137,7 @@ fn an_object_of_nonsense_is_a_row_all_the_same() {
 }
 
 #[test]
-fn partial_objects_are_metadata_and_nothing_else() {
+fn partial_objects_contain_only_metadata() {
     let object = json!({ "kind": "Job", "metadata": { "name": "a" }, "spec": {} });
     let list = partial::list(&[object, json!({})], json!({ "resourceVersion": "5" }));
     assert_eq!(

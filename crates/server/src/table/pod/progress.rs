@@ -1,120 +1,124 @@
-//! How far the containers of a pod have come.
+//! The state of the containers of a Pod, for its row in a table.
 //!
-//! Init containers run one after the other, so only those up to the first that is not done count.
-//! An init container that restarts always is a sidecar: it is done once it has started, and from
-//! then on counts with the pod's own containers.
+//! Init containers run one after the other, so only those up to the first unfinished one count. An init
+//! container with the restart policy `Always` is a sidecar: it is finished once it has started, and then
+//! counts with the main containers.
 
 use jiff::Timestamp;
 use punctual_api::time::parse_rfc3339;
 use serde_json::Value;
 
-use super::super::row::{Row, text};
+use super::super::row::{TableRow, text};
 
-/// The containers of a pod as far as they tell how it is.
-pub(super) struct Progress<'a> {
-    row: &'a Row<'a>,
-    /// Statuses of init containers up to the first that is not done.
+/// The state of the containers of a Pod.
+pub(super) struct ContainerProgress<'a> {
+    row: &'a TableRow<'a>,
+    /// Statuses of init containers up to the first unfinished one.
     init: &'a [Value],
-    /// What the first init container that is not done is at.
-    stuck: Option<String>,
-    /// Whether the pod's own containers count yet.
+    /// The status of the first unfinished init container.
+    blocked: Option<String>,
+    /// Whether the main containers count.
     is_initialized: bool,
-    /// Statuses of the pod's own containers, if they count.
-    own: &'a [Value],
+    /// Statuses of the main containers, if they count.
+    main: &'a [Value],
 }
 
-/// Where an init container is.
-enum Stage {
+/// The state of an init container.
+enum InitState {
     Done,
     /// A sidecar that has started.
-    Serving,
-    /// Not done; with what the pod's status says about it.
-    Stuck(String),
+    StartedSidecar,
+    /// Unfinished, with the text for the Pod's status.
+    Blocked(String),
 }
 
-impl<'a> Progress<'a> {
-    pub(super) fn of(row: &'a Row<'a>) -> Self {
+impl<'a> ContainerProgress<'a> {
+    pub(super) fn of(row: &'a TableRow<'a>) -> Self {
         let statuses = row.items("/status/initContainerStatuses");
-        let stuck = statuses.iter().enumerate().find_map(|(index, status)| {
-            match stage(row, index, status) {
-                Stage::Stuck(reason) => Some((index, reason)),
-                Stage::Done | Stage::Serving => None,
+        let blocked = statuses.iter().enumerate().find_map(|(index, status)| {
+            match init_state(row, index, status) {
+                InitState::Blocked(reason) => Some((index, reason)),
+                InitState::Done | InitState::StartedSidecar => None,
             }
         });
-        let is_initialized = stuck.is_none() || row.has_condition("Initialized");
-        let seen_count = stuck.as_ref().map_or(statuses.len(), |(index, _)| index + 1);
-        Progress {
+        let is_initialized = blocked.is_none() || row.has_condition("Initialized");
+        let count = blocked.as_ref().map_or(statuses.len(), |(index, _)| index + 1);
+        ContainerProgress {
             row,
-            init: statuses.get(..seen_count).unwrap_or_default(),
-            stuck: stuck.map(|(_, reason)| reason),
+            init: statuses.get(..count).unwrap_or_default(),
+            blocked: blocked.map(|(_, reason)| reason),
             is_initialized,
-            own: if is_initialized { row.items("/status/containerStatuses") } else { &[] },
+            main: if is_initialized { row.items("/status/containerStatuses") } else { &[] },
         }
     }
 
-    /// How many containers are to run side by side.
+    /// Returns the number of main containers and sidecars.
     pub(super) fn container_count(&self) -> usize {
         let init = self.row.items("/spec/initContainers").iter();
         self.row.items("/spec/containers").len() + init.filter(|it| restarts_always(it)).count()
     }
 
-    /// How many of them are ready.
+    /// Returns how many of them are ready.
     pub(super) fn ready_count(&self) -> usize {
         let sidecars = self.init.iter().enumerate().filter(|(index, status)| {
-            matches!(stage(self.row, *index, status), Stage::Serving) && is_ready(status)
+            matches!(init_state(self.row, *index, status), InitState::StartedSidecar)
+                && is_ready(status)
         });
-        sidecars.count() + self.own.iter().filter(|status| is_running(status)).count()
+        sidecars.count() + self.main.iter().filter(|status| is_running(status)).count()
     }
 
-    /// How often containers were restarted, and when one last ended for that.
+    /// Returns the number of restarts and the time of the last one.
     pub(super) fn restarts(&self) -> (i64, Option<Timestamp>) {
-        // Once initialised, what it took to get there is of no interest any more.
+        // Once the Pod is initialized, restarts of init containers other than sidecars do not count.
         let init = self.init.iter();
         let init = init.filter(|it| !self.is_initialized || is_sidecar(self.row, it));
-        let counted: Vec<_> = init.chain(self.own).collect();
+        let counted: Vec<_> = init.chain(self.main).collect();
         let counts = counted.iter().filter_map(|it| it.get("restartCount")?.as_i64());
         let ends = counted.iter().map(|it| text(it, "/lastState/terminated/finishedAt"));
         (counts.fold(0, i64::saturating_add), ends.filter_map(|it| parse_rfc3339(it).ok()).max())
     }
 
-    /// What the pod is at, where `told` is what it says itself.
-    pub(super) fn reason(&self, told: &str) -> String {
-        let halted = self.own.iter().find_map(halt);
-        let reason = halted.or_else(|| self.stuck.clone()).unwrap_or_else(|| told.to_owned());
-        let is_certain = reason != "Completed" || !self.is_initialized;
-        if is_certain { reason } else { self.despite_completion() }
+    /// Returns the status of the Pod. `pod_reason` is the reason in the Pod's own status.
+    pub(super) fn status(&self, pod_reason: &str) -> String {
+        let stopped = self.main.iter().find_map(stop_reason);
+        let reason =
+            stopped.or_else(|| self.blocked.clone()).unwrap_or_else(|| pod_reason.to_owned());
+        if reason == "Completed" && self.is_initialized {
+            return self.status_after_completion();
+        }
+        reason
     }
 
-    /// Where one container has completed, others may still run or have failed.
-    fn despite_completion(&self) -> String {
-        let has_running = self.own.iter().any(is_running);
+    /// Returns the status of a Pod with a completed container. Others may still run or have failed.
+    fn status_after_completion(&self) -> String {
+        let has_running = self.main.iter().any(is_running);
         if has_running && self.row.has_condition("Ready") {
             return "Running".to_owned();
         }
-        let failed = self.own.iter().find(|status| is_failed(status)).and_then(halt);
+        let failed = self.main.iter().find(|status| is_failed(status)).and_then(stop_reason);
         failed.unwrap_or_else(|| if has_running { "NotReady" } else { "Completed" }.to_owned())
     }
 }
 
-fn stage(row: &Row<'_>, index: usize, status: &Value) -> Stage {
+fn init_state(row: &TableRow<'_>, index: usize, status: &Value) -> InitState {
     let is_started = status.get("started") == Some(&Value::Bool(true));
     let waiting = text(status, "/state/waiting/reason");
     match terminated(status) {
-        Some(end) if exit_code(end) == 0 => Stage::Done,
-        _ if is_started && is_sidecar(row, status) => Stage::Serving,
-        Some(end) => Stage::Stuck(format!("Init:{}", end_reason(end))),
+        Some(end) if exit_code(end) == 0 => InitState::Done,
+        _ if is_started && is_sidecar(row, status) => InitState::StartedSidecar,
+        Some(end) => InitState::Blocked(format!("Init:{}", end_reason(end))),
         None if !waiting.is_empty() && waiting != "PodInitializing" => {
-            Stage::Stuck(format!("Init:{waiting}"))
+            InitState::Blocked(format!("Init:{waiting}"))
         }
         None => {
             let count = row.items("/spec/initContainers").len();
-            Stage::Stuck(format!("Init:{index}/{count}"))
+            InitState::Blocked(format!("Init:{index}/{count}"))
         }
     }
 }
 
-/// Why a container does not run, if it does not.
-fn halt(status: &Value) -> Option<String> {
+/// Returns why a container does not run, or `None` if it runs.
+fn stop_reason(status: &Value) -> Option<String> {
     match text(status, "/state/waiting/reason") {
         "" => terminated(status).map(end_reason),
         reason => Some(reason.to_owned()),
@@ -144,15 +148,15 @@ fn is_failed(status: &Value) -> bool {
 }
 
 fn is_running(status: &Value) -> bool {
-    let is_up = status.pointer("/state/running").is_some_and(Value::is_object);
-    is_up && is_ready(status) && halt(status).is_none()
+    let has_state = status.pointer("/state/running").is_some_and(Value::is_object);
+    has_state && is_ready(status) && stop_reason(status).is_none()
 }
 
 fn is_ready(status: &Value) -> bool {
     status.get("ready") == Some(&Value::Bool(true))
 }
 
-fn is_sidecar(row: &Row<'_>, status: &Value) -> bool {
+fn is_sidecar(row: &TableRow<'_>, status: &Value) -> bool {
     let name = text(status, "/name");
     let mut init = row.items("/spec/initContainers").iter();
     init.any(|container| text(container, "/name") == name && restarts_always(container))
