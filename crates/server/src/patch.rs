@@ -1,18 +1,19 @@
-//! The four ways to patch an object, and who owns which of its fields.
+//! Patches of the four types of Kubernetes, and field ownership (`managedFields`).
 //!
-//! Pure: objects are JSON trees, time and identity are arguments. A caller turns a request into a
-//! new object and then records who wrote it:
+//! Everything here is pure: objects are JSON values, time and identity are arguments. A caller computes
+//! the new object and then records which fields were written:
 //!
-//! - For a create, an update, or a patch by [`apply_json_patch`], [`apply_merge_patch`] or [`apply_strategic_patch`]: make the new
-//!   object, check and default it, then call [`track_fields`] **before** the server fills in what is its
-//!   own (UIDs, selectors, labels and finalizers that it generates), since those belong to nobody.
-//! - For a server-side apply: call [`server_side_apply`], then check and default its result. It has its
-//!   `managedFields` already and must **not** be tracked: what defaulting adds belongs to nobody.
-//! - In both cases call [`restore_unchanged_times`] last. Where nothing but times changed it restores them, so
-//!   that a write without effect can be seen to be none.
+//! - For a create, an update, or a patch by [`apply_json_patch`], [`apply_merge_patch`] or
+//!   [`apply_strategic_patch`]: compute the new object, validate and default it, then call
+//!   [`track_fields`] **before** the server sets its own fields (UIDs, selectors, generated labels and
+//!   finalizers), since these have no manager.
+//! - For a server-side apply: call [`server_side_apply`], then validate and default its result. The
+//!   result has its `managedFields` already and must **not** be tracked, since defaults have no manager.
+//! - In both cases call [`restore_unchanged_times`] last. If nothing but times changed, it restores them,
+//!   so that a write without effect leaves the object identical.
 //!
-//! Patches produce trees that still have to be checked like the body of an update: a patch can set
-//! unknown fields, wrong types and nulls.
+//! A patched object must be validated like the body of an update, since a patch can set unknown fields,
+//! wrong types and nulls.
 
 mod apply;
 mod compare;
@@ -33,25 +34,25 @@ pub use self::apply::server_side_apply;
 pub use self::json::apply_json_patch;
 pub use self::merge::apply_merge_patch;
 pub use self::strategic::apply_strategic_patch;
-pub(crate) use self::strategic::format_go_map;
+pub(crate) use self::strategic::format_go_value;
 pub use self::track::{manager_from_user_agent, restore_unchanged_times, track_fields};
 
-/// Who writes an object, by which door, and when.
+/// The manager, API version and time of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldManager<'a> {
-    /// Name of the manager: the request's `fieldManager`, or else [`manager_from_user_agent`] its user agent.
+    /// The name of the manager: the request's `fieldManager`, or else [`manager_from_user_agent`].
     pub manager: &'a str,
-    /// Group and version in which the request speaks.
+    /// The group and version of the request.
     pub api_version: &'a str,
-    /// The subresource that is written; empty for the object itself.
+    /// The written subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// Shape of the object.
+    /// The schema of the object.
     pub schema: &'static StructSchema,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A patch that cannot be applied to the object. Kubernetes keeps the reason to itself.
+/// Returns the error for a patch that cannot be applied to the object. Like Kubernetes, it gives no reason.
 fn unprocessable() -> Status {
     const MESSAGE: &str = "the server rejected our request due to an error in our request";
     let mut status = Status::failure(StatusReason::Invalid, MESSAGE);
@@ -59,24 +60,25 @@ fn unprocessable() -> Status {
     status
 }
 
-/// An error for which kube-apiserver has no status, and which it therefore answers with 500. The
-/// patch is wrong all the same and the server is well, so here it is unprocessable.
+/// Returns the error for an invalid patch for which kube-apiserver responds with 500. Here it is a client
+/// error, since the server works correctly.
 fn unclassified(message: impl Into<String>) -> Status {
     Status::failure(StatusReason::Invalid, message)
 }
 
-/// Reads the JSON of a patch, with the words of Go where it ends too early.
-fn read(patch: &[u8]) -> Result<serde_json::Value, Status> {
+/// Parses the JSON of a patch. Truncated input has the error text of Go.
+fn parse_patch(patch: &[u8]) -> Result<serde_json::Value, Status> {
     serde_json::from_slice(patch).map_err(|error| {
-        let why = match error.is_eof() {
-            true => "unexpected end of JSON input".to_owned(),
-            false => error.to_string(),
+        let why = if error.is_eof() {
+            "unexpected end of JSON input".to_owned()
+        } else {
+            error.to_string()
         };
         Status::bad_request(format!("error decoding patch: {why}"))
     })
 }
 
-/// What Go calls a JSON value.
+/// Returns Go's name for the kind of a JSON value.
 fn go_kind(value: &serde_json::Value) -> &'static str {
     match value {
         serde_json::Value::Null => "null",

@@ -156,7 +156,7 @@ impl PatchRequest<'_> {
             PatchType::Strategic => {
                 let mut patch = self.parse_strategic_patch().unwrap_or_default();
                 drop_directives(&mut patch);
-                (patch::format_go_map(&patch), go_converter_message(reason))
+                (patch::format_go_value(&patch), go_converter_message(reason))
             }
             _ => (self.apply_patch(old, now).unwrap_or_default().to_string(), reason.to_owned()),
         };

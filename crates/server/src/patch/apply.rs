@@ -1,4 +1,4 @@
-//! Server-side apply: a client says which fields it wants, and owns exactly these.
+//! Server-side apply: a client declares the fields it wants, and owns exactly these.
 
 mod check;
 mod conflict;
@@ -9,24 +9,27 @@ mod prune;
 use punctual_api::{Status, Time};
 use serde_json::Value;
 
-use self::conflict::Conflict;
+use self::conflict::FieldConflict;
 use super::FieldManager;
-use super::compare::{changes, members};
-use super::fields::{self, Fields};
-use super::managed::{Manager, Managers, Operation, Owned};
-use super::track::{drop_closed, drop_nobodys, put, take, visible};
+use super::compare::{collect_fields, compare_objects};
+use super::fields::{self, FieldSet};
+use super::managed::{ManagedFields, ManagedOperation, ManagerKey, OwnedFields};
+use super::track::{
+    drop_readonly_fields, drop_unowned_fields, take_managers, trackable, write_managers,
+};
 
-/// Owns what an object had before it was applied to, if nobody knows who did.
+/// The manager of the fields that an object without `managedFields` had before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Applies a configuration to an object, or creates the object from it.
 ///
-/// What the configuration says is set and owned by the writer. What it said before and no longer
-/// says is removed, unless somebody else owns it. Setting a field that another manager owns with
-/// another value is a conflict, unless `force` takes it away; fields of equal value are shared.
+/// FieldSet in the configuration are set and owned by the writer. FieldSet that the writer applied before and
+/// that are no longer in the configuration are removed, unless another manager owns them. Changing a
+/// field that another manager owns is a conflict, unless `force` is set. FieldSet with equal values are
+/// shared.
 ///
-/// The result has its `managedFields`; it is to be checked and defaulted, but not to be tracked.
-/// The configuration must be of the writer's version and kind, of known fields and right types.
+/// The result has its `managedFields`; it must be validated and defaulted, but not tracked. The
+/// configuration must be valid in the writer's API version and kind.
 pub fn server_side_apply(
     live: Option<&Value>,
     config: Value,
@@ -36,58 +39,64 @@ pub fn server_side_apply(
     if config.pointer("/metadata/managedFields").is_some_and(|entries| !entries.is_null()) {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
-    check::identities(&config, writer)?;
+    check::list_keys(&config, writer)?;
     let mut before = live.cloned().unwrap_or_default();
-    let mut managers = take(&mut before);
+    let mut managers = take_managers(&mut before);
     if live.is_some() && managers.0.is_empty() {
         adopt(&before, &mut managers, writer);
     }
-    let apply = Apply { before, config, writer, manager: Manager::new(writer, Operation::Apply) };
+    let apply =
+        Apply { before, config, writer, manager: ManagerKey::new(writer, ManagedOperation::Apply) };
     let mut object = apply.run(live.is_none(), &mut managers, force)?;
-    last_applied::renew(&mut object, &apply.config, writer);
-    put(&mut object, managers);
+    last_applied::update_annotation(&mut object, &apply.config, writer);
+    write_managers(&mut object, managers);
     Ok(object)
 }
 
-/// Gives what an object has to a manager that stands for its unknown past.
-fn adopt(object: &Value, managers: &mut Managers, writer: &FieldManager<'_>) {
-    let past = FieldManager { manager: BEFORE_FIRST_APPLY, ..*writer };
-    let fields = visible(changes(None, object, writer.schema), writer).set;
+/// Assigns all fields of an object without managers to the manager `before-first-apply`.
+fn adopt(object: &Value, managers: &mut ManagedFields, writer: &FieldManager<'_>) {
+    let before = FieldManager { manager: BEFORE_FIRST_APPLY, ..*writer };
+    let fields = trackable(compare_objects(None, object, writer.schema), writer).set;
     if !fields.is_empty() {
-        managers.add(Manager::new(&past, Operation::Update), &past, fields);
+        managers.add(ManagerKey::new(&before, ManagedOperation::Update), &before, fields);
     }
 }
 
-/// One apply.
+/// One server-side apply.
 struct Apply<'a> {
     before: Value,
     config: Value,
     writer: &'a FieldManager<'a>,
-    manager: Manager,
+    manager: ManagerKey,
 }
 
 impl Apply<'_> {
-    /// The object after the apply, and who owns what.
-    fn run(&self, is_create: bool, managers: &mut Managers, force: bool) -> Result<Value, Status> {
+    /// Returns the object after the apply, and updates the managers.
+    fn run(
+        &self,
+        is_create: bool,
+        managers: &mut ManagedFields,
+        force: bool,
+    ) -> Result<Value, Status> {
         let last = managers.0.remove(&self.manager).unwrap_or_default();
         let wanted = self.wanted();
-        let object = self.merged(managers, &last.fields, &wanted);
+        let object = self.merge_config(managers, &last.fields, &wanted);
         self.claim(&object, managers, force)?;
         let is_changed = is_create || object != self.before;
         let time = if is_changed { Some(self.now()) } else { last.time };
-        self.own(managers, wanted, time);
+        self.set_owned(managers, wanted, time);
         Ok(object)
     }
 
-    /// The fields that the configuration is about.
-    fn wanted(&self) -> Fields {
-        let mut wanted = members(&self.config, self.writer.schema);
-        drop_closed(&mut wanted, self.writer);
+    /// Returns the fields in the configuration.
+    fn wanted(&self) -> FieldSet {
+        let mut wanted = collect_fields(&self.config, self.writer.schema);
+        drop_readonly_fields(&mut wanted, self.writer);
         wanted
     }
 
-    /// The object with the configuration merged in and what is no longer wanted taken out.
-    fn merged(&self, managers: &Managers, last: &Fields, wanted: &Fields) -> Value {
+    /// Merges the configuration into the object and removes fields that are no longer applied.
+    fn merge_config(&self, managers: &ManagedFields, last: &FieldSet, wanted: &FieldSet) -> Value {
         let schema = self.writer.schema;
         let merged = merge::merge(self.before.clone(), &self.config, schema);
         if last.is_empty() {
@@ -95,38 +104,44 @@ impl Apply<'_> {
         }
         let mut owned = wanted.clone();
         for other in managers.0.values() {
-            fields::unite(&mut owned, other.fields.clone());
+            fields::union_with(&mut owned, other.fields.clone());
         }
         prune::prune(merged, schema, last, &owned)
     }
 
-    /// Takes what changes from those who own it, or says that it is theirs.
-    fn claim(&self, object: &Value, managers: &mut Managers, force: bool) -> Result<(), Status> {
-        let changes = visible(changes(Some(&self.before), object, self.writer.schema), self.writer);
+    /// Takes the changed fields from their managers. Fails on conflicts unless `force` is set.
+    fn claim(
+        &self,
+        object: &Value,
+        managers: &mut ManagedFields,
+        force: bool,
+    ) -> Result<(), Status> {
+        let changes = compare_objects(Some(&self.before), object, self.writer.schema);
+        let changes = trackable(changes, self.writer);
         if !force {
             let conflicts = conflict::find(managers, &changes.set);
-            self.settle(conflicts)?;
+            self.check_conflicts(conflicts)?;
         }
         managers.take_from_others(None, &changes.set);
-        managers.take_from_others(None, &changes.gone);
+        managers.take_from_others(None, &changes.removed);
         Ok(())
     }
 
-    /// Refuses conflicts, but for those that are none because the writer once applied these very
-    /// values on its own side.
-    fn settle(&self, conflicts: Vec<Conflict<'_>>) -> Result<(), Status> {
-        let allowed = match conflicts.is_empty() {
-            true => return Ok(()),
-            false => last_applied::unchanged(&self.before, self.writer),
-        };
+    /// Fails on conflicts, except with values that the writer applied before with client-side apply.
+    fn check_conflicts(&self, conflicts: Vec<FieldConflict<'_>>) -> Result<(), Status> {
+        if conflicts.is_empty() {
+            return Ok(());
+        }
+        let allowed = last_applied::unchanged_fields(&self.before, self.writer);
         let conflicts: Vec<_> =
             conflicts.into_iter().filter_map(|conflict| conflict.without(&allowed)).collect();
         if conflicts.is_empty() { Ok(()) } else { Err(conflict::status(&conflicts)) }
     }
 
-    fn own(&self, managers: &mut Managers, mut wanted: Fields, time: Option<String>) {
-        drop_nobodys(&mut wanted);
-        let owned = Owned { api_version: self.writer.api_version.to_owned(), time, fields: wanted };
+    fn set_owned(&self, managers: &mut ManagedFields, mut wanted: FieldSet, time: Option<String>) {
+        drop_unowned_fields(&mut wanted);
+        let owned =
+            OwnedFields { api_version: self.writer.api_version.to_owned(), time, fields: wanted };
         managers.0.insert(self.manager.clone(), owned);
         managers.drop_empty();
     }

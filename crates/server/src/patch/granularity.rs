@@ -1,11 +1,11 @@
-//! How finely a value is owned and applied: as a whole, or part by part.
+//! The granularity of ownership: whether a value is owned and applied as a whole or part by part.
 
 use punctual_api::schema::{FieldSchema, FieldType, ListType, MergeRules, StructSchema};
 use serde_json::{Map, Value};
 
 use super::fields;
 
-/// How finely a value is owned and applied.
+/// The granularity at which a value is owned and applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Granularity {
     /// As a whole.
@@ -14,16 +14,16 @@ pub(super) enum Granularity {
     Fields(&'static StructSchema),
     /// Entry by entry.
     Entries(&'static FieldType),
-    /// Item by item, where an item is its value.
+    /// Item by item, where items are identified by their value.
     Values,
-    /// Item by item, where an item is a struct known by these fields.
+    /// Item by item, where items are structs identified by these fields.
     Keyed(&'static StructSchema, &'static [&'static str]),
 }
 
 static ANY: FieldType = FieldType::Any;
 
 impl Granularity {
-    /// The granularity of a field.
+    /// Returns the granularity of a field.
     pub(super) fn of(field: &'static FieldSchema) -> Granularity {
         match Granularity::of_type(&field.ty, &field.merge_rules) {
             Granularity::Fields(_) | Granularity::Entries(_) if field.merge_rules.is_atomic => {
@@ -47,16 +47,16 @@ impl Granularity {
         }
     }
 
-    /// The granularity of a struct, wherever it is.
-    pub(super) fn of_struct(shape: &'static StructSchema) -> Granularity {
-        if shape.is_atomic { Granularity::Whole } else { Granularity::Fields(shape) }
+    /// Returns the granularity of a struct.
+    pub(super) fn of_struct(schema: &'static StructSchema) -> Granularity {
+        if schema.is_atomic { Granularity::Whole } else { Granularity::Fields(schema) }
     }
 
-    /// The granularity of a field or an entry. What the tables do not have is owned entry by entry.
-    pub(super) fn below(self, name: &str) -> Granularity {
+    /// Returns the granularity of a field or an entry. Unknown fields are owned entry by entry.
+    pub(super) fn child(self, name: &str) -> Granularity {
         match self {
-            Granularity::Fields(shape) => {
-                shape.field(name).map_or(Granularity::Entries(&ANY), Granularity::of)
+            Granularity::Fields(schema) => {
+                schema.field(name).map_or(Granularity::Entries(&ANY), Granularity::of)
             }
             Granularity::Entries(FieldType::Struct(id)) => Granularity::of_struct(id.get()),
             Granularity::Entries(FieldType::Any) => Granularity::Entries(&ANY),
@@ -64,29 +64,29 @@ impl Granularity {
         }
     }
 
-    /// The granularity of an item.
+    /// Returns the granularity of an item.
     pub(super) fn item(self) -> Granularity {
         match self {
-            Granularity::Keyed(shape, _) => Granularity::of_struct(shape),
+            Granularity::Keyed(schema, _) => Granularity::of_struct(schema),
             _ => Granularity::Whole,
         }
     }
 
-    /// The element by which an item is known. None if it has no identity.
+    /// Returns the set element of a list item, or `None` if the item cannot be identified.
     pub(super) fn element(self, item: &Value) -> Option<String> {
         match self {
-            Granularity::Values => fields::valued(item),
-            Granularity::Keyed(shape, keys) => fields::keyed(item, shape, keys),
+            Granularity::Values => fields::value_element(item),
+            Granularity::Keyed(schema, keys) => fields::key_element(item, schema, keys),
             _ => None,
         }
     }
 
-    /// Whether the tables name such a field, so that having something in it implies having it.
-    pub(super) fn names(self, name: &str) -> bool {
-        matches!(self, Granularity::Fields(shape) if shape.field(name).is_some())
+    /// Whether the schema declares a field. Owning a part of such a field implies owning the field.
+    pub(super) fn is_declared(self, name: &str) -> bool {
+        matches!(self, Granularity::Fields(schema) if schema.field(name).is_some())
     }
 
-    /// The fields or entries of a value, if it is owned by these.
+    /// Returns the fields or entries of a value if they are owned separately.
     pub(super) fn parts(self, value: Option<&Value>) -> Option<&Map<String, Value>> {
         match self {
             Granularity::Fields(_) | Granularity::Entries(_) => value?.as_object(),
@@ -94,7 +94,7 @@ impl Granularity {
         }
     }
 
-    /// The items of a value, if it is owned by these.
+    /// Returns the items of a value if they are owned separately.
     pub(super) fn items(self, value: Option<&Value>) -> Option<&Vec<Value>> {
         match self {
             Granularity::Values | Granularity::Keyed(..) => value?.as_array(),
@@ -103,8 +103,8 @@ impl Granularity {
     }
 }
 
-/// Whether there is nothing in a value: null, or an object or list that is empty.
-pub(super) fn is_hollow(value: &Value) -> bool {
+/// Whether a value is null, an empty object or an empty list.
+pub(super) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(fields) => fields.is_empty(),

@@ -1,56 +1,56 @@
-//! JSON patch (RFC 6902), with the liberties that kube-apiserver takes.
+//! JSON patch (RFC 6902), as lenient as in kube-apiserver.
 //!
-//! Its library lets `replace` add a missing field, lets `test` for null pass where nothing is, and
-//! counts negative indexes from the end; clients rely on it, so the strict rules of a general
-//! library would refuse patches that a cluster takes. Everything is bounded: the number of
-//! operations, what they copy and move, and how deep the result may become.
+//! kube-apiserver's library lets `replace` add a missing field, lets a `test` for null succeed on an absent
+//! field, and counts negative indexes from the end. Clients rely on it, so a strict library would refuse
+//! patches that clusters accept. The number of operations, the bytes they copy and move, and the depth of
+//! the result are limited.
 
-mod place;
+mod pointer;
 
 use punctual_api::Status;
 use punctual_api::status::StatusReason;
 use serde_json::Value;
 
-use self::place::{Place, find};
-use super::{go_kind, read, unprocessable};
+use self::pointer::{PointerTarget, find};
+use super::{go_kind, parse_patch, unprocessable};
 
-/// More operations than this are refused, as by kube-apiserver.
+/// Maximum number of operations, as in kube-apiserver.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// What may be copied and moved about in all. For copies it is kube-apiserver's limit; moves are
-/// counted too, because looking at what is moved takes time.
+/// Maximum number of bytes that are copied and moved. For copies it is kube-apiserver's limit; moves
+/// count too, because measuring them takes time.
 const MOVED_BYTES_MAX: usize = 3 << 20;
 
-/// Objects nested deeper than this cannot be read back.
+/// Maximum depth of the result. Deeper objects could not be decoded again.
 const DEPTH_MAX: usize = 120;
 
 /// Applies a JSON patch.
 ///
-/// A patch that is no list of operations is a bad request; one that does not fit the object is
-/// unprocessable, and nothing says why, as in Kubernetes.
+/// A patch that is not a list of operations is a bad request. A patch that does not fit the object is
+/// unprocessable, without a reason, as in Kubernetes.
 pub fn apply_json_patch(object: &Value, patch: &[u8]) -> Result<Value, Status> {
-    let operations = read_operations(patch)?;
-    let mut work = Work { document: object.clone(), moved_bytes: 0 };
+    let operations = parse_operations(patch)?;
+    let mut patched = PatchedDocument { document: object.clone(), moved_bytes: 0 };
     for operation in operations {
-        work.apply(operation).ok_or_else(unprocessable)?;
+        patched.apply(operation).ok_or_else(unprocessable)?;
     }
-    Ok(work.document)
+    Ok(patched.document)
 }
 
-/// One operation. What is absent was not given.
+/// One operation of a patch. Absent members are `None`.
 #[derive(Default)]
-struct Operation {
+struct JsonPatchOperation {
     op: Option<String>,
     path: Option<String>,
     from: Option<String>,
     value: Option<Value>,
 }
 
-fn read_operations(patch: &[u8]) -> Result<Vec<Operation>, Status> {
-    let items = match read(patch)? {
+fn parse_operations(patch: &[u8]) -> Result<Vec<JsonPatchOperation>, Status> {
+    let items = match parse_patch(patch)? {
         Value::Array(items) => items,
         Value::Null => Vec::new(),
-        other => return Err(mistyped(&other, "Go value of type []handlers.jsonPatchOp")),
+        other => return Err(type_error(&other, "Go value of type []handlers.jsonPatchOp")),
     };
     if items.len() > OPERATIONS_MAX {
         let message = format!(
@@ -59,41 +59,47 @@ fn read_operations(patch: &[u8]) -> Result<Vec<Operation>, Status> {
         );
         return Err(Status::failure(StatusReason::RequestEntityTooLarge, message));
     }
-    items.into_iter().map(read_operation).collect()
+    items.into_iter().map(parse_operation).collect()
 }
 
-fn read_operation(item: Value) -> Result<Operation, Status> {
+fn parse_operation(item: Value) -> Result<JsonPatchOperation, Status> {
     let mut fields = match item {
         Value::Object(fields) => fields,
-        Value::Null => return Ok(Operation::default()),
-        other => return Err(mistyped(&other, "Go value of type handlers.jsonPatchOp")),
+        Value::Null => return Ok(JsonPatchOperation::default()),
+        other => return Err(type_error(&other, "Go value of type handlers.jsonPatchOp")),
     };
     let mut text = |name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(other) => {
-            let place = format!("Go struct field jsonPatchOp.{name} of type string");
-            Err(mistyped(&other, &place))
+            let target = format!("Go struct field jsonPatchOp.{name} of type string");
+            Err(type_error(&other, &target))
         }
     };
-    let (op, path, from) = (text("op")?, text("path")?, text("from")?);
-    Ok(Operation { op, path, from, value: fields.remove("value") })
+    Ok(JsonPatchOperation {
+        op: text("op")?,
+        path: text("path")?,
+        from: text("from")?,
+        value: fields.remove("value"),
+    })
 }
 
-fn mistyped(value: &Value, place: &str) -> Status {
+fn type_error(value: &Value, target: &str) -> Status {
     let kind = go_kind(value);
-    Status::bad_request(format!("error decoding patch: json: cannot unmarshal {kind} into {place}"))
+    Status::bad_request(format!(
+        "error decoding patch: json: cannot unmarshal {kind} into {target}"
+    ))
 }
 
-/// The document while it is patched. Every step is None if it does not fit.
-struct Work {
+/// The document while it is patched. Methods return `None` if an operation does not fit.
+struct PatchedDocument {
     document: Value,
     moved_bytes: usize,
 }
 
-impl Work {
-    fn apply(&mut self, operation: Operation) -> Option<()> {
-        let Operation { op, path, from, value } = operation;
+impl PatchedDocument {
+    fn apply(&mut self, operation: JsonPatchOperation) -> Option<()> {
+        let JsonPatchOperation { op, path, from, value } = operation;
         let path = path?;
         match op?.as_str() {
             "add" => self.add(&path, value.unwrap_or_default()),
@@ -101,12 +107,12 @@ impl Work {
             "replace" => self.replace(&path, value.unwrap_or_default()),
             "move" => {
                 let moved = find(&mut self.document, &from?)?.remove()?;
-                self.count(&moved)?;
+                self.count_moved(&moved)?;
                 self.add(&path, moved)
             }
             "copy" => {
                 let copied = find(&mut self.document, &from?)?.get()?.clone();
-                self.count(&copied)?;
+                self.count_moved(&copied)?;
                 self.add(&path, copied)
             }
             "test" => self.test(&path, value.unwrap_or_default()),
@@ -115,12 +121,12 @@ impl Work {
     }
 
     fn add(&mut self, path: &str, value: Value) -> Option<()> {
-        fits(path, &value).then_some(())?;
+        is_within_depth(path, &value).then_some(())?;
         find(&mut self.document, path)?.add(value)
     }
 
     fn replace(&mut self, path: &str, value: Value) -> Option<()> {
-        fits(path, &value).then_some(())?;
+        is_within_depth(path, &value).then_some(())?;
         if path.is_empty() {
             let is_container = value.is_object() || value.is_array();
             self.document = is_container.then_some(value)?;
@@ -133,27 +139,27 @@ impl Work {
         if path.is_empty() {
             return (self.document == value).then_some(());
         }
-        let place = find(&mut self.document, path)?;
-        let found = match (place.get(), &place) {
+        let target = find(&mut self.document, path)?;
+        let found = match (target.get(), &target) {
             (Some(found), _) => found,
-            (None, Place::Field(..)) => &Value::Null,
-            (None, Place::Item(..)) => return None,
+            (None, PointerTarget::Field(..)) => &Value::Null,
+            (None, PointerTarget::Item(..)) => return None,
         };
         (*found == value).then_some(())
     }
 
-    /// Counts what is copied or moved, and refuses when it is too much.
-    fn count(&mut self, value: &Value) -> Option<()> {
+    /// Counts copied and moved bytes. Returns `None` above the limit.
+    fn count_moved(&mut self, value: &Value) -> Option<()> {
         self.moved_bytes = self.moved_bytes.checked_add(size(value))?;
         (self.moved_bytes <= MOVED_BYTES_MAX).then_some(())
     }
 }
 
-fn fits(path: &str, value: &Value) -> bool {
+fn is_within_depth(path: &str, value: &Value) -> bool {
     path.bytes().filter(|byte| *byte == b'/').count() + depth(value) <= DEPTH_MAX
 }
 
-/// How many levels of lists and objects a value has.
+/// Returns the nesting depth of a value.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -162,7 +168,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The length of the JSON text of a value, up to escapes.
+/// Returns the length of the JSON text of a value, without escapes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

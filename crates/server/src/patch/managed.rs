@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: who owns which fields.
+//! The entries of `metadata.managedFields`: which manager owns which fields.
 
 use std::collections::BTreeMap;
 
@@ -6,114 +6,114 @@ use punctual_api::Time;
 use serde_json::{Map, Value};
 
 use super::FieldManager;
-use super::fields::{self, Fields};
+use super::fields::{self, FieldSet};
 
-/// More entries of updates than this are merged, the oldest first.
+/// Maximum number of `Update` entries. The oldest are merged.
 const UPDATES_MAX: usize = 10;
 
-/// Longer names of managers are cut.
+/// Maximum length of manager names. Longer ones are truncated.
 const MANAGER_BYTES_MAX: usize = 128;
 
-/// The manager of what was merged because it was old.
-const ANCIENT: &str = "ancient-changes";
+/// The manager of merged old entries, as in Kubernetes.
+const ANCIENT_CHANGES: &str = "ancient-changes";
 
-/// How a manager came to own fields. In the order of entries.
+/// How a manager acquired its fields. Entries are sorted in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Operation {
-    /// By applying a configuration.
+pub(super) enum ManagedOperation {
+    /// By server-side apply.
     Apply,
-    /// By any other write.
+    /// By another write.
     Update,
 }
 
-impl Operation {
-    fn name(self) -> &'static str {
+impl ManagedOperation {
+    fn as_str(self) -> &'static str {
         match self {
-            Operation::Apply => "Apply",
-            Operation::Update => "Update",
+            ManagedOperation::Apply => "Apply",
+            ManagedOperation::Update => "Update",
         }
     }
 }
 
-/// Who owns: writes with the same identity share an entry.
+/// The key of an entry. Writes with the same key share an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Manager {
-    /// Name.
+pub(super) struct ManagerKey {
+    /// The name of the manager.
     pub(super) name: String,
-    /// How it came to own.
-    pub(super) operation: Operation,
-    /// In which group and version. Not part of the identity of one who applies.
+    /// The operation.
+    pub(super) operation: ManagedOperation,
+    /// The group and version; empty for `Apply`, whose entries do not depend on it.
     pub(super) api_version: String,
-    /// By which subresource.
+    /// The subresource.
     pub(super) subresource: String,
 }
 
-impl Manager {
-    /// The writer as a manager.
-    pub(super) fn new(writer: &FieldManager<'_>, operation: Operation) -> Manager {
+impl ManagerKey {
+    /// Returns the key for writes of a field manager.
+    pub(super) fn new(writer: &FieldManager<'_>, operation: ManagedOperation) -> ManagerKey {
         let name = match writer.manager {
             "" => "unknown",
             name => name,
         };
-        Manager {
-            name: cut(name),
+        ManagerKey {
+            name: truncate(name),
             operation,
-            api_version: version_in_identity(operation, writer.api_version).to_owned(),
+            api_version: key_version(operation, writer.api_version).to_owned(),
             subresource: writer.subresource.to_owned(),
         }
     }
 }
 
-fn cut(name: &str) -> String {
+fn truncate(name: &str) -> String {
     let fits = |(start, c): &(usize, char)| start + c.len_utf8() <= MANAGER_BYTES_MAX;
     name.char_indices().take_while(fits).map(|(_, c)| c).collect()
 }
 
-fn version_in_identity(operation: Operation, api_version: &str) -> &str {
+fn key_version(operation: ManagedOperation, api_version: &str) -> &str {
     match operation {
-        Operation::Apply => "",
-        Operation::Update => api_version,
+        ManagedOperation::Apply => "",
+        ManagedOperation::Update => api_version,
     }
 }
 
-/// What a manager owns.
+/// The fields of one entry.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Owned {
-    /// In which group and version the fields are named.
+pub(super) struct OwnedFields {
+    /// The group and version of the field names.
     pub(super) api_version: String,
-    /// When the manager last changed something. As text, which sorts like the instants.
+    /// The time of the last change. Its text sorts chronologically.
     pub(super) time: Option<String>,
     /// The fields.
-    pub(super) fields: Fields,
+    pub(super) fields: FieldSet,
 }
 
-/// All managers of an object.
+/// All entries of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Managers(pub(super) BTreeMap<Manager, Owned>);
+pub(super) struct ManagedFields(pub(super) BTreeMap<ManagerKey, OwnedFields>);
 
-impl Managers {
-    /// Reads the entries. None if one of them is wrong.
-    pub(super) fn read(entries: Value) -> Option<Managers> {
+impl ManagedFields {
+    /// Parses the entries. Returns `None` if one is invalid.
+    pub(super) fn parse(entries: Value) -> Option<ManagedFields> {
         match entries {
-            Value::Null => Some(Managers::default()),
+            Value::Null => Some(ManagedFields::default()),
             Value::Array(entries) => {
-                entries.into_iter().map(read_entry).collect::<Option<_>>().map(Managers)
+                entries.into_iter().map(parse_entry).collect::<Option<_>>().map(ManagedFields)
             }
             _ => None,
         }
     }
 
-    /// Reads what a client wrote. None if an entry is wrong.
-    pub(super) fn read_foreign(entries: Value) -> Option<Managers> {
-        let mut managers = Managers::read(entries)?;
+    /// Parses entries that a client wrote, and normalizes them. Returns `None` if one is invalid.
+    pub(super) fn parse_untrusted(entries: Value) -> Option<ManagedFields> {
+        let mut managers = ManagedFields::parse(entries)?;
         for owned in managers.0.values_mut() {
             owned.fields = fields::canonical(std::mem::take(&mut owned.fields))?;
         }
         Some(managers)
     }
 
-    /// Takes fields from everybody but one.
-    pub(super) fn take_from_others(&mut self, keeper: Option<&Manager>, taken: &Fields) {
+    /// Removes fields from all managers but one.
+    pub(super) fn take_from_others(&mut self, keeper: Option<&ManagerKey>, taken: &FieldSet) {
         for (manager, owned) in &mut self.0 {
             if Some(manager) != keeper {
                 fields::subtract(&mut owned.fields, taken);
@@ -121,30 +121,35 @@ impl Managers {
         }
     }
 
-    /// Forgets who owns nothing.
+    /// Removes entries without fields.
     pub(super) fn drop_empty(&mut self) {
         self.0.retain(|_, owned| !owned.fields.is_empty());
     }
 
-    /// Adds what an update changed to what its manager owns.
-    pub(super) fn add(&mut self, manager: Manager, writer: &FieldManager<'_>, changed: Fields) {
+    /// Adds the fields that an update changed to the entry of its manager.
+    pub(super) fn add(
+        &mut self,
+        manager: ManagerKey,
+        writer: &FieldManager<'_>,
+        changed: FieldSet,
+    ) {
         let owned = self.0.entry(manager).or_default();
         owned.api_version = writer.api_version.to_owned();
         owned.time = Some(Time::new(writer.now).to_string());
-        fields::unite(&mut owned.fields, changed);
+        fields::union_with(&mut owned.fields, changed);
     }
 
-    /// Merges the oldest updates of each version until there are no more than allowed.
-    pub(super) fn cap(&mut self) {
+    /// Merges the oldest `Update` entries of each version until there are at most [`UPDATES_MAX`].
+    pub(super) fn limit_updates(&mut self) {
         let mut updates: Vec<_> =
-            self.0.iter().filter(|(m, _)| m.operation == Operation::Update).collect();
+            self.0.iter().filter(|(m, _)| m.operation == ManagedOperation::Update).collect();
         let Some(mut excess) = updates.len().checked_sub(UPDATES_MAX).filter(|excess| *excess > 0)
         else {
             return;
         };
         updates.sort_by(|(_, a), (_, b)| a.time.cmp(&b.time));
         let oldest: Vec<_> = updates.into_iter().map(|(manager, _)| manager.clone()).collect();
-        let mut firsts: BTreeMap<String, Manager> = BTreeMap::new();
+        let mut firsts: BTreeMap<String, ManagerKey> = BTreeMap::new();
         for manager in oldest {
             if excess == 0 {
                 break;
@@ -152,18 +157,18 @@ impl Managers {
             match firsts.get(&manager.api_version) {
                 None => drop(firsts.insert(manager.api_version.clone(), manager)),
                 Some(first) => {
-                    self.merge_into_ancient(first, &manager);
+                    self.merge_into_ancient_changes(first, &manager);
                     excess -= 1;
                 }
             }
         }
     }
 
-    /// Merges two updates into the one entry of its version for what is old.
-    fn merge_into_ancient(&mut self, first: &Manager, second: &Manager) {
-        let ancient = Manager {
-            name: ANCIENT.to_owned(),
-            operation: Operation::Update,
+    /// Merges two entries into the entry `ancient-changes` of their version.
+    fn merge_into_ancient_changes(&mut self, first: &ManagerKey, second: &ManagerKey) {
+        let ancient = ManagerKey {
+            name: ANCIENT_CHANGES.to_owned(),
+            operation: ManagedOperation::Update,
             api_version: second.api_version.clone(),
             subresource: String::new(),
         };
@@ -175,22 +180,23 @@ impl Managers {
         let merged = self.0.entry(ancient).or_default();
         merged.api_version = newer.api_version;
         merged.time = newer.time;
-        fields::unite(&mut merged.fields, newer.fields);
+        fields::union_with(&mut merged.fields, newer.fields);
     }
 
-    /// The entries, in the order of Kubernetes. None if there are none.
-    pub(super) fn write(self) -> Option<Value> {
+    /// Encodes the entries in the order of Kubernetes. Returns `None` if there are none.
+    pub(super) fn encode(self) -> Option<Value> {
         let mut entries: Vec<_> = self.0.into_iter().collect();
         entries.sort_by(|(a, x), (b, y)| {
             let a = (a.operation, &x.time, &a.name, &x.api_version, &a.subresource);
             a.cmp(&(b.operation, &y.time, &b.name, &y.api_version, &b.subresource))
         });
-        let entries: Vec<_> = entries.into_iter().map(write_entry).collect();
+        let entries: Vec<_> =
+            entries.into_iter().map(|(manager, owned)| encode_entry(manager, owned)).collect();
         (!entries.is_empty()).then_some(Value::Array(entries))
     }
 }
 
-fn read_entry(entry: Value) -> Option<(Manager, Owned)> {
+fn parse_entry(entry: Value) -> Option<(ManagerKey, OwnedFields)> {
     let Value::Object(mut entry) = entry else { return None };
     let mut text = |name: &str| match entry.remove(name) {
         None | Some(Value::Null) => Some(String::new()),
@@ -198,27 +204,28 @@ fn read_entry(entry: Value) -> Option<(Manager, Owned)> {
         Some(_) => None,
     };
     let operation = match text("operation")?.as_str() {
-        "Apply" => Operation::Apply,
-        "Update" => Operation::Update,
+        "Apply" => ManagedOperation::Apply,
+        "Update" => ManagedOperation::Update,
         _ => return None,
     };
-    let (name, subresource, api_version) =
-        (text("manager")?, text("subresource")?, text("apiVersion")?);
+    let name = text("manager")?;
+    let subresource = text("subresource")?;
+    let api_version = text("apiVersion")?;
     if api_version.is_empty() || text("fieldsType")? != "FieldsV1" {
         return None;
     }
     let time = Some(text("time")?).filter(|time| !time.is_empty());
     let fields = match entry.remove("fieldsV1") {
-        None | Some(Value::Null) => Fields::new(),
+        None | Some(Value::Null) => FieldSet::new(),
         Some(Value::Object(fields)) => fields,
         Some(_) => return None,
     };
-    let identity = version_in_identity(operation, &api_version).to_owned();
-    let manager = Manager { name, operation, api_version: identity, subresource };
-    Some((manager, Owned { api_version, time, fields }))
+    let key_version = key_version(operation, &api_version).to_owned();
+    let manager = ManagerKey { name, operation, api_version: key_version, subresource };
+    Some((manager, OwnedFields { api_version, time, fields }))
 }
 
-fn write_entry((manager, owned): (Manager, Owned)) -> Value {
+fn encode_entry(manager: ManagerKey, owned: OwnedFields) -> Value {
     let mut entry = Map::new();
     let mut text = |name: &str, value: String| {
         if !value.is_empty() {
@@ -226,7 +233,7 @@ fn write_entry((manager, owned): (Manager, Owned)) -> Value {
         }
     };
     text("manager", manager.name);
-    text("operation", manager.operation.name().to_owned());
+    text("operation", manager.operation.as_str().to_owned());
     text("apiVersion", owned.api_version);
     text("time", owned.time.unwrap_or_default());
     text("fieldsType", "FieldsV1".to_owned());

@@ -3,11 +3,11 @@
 use punctual_api::Status;
 use serde_json::Value;
 
-use super::{go_kind, read};
+use super::{go_kind, parse_patch};
 
-/// Applies a merge patch: objects are merged, null removes, everything else replaces.
+/// Applies a merge patch: objects are merged, null removes a field, and other values replace.
 pub fn apply_merge_patch(object: &Value, patch: &[u8]) -> Result<Value, Status> {
-    let patch = read(patch)?;
+    let patch = parse_patch(patch)?;
     match &patch {
         Value::Object(_) => {}
         Value::Null => return Err(Status::bad_request("Invalid JSON Patch")),
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_in_kubernetes_words() {
+    fn patches_other_than_objects_are_refused_with_the_texts_of_kubernetes() {
         for (patch, message) in [
             ("null", "Invalid JSON Patch"),
             ("{", "error decoding patch: unexpected end of JSON input"),

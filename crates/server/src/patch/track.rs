@@ -1,14 +1,14 @@
-//! Who owns the fields of an object after a write that was not an apply.
+//! Field ownership after writes other than server-side apply.
 
 use serde_json::{Map, Value};
 
 use super::FieldManager;
-use super::compare::{Changes, changes};
-use super::fields::{self, Fields};
-use super::managed::{Manager, Managers, Operation};
+use super::compare::{FieldChanges, compare_objects};
+use super::fields::{self, FieldSet};
+use super::managed::{ManagedFields, ManagedOperation, ManagerKey};
 
-/// Fields of the metadata that the server writes, and that nobody owns.
-const NOBODYS: [&str; 9] = [
+/// FieldSet of the metadata that the server sets. They have no manager.
+const UNOWNED_METADATA: [&str; 9] = [
     "name",
     "namespace",
     "creationTimestamp",
@@ -20,46 +20,52 @@ const NOBODYS: [&str; 9] = [
     "resourceVersion",
 ];
 
-/// Records who owns the fields of an object after a create, an update or a patch.
+/// Updates `managedFields` after a create, an update or a patch.
 ///
-/// The writer owns what is new or has another value, and nobody else does any more; what is gone
-/// belongs to nobody. A write that changes nothing leaves everything as it was, the time too.
+/// The writer becomes the only owner of fields that are new or have another value; removed fields lose
+/// their owners. A write that changes nothing leaves all entries unchanged, including their times.
 ///
-/// Entries that the client sent are taken if they are well formed, as Kubernetes does so that
-/// clients can move ownership (`kubectl` does when it begins to apply on the server); an empty list
-/// or a list of one empty entry ends the tracking of this object until it is applied to.
+/// Entries that the client sent are accepted if they are valid, as in Kubernetes, so that clients can
+/// move ownership (`kubectl` does when it switches to server-side apply). An empty list, or a list with
+/// one empty entry, stops the tracking of the object until its next apply.
 pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<'_>) {
     let sent = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
-    let mut managers = known(old, sent, writer);
+    let mut managers = managers_before_write(old, sent, writer);
     if old.is_some() && managers.0.is_empty() {
         return;
     }
-    let Changes { set, gone } = visible(changes(old, new, writer.schema), writer);
+    let changes = trackable(compare_objects(old, new, writer.schema), writer);
+    let FieldChanges { set, removed } = changes;
     managers.take_from_others(None, &set);
-    managers.take_from_others(None, &gone);
+    managers.take_from_others(None, &removed);
     managers.drop_empty();
     if !set.is_empty() {
-        managers.add(Manager::new(writer, Operation::Update), writer, set);
+        managers.add(ManagerKey::new(writer, ManagedOperation::Update), writer, set);
     }
-    managers.cap();
-    put(new, managers);
+    managers.limit_updates();
+    write_managers(new, managers);
 }
 
-/// The managers before the write.
-fn known(old: Option<&Value>, sent: Option<Value>, writer: &FieldManager<'_>) -> Managers {
+/// Returns the entries before the write: those that the client sent, or else those of the old object.
+fn managers_before_write(
+    old: Option<&Value>,
+    sent: Option<Value>,
+    writer: &FieldManager<'_>,
+) -> ManagedFields {
     let live = old.and_then(|old| old.pointer("/metadata/managedFields"));
-    let read_live = || Managers::read(live.cloned().unwrap_or_default()).unwrap_or_default();
+    let parse_live = || ManagedFields::parse(live.cloned().unwrap_or_default()).unwrap_or_default();
     match sent {
-        // A subresource is no door to the metadata.
+        // A write to a subresource cannot change the metadata.
         Some(sent) if writer.subresource.is_empty() => {
             if is_reset(&sent) {
-                return Managers::default();
+                return ManagedFields::default();
             }
-            let is_known = live == Some(&sent);
-            let read = if is_known { Managers::read } else { Managers::read_foreign };
-            read(sent).filter(|managers| !managers.0.is_empty()).unwrap_or_else(read_live)
+            let is_unchanged = live == Some(&sent);
+            let parse =
+                if is_unchanged { ManagedFields::parse } else { ManagedFields::parse_untrusted };
+            parse(sent).filter(|managers| !managers.0.is_empty()).unwrap_or_else(parse_live)
         }
-        _ => read_live(),
+        _ => parse_live(),
     }
 }
 
@@ -71,18 +77,18 @@ fn is_reset(sent: &Value) -> bool {
     }
 }
 
-/// The changes without what nobody owns, and without what this door cannot change.
-pub(super) fn visible(mut changes: Changes, writer: &FieldManager<'_>) -> Changes {
-    for fields in [&mut changes.set, &mut changes.gone] {
-        drop_closed(fields, writer);
-        drop_nobodys(fields);
+/// Returns the changes without fields that have no manager or that the write cannot change.
+pub(super) fn trackable(mut changes: FieldChanges, writer: &FieldManager<'_>) -> FieldChanges {
+    for fields in [&mut changes.set, &mut changes.removed] {
+        drop_readonly_fields(fields, writer);
+        drop_unowned_fields(fields);
     }
     changes
 }
 
-/// Drops what a write by this door leaves as it was, whatever it says: the status by the object
-/// itself, the rest by its status.
-pub(super) fn drop_closed(fields: &mut Fields, writer: &FieldManager<'_>) {
+/// Drops fields that the write cannot change: the status in a write to the object, and the spec in a write
+/// to its status.
+pub(super) fn drop_readonly_fields(fields: &mut FieldSet, writer: &FieldManager<'_>) {
     let is_status = writer.subresource == "status";
     fields.remove(if is_status { "f:spec" } else { "f:status" });
     if is_status && writer.schema.name == "Pod" {
@@ -90,19 +96,19 @@ pub(super) fn drop_closed(fields: &mut Fields, writer: &FieldManager<'_>) {
     }
 }
 
-/// Drops the fields that nobody owns.
-pub(super) fn drop_nobodys(fields: &mut Fields) {
+/// Drops fields that have no manager.
+pub(super) fn drop_unowned_fields(fields: &mut FieldSet) {
     fields.remove("f:apiVersion");
     fields.remove("f:kind");
-    drop_metadata(fields, &NOBODYS);
+    drop_metadata(fields, &UNOWNED_METADATA);
 }
 
-/// Drops fields of the metadata with all that is below, and the metadata if that was all.
-fn drop_metadata(fields: &mut Fields, names: &[&str]) {
+/// Drops fields of the metadata, and the metadata itself if nothing remains.
+fn drop_metadata(fields: &mut FieldSet, names: &[&str]) {
     let Some(Value::Object(metadata)) = fields.get_mut("f:metadata") else { return };
     metadata.remove(".");
     for name in names {
-        metadata.remove(&fields::named(name));
+        metadata.remove(&fields::field_element(name));
     }
     if metadata.is_empty() {
         fields.remove("f:metadata");
@@ -113,36 +119,36 @@ fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.as_object_mut()
 }
 
-/// Writes the managers into an object.
-pub(super) fn put(object: &mut Value, managers: Managers) {
-    if let (Some(metadata), Some(entries)) = (metadata(object), managers.write()) {
+/// Writes the entries into an object.
+pub(super) fn write_managers(object: &mut Value, managers: ManagedFields) {
+    if let (Some(metadata), Some(entries)) = (metadata(object), managers.encode()) {
         metadata.insert("managedFields".to_owned(), entries);
     }
 }
 
-/// Takes the managers out of an object.
-pub(super) fn take(object: &mut Value) -> Managers {
+/// Removes the entries from an object and returns them.
+pub(super) fn take_managers(object: &mut Value) -> ManagedFields {
     let entries = metadata(object).and_then(|metadata| metadata.remove("managedFields"));
-    Managers::read(entries.unwrap_or_default()).unwrap_or_default()
+    ManagedFields::parse(entries.unwrap_or_default()).unwrap_or_default()
 }
 
-/// Restores the times of the old entries if nothing else changed, so that a write without effect
-/// leaves the very same object.
+/// Restores the times of the old entries if nothing else changed, so that a write without effect leaves
+/// the object identical.
 pub fn restore_unchanged_times(old: &Value, new: &mut Value) {
     let (Some(Value::Array(before)), Some(Value::Array(after))) =
         (old.pointer("/metadata/managedFields"), new.pointer("/metadata/managedFields"))
     else {
         return;
     };
-    let is_same_but_time = |(a, b): (&Value, &Value)| {
+    let equals_except_time = |(a, b): (&Value, &Value)| {
         let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
-        let rest = |(name, _): &(&String, &Value)| *name != "time";
-        a.iter().filter(rest).eq(b.iter().filter(rest))
+        let is_compared = |(name, _): &(&String, &Value)| *name != "time";
+        a.iter().filter(is_compared).eq(b.iter().filter(is_compared))
     };
-    if before.len() != after.len() || !before.iter().zip(after).all(is_same_but_time) {
+    if before.len() != after.len() || !before.iter().zip(after).all(equals_except_time) {
         return;
     }
-    if is_same_but_managers(old, new) {
+    if equals_except_managed_fields(old, new) {
         put_entries(new, before.clone());
     }
 }
@@ -153,23 +159,23 @@ fn put_entries(object: &mut Value, entries: Vec<Value>) {
     }
 }
 
-/// Whether two objects differ in their managers at most.
-pub(super) fn is_same_but_managers(a: &Value, b: &Value) -> bool {
+/// Whether two objects differ at most in their `managedFields`.
+pub(super) fn equals_except_managed_fields(a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
     a.len() == b.len()
         && a.iter().zip(b).all(|((name, a), (other, b))| {
             name == other
                 && match (name.as_str(), a, b) {
                     ("metadata", Value::Object(a), Value::Object(b)) => {
-                        let rest = |(name, _): &(&String, &Value)| *name != "managedFields";
-                        a.iter().filter(rest).eq(b.iter().filter(rest))
+                        let is_compared = |(name, _): &(&String, &Value)| *name != "managedFields";
+                        a.iter().filter(is_compared).eq(b.iter().filter(is_compared))
                     }
                     _ => a == b,
                 }
         })
 }
 
-/// The manager of a client that names none: its user agent up to the first slash.
+/// Returns the default field manager of a client: its user agent up to the first slash.
 pub fn manager_from_user_agent(user_agent: &str) -> String {
     let product = user_agent.split('/').next().unwrap_or_default();
     product.chars().filter(|c| !c.is_control()).collect()

@@ -1,4 +1,4 @@
-//! What a configuration must not have: items of a list that cannot be told apart.
+//! Checks that the list items of an applied configuration have unique keys.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::patch::granularity::Granularity;
 use crate::patch::{FieldManager, fields, unclassified};
 
-/// Refuses items with the same identity, or with none.
-pub(super) fn identities(config: &Value, writer: &FieldManager<'_>) -> Result<(), Status> {
+/// Returns an error if list items have the same key or none.
+pub(super) fn list_keys(config: &Value, writer: &FieldManager<'_>) -> Result<(), Status> {
     let mut errors = Vec::new();
     check(config, Granularity::Fields(writer.schema), "", &mut errors);
     let problem = match errors.as_slice() {
@@ -17,14 +17,15 @@ pub(super) fn identities(config: &Value, writer: &FieldManager<'_>) -> Result<()
         [only] => only.clone(),
         several => format!("errors:\n  {}", several.join("\n  ")),
     };
-    let about = about(config, writer);
-    Err(unclassified(format!("failed to create typed patch object ({about}): {problem}")))
+    let object = describe_object(config, writer);
+    Err(unclassified(format!("failed to create typed patch object ({object}): {problem}")))
 }
 
-fn about(config: &Value, writer: &FieldManager<'_>) -> String {
+fn describe_object(config: &Value, writer: &FieldManager<'_>) -> String {
     let text = |path: &str| config.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let (namespace, name, kind) =
-        (text("/metadata/namespace"), text("/metadata/name"), text("/kind"));
+    let namespace = text("/metadata/namespace");
+    let name = text("/metadata/name");
+    let kind = text("/kind");
     let slash = if writer.api_version.contains('/') { "" } else { "/" };
     format!("{namespace}/{name}; {slash}{}, Kind={kind}", writer.api_version)
 }
@@ -32,7 +33,7 @@ fn about(config: &Value, writer: &FieldManager<'_>) -> String {
 fn check(value: &Value, granularity: Granularity, path: &str, errors: &mut Vec<String>) {
     for (name, part) in granularity.parts(Some(value)).into_iter().flatten() {
         if part.is_object() || part.is_array() {
-            check(part, granularity.below(name), &format!("{path}.{name}"), errors);
+            check(part, granularity.child(name), &format!("{path}.{name}"), errors);
         }
     }
     if let Some(items) = granularity.items(Some(value)) {
@@ -44,19 +45,19 @@ fn check_items(items: &[Value], granularity: Granularity, path: &str, errors: &m
     let mut seen = HashSet::new();
     for (i, item) in items.iter().enumerate() {
         let Some(element) = granularity.element(item) else {
-            errors.push(format!("{path}: element {i}: {}", nameless(item, granularity)));
+            errors.push(format!("{path}: element {i}: {}", missing_key_reason(item, granularity)));
             return;
         };
-        let shown = fields::shown(&element);
+        let formatted = fields::format_element(&element);
         if !seen.insert(element) {
-            errors.push(format!("{path}: duplicate entries for key {shown}"));
+            errors.push(format!("{path}: duplicate entries for key {formatted}"));
         }
-        check(item, granularity.item(), &format!("{path}{shown}"), errors);
+        check(item, granularity.item(), &format!("{path}{formatted}"), errors);
     }
 }
 
-/// Why an item has no identity.
-fn nameless(item: &Value, granularity: Granularity) -> &'static str {
+/// Returns kube-apiserver's message for an item without a key.
+fn missing_key_reason(item: &Value, granularity: Granularity) -> &'static str {
     match (granularity, item) {
         (Granularity::Keyed(..), Value::Null) => {
             "associative list with keys may not have a null element"

@@ -1,79 +1,81 @@
-//! Fields that an apply would change although another manager owns them.
+//! Conflicts: fields that an apply would change although another manager owns them.
 
 use punctual_api::Status;
 use punctual_api::status::{StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
 
-use crate::patch::fields::{self, Fields};
-use crate::patch::managed::{Manager, Managers, Operation};
+use crate::patch::fields::{self, FieldSet};
+use crate::patch::managed::{ManagedFields, ManagedOperation, ManagerKey};
 
-/// What an apply would change of what one manager owns.
-pub(super) struct Conflict<'a> {
-    manager: &'a Manager,
-    fields: Fields,
+/// The conflicting fields of one manager.
+pub(super) struct FieldConflict<'a> {
+    manager: &'a ManagerKey,
+    fields: FieldSet,
 }
 
-impl Conflict<'_> {
-    /// What remains of it if some fields may be changed.
-    pub(super) fn without(mut self, allowed: &Fields) -> Option<Self> {
+impl FieldConflict<'_> {
+    /// Removes allowed fields. Returns `None` if no conflict remains.
+    pub(super) fn without(mut self, allowed: &FieldSet) -> Option<Self> {
         fields::subtract(&mut self.fields, allowed);
         (!self.fields.is_empty()).then_some(self)
     }
 }
 
-/// The conflicts of a change, by manager.
-pub(super) fn find<'a>(managers: &'a Managers, changed: &Fields) -> Vec<Conflict<'a>> {
-    let conflicts = managers.0.iter().map(|(manager, owned)| Conflict {
+/// Returns the conflicts of a change, by manager.
+pub(super) fn find<'a>(managers: &'a ManagedFields, changed: &FieldSet) -> Vec<FieldConflict<'a>> {
+    let conflicts = managers.0.iter().map(|(manager, owned)| FieldConflict {
         manager,
         fields: fields::intersection(&owned.fields, changed),
     });
     conflicts.filter(|conflict| !conflict.fields.is_empty()).collect()
 }
 
-/// Says with whom and where there are conflicts.
-pub(super) fn status(conflicts: &[Conflict<'_>]) -> Status {
+/// Returns kube-apiserver's error for conflicts.
+pub(super) fn status(conflicts: &[FieldConflict<'_>]) -> Status {
     let found: Vec<_> = conflicts
         .iter()
-        .map(|conflict| (shown(conflict.manager), fields::paths(&conflict.fields)))
+        .map(|conflict| (format_manager(conflict.manager), fields::paths(&conflict.fields)))
         .collect();
-    let causes: Vec<_> =
-        found.iter().flat_map(|(who, paths)| paths.iter().map(|path| cause(who, path))).collect();
+    let causes: Vec<_> = found
+        .iter()
+        .flat_map(|(manager, paths)| paths.iter().map(|path| cause(manager, path)))
+        .collect();
     let mut status = Status::failure(StatusReason::Conflict, message(&found, causes.len()));
     status.details = Some(Box::new(StatusDetails { causes, ..StatusDetails::default() }));
     status
 }
 
-fn cause(who: &str, path: &str) -> StatusCause {
+fn cause(manager: &str, path: &str) -> StatusCause {
     StatusCause {
         reason: "FieldManagerConflict".to_owned(),
-        message: format!("conflict with {who}"),
+        message: format!("conflict with {manager}"),
         field: path.to_owned(),
     }
 }
 
 fn message(found: &[(String, Vec<String>)], count: usize) -> String {
-    if let [(who, paths)] = found
+    if let [(manager, paths)] = found
         && let [path] = paths.as_slice()
     {
-        return format!("Apply failed with 1 conflict: conflict with {who}: {path}");
+        return format!("Apply failed with 1 conflict: conflict with {manager}: {path}");
     }
     let mut lines = Vec::new();
-    for (who, paths) in found {
-        lines.push(format!("conflicts with {who}:"));
+    for (manager, paths) in found {
+        lines.push(format!("conflicts with {manager}:"));
         lines.extend(paths.iter().map(|path| format!("- {path}")));
     }
     format!("Apply failed with {count} conflicts: {}", lines.join("\n"))
 }
 
-/// A manager as messages name it.
-fn shown(manager: &Manager) -> String {
-    let quoted = |text: &str| Value::from(text).to_string();
-    let mut shown = quoted(&manager.name);
+/// Formats a manager for error messages.
+fn format_manager(manager: &ManagerKey) -> String {
+    let quote = |text: &str| Value::from(text).to_string();
+    let mut formatted = quote(&manager.name);
     if !manager.subresource.is_empty() {
-        shown = format!("{shown} with subresource {}", quoted(&manager.subresource));
+        formatted = format!("{formatted} with subresource {}", quote(&manager.subresource));
     }
     match manager.operation {
-        Operation::Apply => shown,
-        Operation::Update => format!("{shown} using {}", manager.api_version),
+        ManagedOperation::Apply => formatted,
+        ManagedOperation::Update => format!("{formatted} using {}", manager.api_version),
     }
 }

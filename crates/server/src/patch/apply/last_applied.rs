@@ -1,36 +1,36 @@
-//! The configuration that `kubectl apply` leaves in an annotation when it applies on its own side.
+//! The annotation in which client-side `kubectl apply` stores the applied configuration.
 //!
-//! When the same user begins to apply on the server, the fields of that configuration belong to
-//! the manager of the old updates. They are no conflict as long as they have the values that the
-//! annotation says, and the annotation follows what is applied from then on.
+//! When a user switches to server-side apply, the manager of the earlier updates still owns the fields
+//! of that configuration. They are no conflict while they have the values in the annotation. From then on
+//! the annotation is kept up to date.
 
 use serde_json::{Map, Value};
 
 use crate::patch::FieldManager;
-use crate::patch::compare::{changes, members};
-use crate::patch::fields::{self, Fields};
+use crate::patch::compare::{collect_fields, compare_objects};
+use crate::patch::fields::{self, FieldSet};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Only the manager of this name is the successor of who applied on the client's side.
-const SUCCESSOR: &str = "kubectl";
+/// Only the manager of this name takes over from client-side apply.
+const KUBECTL_MANAGER: &str = "kubectl";
 
-/// The fields that still have the value that the annotation says.
-pub(super) fn unchanged(object: &Value, writer: &FieldManager<'_>) -> Fields {
+/// Returns the fields that still have the value in the annotation.
+pub(super) fn unchanged_fields(object: &Value, writer: &FieldManager<'_>) -> FieldSet {
     match last_applied(object, writer) {
-        None => Fields::new(),
+        None => FieldSet::new(),
         Some(config) => {
-            let mut unchanged = members(&config, writer.schema);
-            let changes = changes(Some(&config), object, writer.schema);
+            let mut unchanged = collect_fields(&config, writer.schema);
+            let changes = compare_objects(Some(&config), object, writer.schema);
             fields::subtract(&mut unchanged, &changes.set);
-            fields::subtract(&mut unchanged, &changes.gone);
+            fields::subtract(&mut unchanged, &changes.removed);
             unchanged
         }
     }
 }
 
 fn last_applied(object: &Value, writer: &FieldManager<'_>) -> Option<Value> {
-    if writer.manager != SUCCESSOR {
+    if writer.manager != KUBECTL_MANAGER {
         return None;
     }
     let text = annotations(object)?.get(ANNOTATION)?.as_str()?;
@@ -39,12 +39,12 @@ fn last_applied(object: &Value, writer: &FieldManager<'_>) -> Option<Value> {
     (api_version == Some(writer.api_version)).then_some(config)
 }
 
-/// Writes what is applied into the annotation, if there is one.
-pub(super) fn renew(object: &mut Value, config: &Value, writer: &FieldManager<'_>) {
-    let has_one = annotations(object)
+/// Replaces the annotation, if there is one, by the applied configuration.
+pub(super) fn update_annotation(object: &mut Value, config: &Value, writer: &FieldManager<'_>) {
+    let has_annotation = annotations(object)
         .and_then(|annotations| annotations.get(ANNOTATION))
         .is_some_and(|text| text.as_str().is_some_and(|text| !text.is_empty()));
-    if writer.manager != SUCCESSOR || !has_one {
+    if writer.manager != KUBECTL_MANAGER || !has_annotation {
         return;
     }
     let mut config = config.clone();

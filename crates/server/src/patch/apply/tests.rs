@@ -35,7 +35,7 @@ fn refused(live: &Value, config: Value, manager: &str) -> Status {
     server_side_apply(Some(live), config, &writer(manager, 9), false).unwrap_err()
 }
 
-/// The managers and how they came to own.
+/// Returns the manager and the operation of each entry.
 fn owners(object: &Value) -> Vec<(&str, &str)> {
     let entries = object["metadata"]["managedFields"].as_array();
     entries
@@ -53,7 +53,7 @@ fn without_managers(mut object: Value) -> Value {
 }
 
 #[test]
-fn applying_again_changes_nothing_not_even_the_time() {
+fn applying_again_changes_nothing_including_times() {
     let config = spec(json!({"containers": [{"name": "c", "image": "x"}]}));
     let once = applied(None, config.clone(), "one", 1);
     assert_eq!(once["metadata"]["managedFields"][0]["time"], "1970-01-01T00:00:01Z");
@@ -61,7 +61,7 @@ fn applying_again_changes_nothing_not_even_the_time() {
 }
 
 #[test]
-fn what_is_no_longer_applied_goes_and_so_does_what_becomes_empty() {
+fn fields_no_longer_applied_are_removed_with_emptied_parents() {
     let once = applied(None, labels(json!({"a": "1", "b": "2"})), "one", 1);
     let twice = applied(Some(&once), labels(json!({"b": "2"})), "one", 2);
     assert_eq!(without_managers(twice.clone()), labels(json!({"b": "2"})));
@@ -70,7 +70,7 @@ fn what_is_no_longer_applied_goes_and_so_does_what_becomes_empty() {
 }
 
 #[test]
-fn what_another_owns_too_stays() {
+fn fields_of_another_applier_stay() {
     let once = applied(None, labels(json!({"a": "1", "b": "2"})), "one", 1);
     let both = applied(Some(&once), labels(json!({"a": "1"})), "two", 2);
     assert_eq!(owners(&both), [("two", "Apply"), ("one", "Apply")]);
@@ -79,7 +79,7 @@ fn what_another_owns_too_stays() {
 }
 
 #[test]
-fn what_nobody_applied_stays() {
+fn fields_that_were_never_applied_stay() {
     let mut live = applied(None, labels(json!({"a": "1"})), "one", 1);
     let old = live.clone();
     live["metadata"]["labels"]["u"] = "1".into();
@@ -89,7 +89,7 @@ fn what_nobody_applied_stays() {
 }
 
 #[test]
-fn a_conflict_says_with_whom_and_where() {
+fn conflicts_name_the_manager_and_the_fields() {
     let live = applied(None, labels(json!({"a": "1", "b": "1"})), "one", 1);
     let status = refused(&live, labels(json!({"a": "2"})), "two");
     assert_eq!(status.code, 409);
@@ -107,7 +107,7 @@ fn a_conflict_says_with_whom_and_where() {
 }
 
 #[test]
-fn a_conflict_with_an_update_names_its_version_and_subresource() {
+fn conflicts_with_updates_name_their_version_and_subresource() {
     let mut live = labels(json!({"a": "1"}));
     let status = FieldManager { subresource: "status", ..writer("one", 1) };
     track_fields(None, &mut live, &status);
@@ -131,7 +131,7 @@ fn force_takes_ownership() {
 }
 
 #[test]
-fn equal_values_are_shared_without_a_time_since_nothing_changed() {
+fn equal_values_are_shared_without_a_new_time() {
     let live = applied(None, labels(json!({"a": "1"})), "one", 1);
     let shared = applied(Some(&live), labels(json!({"a": "1"})), "two", 2);
     assert_eq!(without_managers(shared.clone()), without_managers(live));
@@ -162,7 +162,7 @@ fn items_are_merged_by_key_and_keep_the_applied_order() {
 }
 
 #[test]
-fn a_port_is_known_by_its_default_protocol() {
+fn port_keys_have_the_default_protocol() {
     let container = |port: Value| spec(json!({"containers": [{"name": "c", "ports": [port]}]}));
     let live = applied(None, container(json!({"containerPort": 80, "protocol": "TCP"})), "one", 1);
     let found =
@@ -172,7 +172,7 @@ fn a_port_is_known_by_its_default_protocol() {
 }
 
 #[test]
-fn an_object_of_unknown_past_has_a_manager_for_it() {
+fn objects_without_managers_get_the_manager_before_first_apply() {
     let live = labels(json!({"a": "1"}));
     let status = refused(&live, labels(json!({"a": "2"})), "one");
     assert!(status.message.contains("\"before-first-apply\" using v1"), "{}", status.message);
@@ -181,7 +181,7 @@ fn an_object_of_unknown_past_has_a_manager_for_it() {
 }
 
 #[test]
-fn who_applied_on_the_client_goes_on_without_conflict() {
+fn kubectl_takes_over_from_client_side_apply_without_conflict() {
     const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
     let last = labels(json!({"a": "1"})).to_string();
     let mut live = pod(json!({"labels": {"a": "1"}, "annotations": {ANNOTATION: last}}), json!({}));
@@ -190,21 +190,21 @@ fn who_applied_on_the_client_goes_on_without_conflict() {
     assert_eq!(refused(&live, config.clone(), "other").code, 409);
     let found = applied(Some(&live), config.clone(), "kubectl", 2);
     assert_eq!(found["metadata"]["labels"], json!({"a": "2"}));
-    let renewed = found["metadata"]["annotations"][ANNOTATION].as_str().unwrap();
-    assert_eq!(serde_json::from_str::<Value>(renewed).unwrap(), config);
+    let updated = found["metadata"]["annotations"][ANNOTATION].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(updated).unwrap(), config);
     live["metadata"]["labels"]["a"] = "changed".into();
     assert_eq!(refused(&live, config, "kubectl").code, 409);
 }
 
 #[test]
-fn configurations_with_managers_or_doubles_are_refused() {
+fn configurations_with_managed_fields_or_duplicate_keys_are_refused() {
     let mut config = labels(json!({}));
     config["metadata"]["managedFields"] = json!([]);
     let status = server_side_apply(None, config, &writer("one", 1), false).unwrap_err();
     assert_eq!((status.code, status.message.as_str()), (400, "metadata.managedFields must be nil"));
-    let double =
+    let duplicate =
         spec(json!({"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A"}]}]}));
-    let status = server_side_apply(None, double, &writer("one", 1), false).unwrap_err();
+    let status = server_side_apply(None, duplicate, &writer("one", 1), false).unwrap_err();
     assert_eq!(status.code, 422);
     assert_eq!(
         status.message,

@@ -3,11 +3,11 @@ use serde_json::json;
 
 use super::*;
 
-fn check(old: Value, new: Value, set: Value, gone: Value) {
+fn check(old: Value, new: Value, set: Value, removed: Value) {
     let pod = schema::find_struct("Pod").unwrap();
-    let found = changes(Some(&old), &new, pod);
+    let found = compare_objects(Some(&old), &new, pod);
     assert_eq!(Value::Object(found.set), set, "set from {old} to {new}");
-    assert_eq!(Value::Object(found.gone), gone, "gone from {old} to {new}");
+    assert_eq!(Value::Object(found.removed), removed, "removed from {old} to {new}");
 }
 
 fn pod(spec: Value) -> Value {
@@ -15,8 +15,9 @@ fn pod(spec: Value) -> Value {
 }
 
 #[test]
-fn a_map_is_owned_entry_by_entry_and_itself() {
-    let (none, some) = (json!({"metadata": {}}), json!({"metadata": {"labels": {"a": "1"}}}));
+fn maps_are_owned_by_entry_and_as_a_whole() {
+    let none = json!({"metadata": {}});
+    let some = json!({"metadata": {"labels": {"a": "1"}}});
     let more = json!({"metadata": {"labels": {"a": "2", "b": "1"}}});
     let labels = json!({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}});
     check(none.clone(), some.clone(), labels.clone(), json!({}));
@@ -28,7 +29,7 @@ fn a_map_is_owned_entry_by_entry_and_itself() {
 }
 
 #[test]
-fn a_keyed_list_is_owned_item_by_item_whatever_the_order() {
+fn keyed_lists_are_owned_by_item_in_any_order() {
     let a = json!({"name": "a", "image": "x"});
     let b = json!({"name": "b", "image": "x"});
     let one = pod(json!({"containers": [a]}));
@@ -41,7 +42,7 @@ fn a_keyed_list_is_owned_item_by_item_whatever_the_order() {
 }
 
 #[test]
-fn an_atomic_list_and_an_atomic_struct_are_owned_as_a_whole() {
+fn atomic_lists_and_structs_are_owned_as_a_whole() {
     let old =
         pod(json!({"nodeSelector": {"a": "1"}, "containers": [{"name": "a", "args": ["x"]}]}));
     let new =
@@ -52,7 +53,7 @@ fn an_atomic_list_and_an_atomic_struct_are_owned_as_a_whole() {
 }
 
 #[test]
-fn a_set_is_owned_value_by_value() {
+fn sets_are_owned_by_value() {
     let old = json!({"metadata": {"finalizers": ["a", "b"]}});
     let new = json!({"metadata": {"finalizers": ["c", "b"]}});
     let element = |value: &str| json!({"f:metadata": {"f:finalizers": {value: {}}}});
@@ -60,7 +61,7 @@ fn a_set_is_owned_value_by_value() {
 }
 
 #[test]
-fn an_empty_object_can_be_owned_but_what_is_always_there_cannot() {
+fn empty_objects_can_be_owned_but_implied_fields_cannot() {
     let set = json!({"f:spec": {"f:securityContext": {}}});
     check(pod(json!({})), pod(json!({"securityContext": {}})), set, json!({}));
     check(json!({}), json!({"spec": {}, "status": {}}), json!({}), json!({}));
@@ -68,22 +69,23 @@ fn an_empty_object_can_be_owned_but_what_is_always_there_cannot() {
 }
 
 #[test]
-fn items_that_share_an_identity_are_owned_as_one() {
-    let (a, b) = (json!({"name": "a", "value": "1"}), json!({"name": "a", "value": "2"}));
+fn items_with_the_same_key_are_owned_as_one() {
+    let a = json!({"name": "a", "value": "1"});
+    let b = json!({"name": "a", "value": "2"});
     let env = |items: Value| pod(json!({"containers": [{"name": "c", "env": items}]}));
-    let below = |node: Value| {
+    let children = |node: Value| {
         let env = json!({"f:env": {"k:{\"name\":\"a\"}": node}});
         json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": env}}})
     };
     let fields = json!({".": {}, "f:name": {}, "f:value": {}});
     check(env(json!([a, b])), env(json!([a, b])), json!({}), json!({}));
-    check(env(json!([a, b])), env(json!([b, a])), below(json!({})), json!({}));
-    check(env(json!([a])), env(json!([a, b])), below(json!({})), below(fields.clone()));
-    check(env(json!([a, b])), env(json!([a])), below(fields), below(json!({})));
+    check(env(json!([a, b])), env(json!([b, a])), children(json!({})), json!({}));
+    check(env(json!([a])), env(json!([a, b])), children(json!({})), children(fields.clone()));
+    check(env(json!([a, b])), env(json!([a])), children(fields), children(json!({})));
 }
 
 #[test]
-fn fields_that_the_tables_do_not_have_are_owned_entry_by_entry() {
+fn unknown_fields_are_owned_by_entry() {
     let set = json!({"f:novel": {".": {}, "f:a": {".": {}, "f:b": {}}, "f:list": {}}});
     check(json!({}), json!({"novel": {"a": {"b": 1}, "list": [1, 2]}}), set, json!({}));
     check(json!({"novel": 1}), json!({"novel": 1.0}), json!({}), json!({}));
@@ -91,7 +93,7 @@ fn fields_that_the_tables_do_not_have_are_owned_entry_by_entry() {
 }
 
 #[test]
-fn the_members_of_a_configuration_are_what_it_says() {
+fn collects_the_fields_of_a_configuration() {
     let config = json!({
         "metadata": {"labels": {"a": "1"}, "annotations": {}, "finalizers": ["x"]},
         "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}], "hostname": null},
@@ -105,6 +107,6 @@ fn the_members_of_a_configuration_are_what_it_says() {
             "f:hostname": {},
         },
     });
-    let found = members(&config, schema::find_struct("Pod").unwrap());
+    let found = collect_fields(&config, schema::find_struct("Pod").unwrap());
     assert_eq!(Value::Object(found), expected);
 }

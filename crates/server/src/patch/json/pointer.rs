@@ -1,97 +1,97 @@
-//! Where an operation of a JSON patch takes place: a name in an object or an index in a list.
+//! The target of a JSON pointer: a field of an object or an index of a list.
 
 use serde_json::{Map, Value};
 
-/// Where an operation takes place. There may be nothing there yet.
-pub(super) enum Place<'a> {
+/// The target of a JSON pointer. It need not exist.
+pub(super) enum PointerTarget<'a> {
     /// A field of an object.
     Field(&'a mut Map<String, Value>, String),
-    /// An item of a list, by what the path says.
+    /// An item of a list, with the last segment of the pointer.
     Item(&'a mut Vec<Value>, String),
 }
 
-/// The place of a path. None if what should contain it is not there.
-pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Option<Place<'a>> {
+/// Resolves a JSON pointer. Returns `None` if the container of its target does not exist.
+pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Option<PointerTarget<'a>> {
     let (parents, last) = path.rsplit_once('/')?;
     let mut container = document;
-    // The text before the first slash names nothing, whatever it is.
-    for step in parents.split('/').skip(1) {
+    // The text before the first slash is ignored.
+    for segment in parents.split('/').skip(1) {
         container = match container {
-            Value::Object(fields) => fields.get_mut(&unescaped(step))?,
+            Value::Object(fields) => fields.get_mut(&unescape(segment))?,
             Value::Array(items) => {
-                let place = index(step, items.len())?;
-                items.get_mut(place)?
+                let index = parse_index(segment, items.len())?;
+                items.get_mut(index)?
             }
             _ => return None,
         };
     }
     match container {
-        Value::Object(fields) => Some(Place::Field(fields, unescaped(last))),
-        Value::Array(items) => Some(Place::Item(items, unescaped(last))),
+        Value::Object(fields) => Some(PointerTarget::Field(fields, unescape(last))),
+        Value::Array(items) => Some(PointerTarget::Item(items, unescape(last))),
         _ => None,
     }
 }
 
-impl Place<'_> {
-    /// What is there.
+impl PointerTarget<'_> {
+    /// Returns the current value.
     pub(super) fn get(&self) -> Option<&Value> {
         match self {
-            Place::Field(fields, name) => fields.get(name),
-            Place::Item(items, place) => items.get(index(place, items.len())?),
+            PointerTarget::Field(fields, name) => fields.get(name),
+            PointerTarget::Item(items, segment) => items.get(parse_index(segment, items.len())?),
         }
     }
 
-    /// Takes away what is there.
+    /// Removes the current value.
     pub(super) fn remove(self) -> Option<Value> {
         match self {
-            Place::Field(fields, name) => fields.remove(&name),
-            Place::Item(items, place) => {
-                let place = index(&place, items.len())?;
-                (place < items.len()).then(|| items.remove(place))
+            PointerTarget::Field(fields, name) => fields.remove(&name),
+            PointerTarget::Item(items, segment) => {
+                let index = parse_index(&segment, items.len())?;
+                (index < items.len()).then(|| items.remove(index))
             }
         }
     }
 
-    /// Sets a field, or inserts an item before the one that is there.
+    /// Sets a field, or inserts an item before the current one.
     pub(super) fn add(self, value: Value) -> Option<()> {
         match self {
-            Place::Field(fields, name) => {
+            PointerTarget::Field(fields, name) => {
                 fields.insert(name, value);
             }
-            Place::Item(items, place) if place == "-" => items.push(value),
-            Place::Item(items, place) => {
-                // From the end it is counted as if the item were there already.
-                let place = index(&place, items.len() + 1)?;
-                (place <= items.len()).then(|| items.insert(place, value))?;
+            PointerTarget::Item(items, segment) if segment == "-" => items.push(value),
+            PointerTarget::Item(items, segment) => {
+                // Negative indexes count from the end of the list with the new item.
+                let index = parse_index(&segment, items.len() + 1)?;
+                (index <= items.len()).then(|| items.insert(index, value))?;
             }
         }
         Some(())
     }
 
-    /// Sets a field, or an item that is there.
+    /// Sets a field or an existing item.
     pub(super) fn replace(self, value: Value) -> Option<()> {
         match self {
-            Place::Field(fields, name) => {
+            PointerTarget::Field(fields, name) => {
                 fields.insert(name, value);
             }
-            Place::Item(items, place) => {
-                let place = index(&place, items.len())?;
-                *items.get_mut(place)? = value;
+            PointerTarget::Item(items, segment) => {
+                let index = parse_index(&segment, items.len())?;
+                *items.get_mut(index)? = value;
             }
         }
         Some(())
     }
 }
 
-/// An index in a list of that length; a negative one counts from the end.
-fn index(text: &str, length: usize) -> Option<usize> {
+/// Parses an index of a list. Negative indexes count from the end.
+fn parse_index(text: &str, length: usize) -> Option<usize> {
     let number: i64 = text.parse().ok()?;
     match usize::try_from(number) {
-        Ok(place) => Some(place),
+        Ok(index) => Some(index),
         Err(_) => length.checked_sub(usize::try_from(number.unsigned_abs()).ok()?),
     }
 }
 
-fn unescaped(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
+fn unescape(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
 }

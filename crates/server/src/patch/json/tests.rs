@@ -12,7 +12,7 @@ fn check(object: Value, patch: Value, expected: Option<Value>) {
 }
 
 #[test]
-fn operations_do_what_the_standard_says() {
+fn operations_follow_the_standard() {
     let object = json!({"a": [1, 2], "b": {"c/d": 1, "e~f": 2}});
     for (patch, expected) in [
         (json!([{"op": "add", "path": "/a/1", "value": 9}]), json!([1, 9, 2])),
@@ -29,7 +29,7 @@ fn operations_do_what_the_standard_says() {
 }
 
 #[test]
-fn liberties_of_kube_apiserver_are_taken() {
+fn deviations_of_kube_apiserver_are_supported() {
     let replace = json!([{"op": "replace", "path": "/b", "value": 2}]);
     check(json!({"a": 1}), replace, Some(json!({"a": 1, "b": 2})));
     let test = json!([{"op": "test", "path": "/b", "value": null}]);
@@ -40,7 +40,7 @@ fn liberties_of_kube_apiserver_are_taken() {
 }
 
 #[test]
-fn what_does_not_fit_is_unprocessable() {
+fn operations_that_do_not_fit_are_unprocessable() {
     for patch in [
         json!([{"op": "remove", "path": "/none"}]),
         json!([{"op": "remove", "path": "/a/2"}]),
@@ -53,7 +53,7 @@ fn what_does_not_fit_is_unprocessable() {
         json!([{"op": "test", "path": "/a", "value": [2, 1]}]),
         json!([{"op": "copy", "path": "/x"}]),
         json!([{"op": "move", "from": "/none", "path": "/x"}]),
-        json!([{"op": "dance", "path": "/a"}]),
+        json!([{"op": "unknown", "path": "/a"}]),
         json!([{"path": "/a"}, null]),
         json!([{"op": "add"}]),
     ] {
@@ -62,7 +62,7 @@ fn what_does_not_fit_is_unprocessable() {
 }
 
 #[test]
-fn what_is_no_patch_is_a_bad_request_in_kubernetes_words() {
+fn malformed_patches_are_bad_requests_with_the_texts_of_kubernetes() {
     const DECODING: &str = "error decoding patch: json: cannot unmarshal";
     for (patch, message) in [
         ("{}", format!("{DECODING} object into Go value of type []handlers.jsonPatchOp")),
@@ -79,7 +79,7 @@ fn what_is_no_patch_is_a_bad_request_in_kubernetes_words() {
 }
 
 #[test]
-fn more_operations_than_allowed_are_too_large() {
+fn too_many_operations_are_refused() {
     let patch = vec![json!({"op": "test", "path": "/a", "value": 1}); OPERATIONS_MAX + 1];
     let status =
         apply_json_patch(&json!({"a": 1}), Value::from(patch).to_string().as_bytes()).unwrap_err();
@@ -91,7 +91,7 @@ fn more_operations_than_allowed_are_too_large() {
 }
 
 #[test]
-fn copies_cannot_grow_an_object_without_bound() {
+fn copies_cannot_grow_an_object_without_limit() {
     let doubling = json!({"op": "copy", "from": "/a", "path": "/a/-"});
     check(json!({"a": [1]}), Value::from(vec![doubling; 100]), None);
     let long = "x".repeat(1000);
@@ -100,7 +100,7 @@ fn copies_cannot_grow_an_object_without_bound() {
 }
 
 #[test]
-fn nothing_can_be_nested_deeper_than_it_can_be_read() {
+fn the_depth_of_the_result_is_limited() {
     let deeper = json!([
         {"op": "add", "path": "/b", "value": {}},
         {"op": "move", "from": "/a", "path": "/b/a"},

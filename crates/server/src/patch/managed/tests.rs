@@ -15,18 +15,18 @@ fn names(entries: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn entries_are_written_as_they_were_read() {
+fn encoding_returns_the_parsed_entries() {
     let mut applied = entry("b", "2020-01-01T00:00:00Z", "v1", "f:a");
     applied["operation"] = "Apply".into();
     applied["subresource"] = "status".into();
     let entries = json!([applied, entry("a", "2020-01-01T00:00:00Z", "v1", "f:a")]);
-    let managers = Managers::read(entries.clone()).unwrap();
-    assert_eq!(managers.write().unwrap(), entries);
-    assert_eq!(Managers::default().write(), None);
+    let managers = ManagedFields::parse(entries.clone()).unwrap();
+    assert_eq!(managers.encode().unwrap(), entries);
+    assert_eq!(ManagedFields::default().encode(), None);
 }
 
 #[test]
-fn entries_are_ordered_by_operation_time_and_name() {
+fn entries_are_sorted_by_operation_time_and_name() {
     let mut applied = entry("z", "2030-01-01T00:00:00Z", "v1", "f:a");
     applied["operation"] = "Apply".into();
     let mut timeless = entry("y", "", "v1", "f:a");
@@ -38,29 +38,29 @@ fn entries_are_ordered_by_operation_time_and_name() {
         timeless,
         applied,
     ]);
-    let written = Managers::read(entries).unwrap().write().unwrap();
-    assert_eq!(names(&written), ["z", "y", "b", "a", "c"]);
+    let encoded = ManagedFields::parse(entries).unwrap().encode().unwrap();
+    assert_eq!(names(&encoded), ["z", "y", "b", "a", "c"]);
 }
 
 #[test]
-fn wrong_entries_are_refused() {
+fn invalid_entries_are_refused() {
     for (field, value) in [
-        ("operation", json!("Dance")),
+        ("operation", json!("Other")),
         ("apiVersion", json!("")),
         ("fieldsType", json!("FieldsV2")),
         ("fieldsV1", json!([])),
         ("manager", json!(1)),
     ] {
-        let mut wrong = entry("a", "2020-01-01T00:00:00Z", "v1", "f:a");
-        wrong[field] = value;
-        assert_eq!(Managers::read(json!([wrong])), None, "{field}");
+        let mut invalid = entry("a", "2020-01-01T00:00:00Z", "v1", "f:a");
+        invalid[field] = value;
+        assert_eq!(ManagedFields::parse(json!([invalid])), None, "{field}");
     }
-    assert_eq!(Managers::read(json!({})), None);
-    assert_eq!(Managers::read(json!([1])), None);
+    assert_eq!(ManagedFields::parse(json!({})), None);
+    assert_eq!(ManagedFields::parse(json!([1])), None);
 }
 
 #[test]
-fn the_oldest_updates_are_merged_when_there_are_too_many() {
+fn oldest_updates_are_merged_above_the_limit() {
     let entries: Vec<_> = (0..12)
         .map(|i| {
             let version = if i == 1 { "v1beta1" } else { "v1" };
@@ -68,17 +68,17 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
             entry(&format!("m{i:02}"), &time, version, &format!("f:{i}"))
         })
         .collect();
-    let mut managers = Managers::read(Value::Array(entries)).unwrap();
-    managers.cap();
-    let written = managers.write().unwrap();
+    let mut managers = ManagedFields::parse(Value::Array(entries)).unwrap();
+    managers.limit_updates();
+    let encoded = managers.encode().unwrap();
     let kept = ["m01", "ancient-changes", "m04", "m05", "m06", "m07", "m08", "m09", "m10", "m11"];
-    assert_eq!(names(&written), kept);
-    assert_eq!(written[1]["fieldsV1"], json!({"f:0": {}, "f:2": {}, "f:3": {}}));
-    assert_eq!(written[1]["time"], "2020-01-01T00:00:03Z");
+    assert_eq!(names(&encoded), kept);
+    assert_eq!(encoded[1]["fieldsV1"], json!({"f:0": {}, "f:2": {}, "f:3": {}}));
+    assert_eq!(encoded[1]["time"], "2020-01-01T00:00:03Z");
 }
 
 #[test]
-fn names_of_managers_are_cut_between_characters() {
+fn manager_names_are_truncated_between_characters() {
     let writer = FieldManager {
         manager: &"ä".repeat(100),
         api_version: "v1",
@@ -86,8 +86,8 @@ fn names_of_managers_are_cut_between_characters() {
         schema: schema::find_struct("Pod").unwrap(),
         now: jiff::Timestamp::UNIX_EPOCH,
     };
-    let manager = Manager::new(&writer, Operation::Update);
+    let manager = ManagerKey::new(&writer, ManagedOperation::Update);
     assert_eq!(manager.name, "ä".repeat(64));
-    let nobody = FieldManager { manager: "", ..writer };
-    assert_eq!(Manager::new(&nobody, Operation::Update).name, "unknown");
+    let unnamed = FieldManager { manager: "", ..writer };
+    assert_eq!(ManagerKey::new(&unnamed, ManagedOperation::Update).name, "unknown");
 }

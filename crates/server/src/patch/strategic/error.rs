@@ -1,4 +1,4 @@
-//! Why a strategic merge patch cannot be applied, in the words of kube-apiserver.
+//! Errors of strategic merge patches, with the texts of kube-apiserver.
 
 use std::fmt::Write;
 
@@ -9,85 +9,92 @@ use serde_json::{Map, Value};
 use super::SET_ORDER;
 use crate::patch::{go_kind, unclassified, unprocessable};
 
-/// A message shows values up to this length, since they may be whole lists of a large object.
+/// Limit of the length of values in messages, since they may be whole lists of a large object.
 const SHOWN_BYTES_MAX: usize = 4096;
 
 /// Why a strategic merge patch cannot be applied.
 #[derive(Debug)]
-pub(super) enum Error {
-    /// `$deleteFromPrimitiveList` without a list.
+pub(super) enum PatchError {
+    /// `$deleteFromPrimitiveList` without the name of a list.
     PrimitiveList,
-    /// `$retainKeys` that is no list, or that does not keep what the patch sets.
+    /// `$retainKeys` that is not a list or does not contain all fields that the patch sets.
     RetainKeys,
-    /// `$setElementOrder` without a list.
+    /// `$setElementOrder` without the name of a list.
     ElementOrder,
     /// A list in a list.
     ListOfLists,
-    /// A field of what has no fields; Go has this word for it.
+    /// A field of a type without fields, with Go's name of the type.
     NotAStruct(&'static str),
-    /// Anything else, in Kubernetes' words.
+    /// Another error, with the text of Kubernetes.
     Other(String),
 }
 
-impl Error {
-    pub(super) fn no_field(shape: &StructSchema, name: &str) -> Error {
-        let (shape, name) = (shape.name, Value::from(name));
-        Error::Other(format!(
-            "unable to find api field in struct {shape} for the json field {name}"
+impl PatchError {
+    pub(super) fn no_field(schema: &StructSchema, name: &str) -> PatchError {
+        let name = Value::from(name);
+        PatchError::Other(format!(
+            "unable to find api field in struct {} for the json field {name}",
+            schema.name
         ))
     }
 
-    pub(super) fn no_key(item: &Map<String, Value>, key: &str) -> Error {
-        let item = format_go_fields(item);
-        Error::Other(format!("map: {item} does not contain declared merge key: {key}"))
+    pub(super) fn no_key(item: &Map<String, Value>, key: &str) -> PatchError {
+        let item = format_go_map(item);
+        PatchError::Other(format!("map: {item} does not contain declared merge key: {key}"))
     }
 
-    pub(super) fn bad_directive(directive: &Value, patch: &Map<String, Value>) -> Error {
-        let (directive, patch) = (format_go_map(directive), format_go_fields(patch));
-        Error::Other(format!("unknown patch type: {directive} in map: {patch}"))
+    pub(super) fn bad_directive(directive: &Value, patch: &Map<String, Value>) -> PatchError {
+        let directive = format_go_value(directive);
+        let patch = format_go_map(patch);
+        PatchError::Other(format!("unknown patch type: {directive} in map: {patch}"))
     }
 
-    pub(super) fn not_a_list(value: &Value) -> Error {
-        Error::Other(format!("expected a []interface {{}}, but received a {}", go_type(value)))
+    pub(super) fn not_a_list(value: &Value) -> PatchError {
+        PatchError::Other(format!("expected a []interface {{}}, but received a {}", go_type(value)))
     }
 
-    pub(super) fn not_an_object(value: &Value) -> Error {
+    pub(super) fn not_an_object(value: &Value) -> PatchError {
         let found = go_type(value);
-        Error::Other(format!("expected a map[string]interface {{}}, but received a {found}"))
+        PatchError::Other(format!("expected a map[string]interface {{}}, but received a {found}"))
     }
 
-    pub(super) fn disordered(patch: &[Value], order: &[Value]) -> Error {
-        let (patch, order) =
-            (format_go_map(&Value::from(patch)), format_go_map(&Value::from(order)));
-        Error::Other(format!(
+    pub(super) fn disordered(patch: &[Value], order: &[Value]) -> PatchError {
+        let patch = format_go_value(&Value::from(patch));
+        let order = format_go_value(&Value::from(order));
+        PatchError::Other(format!(
             "The order in patch list:\n{patch}\n doesn't match {SET_ORDER} list:\n{order}\n"
         ))
     }
 
-    pub(super) fn mixed(old: &[Value], new: &[Value]) -> Error {
+    pub(super) fn mixed(old: &[Value], new: &[Value]) -> PatchError {
         let lists = Value::from(vec![Value::from(old), Value::from(new)]);
-        Error::Other(format!("list element types are not identical: {}", format_go_map(&lists)))
+        PatchError::Other(format!(
+            "list element types are not identical: {}",
+            format_go_value(&lists)
+        ))
     }
 }
 
-impl From<Error> for Status {
-    fn from(error: Error) -> Status {
+impl From<PatchError> for Status {
+    fn from(error: PatchError) -> Status {
         match error {
-            Error::PrimitiveList => Status::bad_request("invalid patch format of primitive list"),
-            Error::RetainKeys => Status::bad_request("invalid patch format of retainKeys"),
-            Error::ElementOrder => {
+            PatchError::PrimitiveList => {
+                Status::bad_request("invalid patch format of primitive list")
+            }
+            PatchError::RetainKeys => Status::bad_request("invalid patch format of retainKeys"),
+            PatchError::ElementOrder => {
                 Status::bad_request("invalid patch format of setElementOrder list")
             }
-            Error::ListOfLists => unprocessable(),
-            Error::NotAStruct(kind) => unclassified(format!(
+            PatchError::ListOfLists => unprocessable(),
+            PatchError::NotAStruct(kind) => unclassified(format!(
                 "merging an object in json but data type is not struct, instead is: {kind}"
             )),
-            Error::Other(message) => unclassified(message),
+            PatchError::Other(message) => unclassified(message),
         }
     }
 }
 
-/// A patch that is no object.
+/// Returns the error for a patch that is not an object.
 pub(super) fn not_an_object(value: &Value) -> Status {
     let kind = go_kind(value);
     Status::bad_request(format!(
@@ -95,7 +102,7 @@ pub(super) fn not_an_object(value: &Value) -> Status {
     ))
 }
 
-/// The type that Go reads a JSON value into.
+/// Returns the Go type of a decoded JSON value.
 pub(super) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
@@ -108,14 +115,14 @@ pub(super) fn go_type(value: &Value) -> &'static str {
     }
 }
 
-fn format_go_fields(fields: &Map<String, Value>) -> String {
+fn format_go_map(fields: &Map<String, Value>) -> String {
     let mut out = String::new();
-    push_fields(&mut out, fields);
+    push_map(&mut out, fields);
     out
 }
 
-/// A value as Go's `%v` shows it.
-pub(crate) fn format_go_map(value: &Value) -> String {
+/// Formats a value like Go's `%v`.
+pub(crate) fn format_go_value(value: &Value) -> String {
     let mut out = String::new();
     push(&mut out, value);
     out
@@ -136,13 +143,13 @@ fn push(out: &mut String, value: &Value) {
             }
             out.push(']');
         }
-        Value::Object(fields) => push_fields(out, fields),
+        Value::Object(fields) => push_map(out, fields),
         // Writing to a String cannot fail.
         other => drop(write!(out, "{other}")),
     }
 }
 
-fn push_fields(out: &mut String, fields: &Map<String, Value>) {
+fn push_map(out: &mut String, fields: &Map<String, Value>) {
     out.push_str("map[");
     for (i, (name, value)) in fields.iter().enumerate() {
         out.push_str(if i == 0 { "" } else { " " });

@@ -1,33 +1,34 @@
-//! How a strategic merge patch merges lists.
+//! Merging of lists in strategic merge patches.
 
 use std::collections::{HashMap, HashSet};
 
 use punctual_api::schema::{FieldSchema, FieldType, PatchStrategy};
 use serde_json::{Map, Value};
 
-use super::error::{Error, go_type};
+use super::error::{PatchError, go_type};
 use super::order::{ItemKey, in_order};
-use super::{PATCH, Shape, merge, without_directives};
+use super::{MergeSchema, PATCH, merge, without_directives};
 
-/// A field that is a list.
+/// The merge rules of a list field.
 #[derive(Clone, Copy)]
 pub(super) struct ListField {
     patching: PatchStrategy,
-    item: Shape,
+    item: MergeSchema,
 }
 
 impl ListField {
-    pub(super) fn new(field: &'static FieldSchema) -> Result<ListField, Error> {
+    pub(super) fn new(field: &'static FieldSchema) -> Result<ListField, PatchError> {
         match &field.ty {
-            FieldType::List(item) => {
-                Ok(ListField { patching: field.merge_rules.patch_strategy, item: Shape::of(item) })
-            }
-            _ => Err(Error::Other("expected slice or array type, but got: struct".to_owned())),
+            FieldType::List(item) => Ok(ListField {
+                patching: field.merge_rules.patch_strategy,
+                item: MergeSchema::of(item),
+            }),
+            _ => Err(PatchError::Other("expected slice or array type, but got: struct".to_owned())),
         }
     }
 
     /// Merges a patch into a list.
-    pub(super) fn merge(self, old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Error> {
+    pub(super) fn merge(self, old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, PatchError> {
         if self.patching == PatchStrategy::Replace {
             return Ok(new);
         }
@@ -38,34 +39,36 @@ impl ListField {
         match self.patching {
             PatchStrategy::MergeByKey(key) if are_objects => self.merge_keyed(old, new, key),
             _ if are_objects => {
-                Err(Error::Other("cannot merge lists without merge key for struct".to_owned()))
+                Err(PatchError::Other("cannot merge lists without merge key for struct".to_owned()))
             }
             _ => merge_values(old, new),
         }
     }
 
-    /// Merges a patch into a list, if there is one, and brings the result into an order.
+    /// Merges a patch into a list and sorts the result. Returns `None` if neither has the list.
     pub(super) fn merge_in_order(
         self,
         old: Option<Vec<Value>>,
         new: Option<Vec<Value>>,
         order: &[Value],
-    ) -> Result<Option<Vec<Value>>, Error> {
-        let identity = self.identity();
-        check_order(new.as_deref().unwrap_or_default(), order, identity)?;
-        let (live, added) = (old.clone().unwrap_or_default(), new.clone().unwrap_or_default());
+    ) -> Result<Option<Vec<Value>>, PatchError> {
+        let item_key = self.item_key();
+        check_order(new.as_deref().unwrap_or_default(), order, item_key)?;
+        let live = old.clone().unwrap_or_default();
+        let added = new.clone().unwrap_or_default();
         let merged = match (old, new) {
             (None, None) => return Ok(None),
             (Some(old), None) => old,
             (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
             (Some(old), Some(new)) => self.merge(old, new)?,
         };
-        let ordered = in_order(merged, order, &refilled(&live, &added, identity)?, identity)?;
+        let before = list_before_patch(&live, &added, item_key)?;
+        let ordered = in_order(merged, order, &before, item_key)?;
         check_items(&live, &added)?;
         Ok(Some(ordered))
     }
 
-    fn identity(self) -> ItemKey {
+    fn item_key(self) -> ItemKey {
         match self.patching {
             PatchStrategy::MergeByKey(key) => ItemKey::Key(key),
             _ => ItemKey::Value,
@@ -77,23 +80,23 @@ impl ListField {
         mut old: Vec<Value>,
         new: Vec<Value>,
         key: &'static str,
-    ) -> Result<Vec<Value>, Error> {
-        let (special, plain): (Vec<_>, Vec<_>) =
+    ) -> Result<Vec<Value>, PatchError> {
+        let (directives, plain): (Vec<_>, Vec<_>) =
             new.into_iter().partition(|item| item.get(PATCH).is_some());
         let before = old.clone();
-        if obey(&mut old, &special, key)? {
+        if apply_directives(&mut old, &directives, key)? {
             return in_order(plain.clone(), &[], &plain, ItemKey::Key(key));
         }
         let order = plain.clone();
-        // Only the first of several items with the same key is merged.
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for (place, item) in old.iter().enumerate() {
+        // Of several items with the same key only the first is merged.
+        let mut indexes: HashMap<String, usize> = HashMap::new();
+        for (index, item) in old.iter().enumerate() {
             if let Some(value) = item.get(key) {
-                places.entry(value.to_string()).or_insert(place);
+                indexes.entry(value.to_string()).or_insert(index);
             }
         }
         for item in plain {
-            self.merge_item(&mut old, &mut places, item, key)?;
+            self.merge_item(&mut old, &mut indexes, item, key)?;
         }
         in_order(old, &order, &before, ItemKey::Key(key))
     }
@@ -101,14 +104,14 @@ impl ListField {
     fn merge_item(
         self,
         items: &mut Vec<Value>,
-        places: &mut HashMap<String, usize>,
+        indexes: &mut HashMap<String, usize>,
         item: Value,
         key: &str,
-    ) -> Result<(), Error> {
-        let Value::Object(item) = item else { return Err(Error::not_an_object(&item)) };
-        let value = item.get(key).ok_or_else(|| Error::no_key(&item, key))?.to_string();
-        let place = *places.entry(value).or_insert(items.len());
-        match items.get_mut(place) {
+    ) -> Result<(), PatchError> {
+        let Value::Object(item) = item else { return Err(PatchError::not_an_object(&item)) };
+        let value = item.get(key).ok_or_else(|| PatchError::no_key(&item, key))?.to_string();
+        let index = *indexes.entry(value).or_insert(items.len());
+        match items.get_mut(index) {
             Some(old) => {
                 let fields = old.as_object_mut().map(std::mem::take).unwrap_or_default();
                 *old = Value::Object(merge(fields, item, self.item)?);
@@ -119,22 +122,26 @@ impl ListField {
     }
 }
 
-/// Does what the items with directives say. True if the list is to be replaced.
-fn obey(items: &mut Vec<Value>, special: &[Value], key: &str) -> Result<bool, Error> {
+/// Applies the items with `$patch` directives. Returns whether the list is replaced.
+fn apply_directives(
+    items: &mut Vec<Value>,
+    directives: &[Value],
+    key: &str,
+) -> Result<bool, PatchError> {
     let mut is_replaced = false;
     let mut deleted = HashSet::new();
-    for item in special.iter().filter_map(Value::as_object) {
+    for item in directives.iter().filter_map(Value::as_object) {
         match item.get(PATCH).map(|directive| (directive, directive.as_str())) {
             Some((_, Some("delete"))) => {
-                let value = item.get(key).ok_or_else(|| Error::no_key(item, key))?;
+                let value = item.get(key).ok_or_else(|| PatchError::no_key(item, key))?;
                 deleted.insert(value.to_string());
             }
             Some((_, Some("replace"))) => is_replaced = true,
             Some((_, Some("merge"))) => {
                 let message = "merging lists cannot yet be specified in the patch";
-                return Err(Error::Other(message.to_owned()));
+                return Err(PatchError::Other(message.to_owned()));
             }
-            Some((directive, _)) => return Err(Error::bad_directive(directive, item)),
+            Some((directive, _)) => return Err(PatchError::bad_directive(directive, item)),
             None => {}
         }
     }
@@ -145,38 +152,42 @@ fn obey(items: &mut Vec<Value>, special: &[Value], key: &str) -> Result<bool, Er
     Ok(is_replaced)
 }
 
-/// The list before a patch, with the places of what it deletes taken by the first of what it adds.
+/// Returns the list before a patch, in which the first added items replace the deleted ones.
 ///
-/// kube-apiserver does so by merging in place. It decides on which side of the server's own items a
-/// new item comes.
-fn refilled(live: &[Value], patch: &[Value], identity: ItemKey) -> Result<Vec<Value>, Error> {
+/// kube-apiserver does this by merging in place. It determines on which side of existing items a new item
+/// is placed.
+fn list_before_patch(
+    live: &[Value],
+    patch: &[Value],
+    item_key: ItemKey,
+) -> Result<Vec<Value>, PatchError> {
     let has = |item: &&Value, directive: &str| item.get(PATCH).is_some_and(|it| it == directive);
     let is_replaced = patch.iter().any(|item| has(&item, "replace"));
-    let mut gone = HashSet::new();
+    let mut deleted = HashSet::new();
     for item in patch.iter().filter(|item| has(item, "delete")) {
-        gone.insert(identity.of(item)?);
+        deleted.insert(item_key.of(item)?);
     }
-    if gone.is_empty() || is_replaced {
+    if deleted.is_empty() || is_replaced {
         return Ok(live.to_vec());
     }
     let mut present = HashSet::new();
-    let mut refilled = Vec::with_capacity(live.len());
+    let mut result = Vec::with_capacity(live.len());
     for item in live {
-        let value = identity.of(item)?;
-        if !gone.contains(&value) {
+        let value = item_key.of(item)?;
+        if !deleted.contains(&value) {
             present.insert(value);
-            refilled.push(item.clone());
+            result.push(item.clone());
         }
     }
     for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
-        if refilled.len() < live.len() && present.insert(identity.of(item)?) {
-            refilled.push(item.clone());
+        if result.len() < live.len() && present.insert(item_key.of(item)?) {
+            result.push(item.clone());
         }
     }
-    Ok(refilled)
+    Ok(result)
 }
 
-fn merge_values(mut old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Error> {
+fn merge_values(mut old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, PatchError> {
     let before = old.clone();
     let order = new.clone();
     old.extend(new);
@@ -185,8 +196,8 @@ fn merge_values(mut old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Erro
     in_order(old, &order, &before, ItemKey::Value)
 }
 
-/// Takes values out of a list.
-pub(super) fn delete_values(items: &mut Vec<Value>, values: &[Value]) -> Result<(), Error> {
+/// Removes values from a list.
+pub(super) fn delete_values(items: &mut Vec<Value>, values: &[Value]) -> Result<(), PatchError> {
     if items.is_empty() && values.is_empty() {
         return Ok(());
     }
@@ -196,23 +207,23 @@ pub(super) fn delete_values(items: &mut Vec<Value>, values: &[Value]) -> Result<
     Ok(())
 }
 
-/// Checks that all items have one type, which is no list. True if they are objects.
-fn check_items(old: &[Value], new: &[Value]) -> Result<bool, Error> {
+/// Checks that all items have the same type and are not lists. Returns whether they are objects.
+fn check_items(old: &[Value], new: &[Value]) -> Result<bool, PatchError> {
     let mut items = old.iter().chain(new);
     let Some(first) = items.next() else {
-        return Err(Error::Other("no elements in any of the given slices".to_owned()));
+        return Err(PatchError::Other("no elements in any of the given slices".to_owned()));
     };
     if first.is_array() {
-        return Err(Error::ListOfLists);
+        return Err(PatchError::ListOfLists);
     }
     if !items.all(|item| go_type(item) == go_type(first)) {
-        return Err(Error::mixed(old, new));
+        return Err(PatchError::mixed(old, new));
     }
     Ok(first.is_object())
 }
 
-/// Checks that the items of a patch are all in its order, and in that order.
-fn check_order(patch: &[Value], order: &[Value], identity: ItemKey) -> Result<(), Error> {
+/// Checks that all items of a patch are in its order list, in the same order.
+fn check_order(patch: &[Value], order: &[Value], item_key: ItemKey) -> Result<(), PatchError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
@@ -224,18 +235,18 @@ fn check_order(patch: &[Value], order: &[Value], identity: ItemKey) -> Result<()
             items.next();
             continue;
         }
-        if identity.of(item)? == identity.of(next)? {
+        if item_key.of(item)? == item_key.of(next)? {
             items.next();
         }
         rest = others;
     }
     match items.peek() {
         None => Ok(()),
-        Some(_) => Err(Error::disordered(patch, order)),
+        Some(_) => Err(PatchError::disordered(patch, order)),
     }
 }
 
-/// The fields of an item.
-pub(super) fn fields_of(item: &Value) -> Result<&Map<String, Value>, Error> {
-    item.as_object().ok_or_else(|| Error::not_an_object(item))
+/// Returns the fields of an item.
+pub(super) fn fields_of(item: &Value) -> Result<&Map<String, Value>, PatchError> {
+    item.as_object().ok_or_else(|| PatchError::not_an_object(item))
 }

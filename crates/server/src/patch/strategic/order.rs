@@ -1,16 +1,16 @@
 //! The order of a list after a strategic merge patch.
 //!
-//! What the patch names comes in the order of the patch, what only the server has in the order of
-//! the server; an item of the server stays before the first item of the patch that it was before.
+//! Items in the patch have the order of the patch; other items keep their order. An item that is not in the
+//! patch stays before the first item of the patch that it preceded.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::error::Error;
+use super::error::PatchError;
 use super::list::fields_of;
 
-/// What tells the items of a list apart.
+/// What identifies the items of a list.
 #[derive(Clone, Copy)]
 pub(super) enum ItemKey {
     /// The value of a field.
@@ -20,62 +20,63 @@ pub(super) enum ItemKey {
 }
 
 impl ItemKey {
-    pub(super) fn of(self, item: &Value) -> Result<String, Error> {
+    pub(super) fn of(self, item: &Value) -> Result<String, PatchError> {
         match self {
             ItemKey::Value => Ok(item.to_string()),
             ItemKey::Key(key) => {
                 let fields = fields_of(item)?;
-                let value = fields.get(key).ok_or_else(|| Error::no_key(fields, key))?;
+                let value = fields.get(key).ok_or_else(|| PatchError::no_key(fields, key))?;
                 Ok(value.to_string())
             }
         }
     }
 
-    /// Where each identity comes first in a list.
-    fn places(self, items: &[Value]) -> Result<HashMap<String, usize>, Error> {
-        let mut places = HashMap::new();
-        for (place, item) in items.iter().enumerate() {
-            places.entry(self.of(item)?).or_insert(place);
+    /// Returns the index of the first item with each key.
+    fn first_indexes(self, items: &[Value]) -> Result<HashMap<String, usize>, PatchError> {
+        let mut indexes = HashMap::new();
+        for (index, item) in items.iter().enumerate() {
+            indexes.entry(self.of(item)?).or_insert(index);
         }
-        Ok(places)
+        Ok(indexes)
     }
 }
 
-/// An item, with where it was before the patch.
-struct Placed {
+/// An item and its index before the patch.
+struct IndexedItem {
     item: Value,
-    before: Option<usize>,
+    index_before: Option<usize>,
 }
 
-/// Brings merged items into the order of a patch, where `before` is the list before the patch.
+/// Sorts merged items by the order of a patch. `before` is the list before the patch.
 pub(super) fn in_order(
     merged: Vec<Value>,
     order: &[Value],
     before: &[Value],
-    identity: ItemKey,
-) -> Result<Vec<Value>, Error> {
-    let (wanted, places) = (identity.places(order)?, identity.places(before)?);
-    let (mut patched, mut others) = (Vec::new(), Vec::new());
+    item_key: ItemKey,
+) -> Result<Vec<Value>, PatchError> {
+    let wanted = item_key.first_indexes(order)?;
+    let indexes = item_key.first_indexes(before)?;
+    let mut patched = Vec::new();
+    let mut others = Vec::new();
     for item in merged {
-        let value = identity.of(&item)?;
-        let placed = Placed { item, before: places.get(&value).copied() };
+        let value = item_key.of(&item)?;
+        let indexed = IndexedItem { item, index_before: indexes.get(&value).copied() };
         match wanted.get(&value) {
-            Some(place) => patched.push((*place, placed)),
-            None => others.push(placed),
+            Some(index) => patched.push((*index, indexed)),
+            None => others.push(indexed),
         }
     }
-    patched.sort_by_key(|(place, _)| *place);
-    others.sort_by_key(|placed| placed.before);
-    Ok(interleaved(others, patched.into_iter().map(|(_, placed)| placed).collect()))
+    patched.sort_by_key(|(index, _)| *index);
+    others.sort_by_key(|indexed| indexed.index_before);
+    Ok(interleave(others, patched.into_iter().map(|(_, indexed)| indexed).collect()))
 }
 
-fn interleaved(others: Vec<Placed>, patched: Vec<Placed>) -> Vec<Value> {
+fn interleave(others: Vec<IndexedItem>, patched: Vec<IndexedItem>) -> Vec<Value> {
     let mut all = Vec::with_capacity(others.len() + patched.len());
     let mut others = others.into_iter().peekable();
     for next in patched {
-        let is_first =
-            |other: &Placed| matches!((other.before, next.before), (Some(a), Some(b)) if a < b);
-        while let Some(other) = others.next_if(is_first) {
+        let precedes_next = |other: &IndexedItem| matches!((other.index_before, next.index_before), (Some(a), Some(b)) if a < b);
+        while let Some(other) = others.next_if(precedes_next) {
             all.push(other.item);
         }
         all.push(next.item);

@@ -9,9 +9,9 @@ fn patched(object: Value, patch: Value) -> Result<Value, Status> {
 
 /// Checks a patch of the spec of a Pod.
 fn check(spec: Value, patch: Value, expected: Value) {
-    let shown = patch.to_string();
+    let description = patch.to_string();
     let found = patched(json!({ "spec": spec }), json!({ "spec": patch })).unwrap();
-    assert_eq!(found, json!({ "spec": expected }), "{shown}");
+    assert_eq!(found, json!({ "spec": expected }), "{description}");
 }
 
 fn check_error(spec: Value, patch: Value, code: u16, message: &str) {
@@ -19,7 +19,7 @@ fn check_error(spec: Value, patch: Value, code: u16, message: &str) {
     assert_eq!((status.code, status.message.as_str()), (code, message));
 }
 
-/// Containers with these names, and their names as images.
+/// Returns containers with these names and the same images.
 fn containers(names: &str) -> Value {
     names.chars().map(|name| json!({"name": name.to_string(), "image": name.to_string()})).collect()
 }
@@ -38,7 +38,7 @@ fn fields_are_set_merged_and_removed() {
 }
 
 #[test]
-fn nulls_and_directives_in_what_is_new_are_dropped() {
+fn nulls_and_directives_in_new_values_are_dropped() {
     check(
         json!({}),
         json!({
@@ -68,7 +68,7 @@ fn lists_with_a_key_are_merged_and_others_are_replaced() {
 }
 
 #[test]
-fn new_items_come_before_those_that_the_patch_does_not_name_and_order_is_kept() {
+fn new_items_precede_items_that_are_not_in_the_patch() {
     for (old, new, expected) in [
         ("ab", "c", "cab"),
         ("abc", "b", "abc"),
@@ -115,7 +115,7 @@ fn objects_can_be_replaced_and_deleted() {
 }
 
 #[test]
-fn an_order_can_be_set_with_and_without_a_patch_of_the_list() {
+fn element_order_applies_with_and_without_a_patch_of_the_list() {
     let order = |names: &str| -> Value {
         names.chars().map(|name| json!({"name": name.to_string()})).collect()
     };
@@ -156,7 +156,7 @@ fn values_are_added_once_and_can_be_deleted() {
 }
 
 #[test]
-fn only_retained_keys_stay() {
+fn fields_not_in_retain_keys_are_removed() {
     check(
         json!({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}),
         json!({"volumes": [{"name": "v", "emptyDir": {}, "$retainKeys": ["name", "emptyDir"]}]}),
@@ -165,7 +165,7 @@ fn only_retained_keys_stay() {
 }
 
 #[test]
-fn refusals_are_in_kubernetes_words() {
+fn errors_have_the_texts_of_kubernetes() {
     let spec = json!({"containers": [{"name": "a"}], "nodeSelector": {}});
     let error = |patch: Value, code, message: &str| check_error(spec.clone(), patch, code, message);
     error(
@@ -196,7 +196,7 @@ fn refusals_are_in_kubernetes_words() {
         400,
         "invalid patch format of retainKeys",
     );
-    error(json!({"$patch": "dance"}), 422, "unknown patch type: dance in map: map[$patch:dance]");
+    error(json!({"$patch": "other"}), 422, "unknown patch type: other in map: map[$patch:other]");
     error(
         json!({"containers": [{"$patch": "merge"}]}),
         422,

@@ -17,14 +17,14 @@ fn object(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data})
 }
 
-/// The object after a write of new data by a manager.
+/// Returns the object after a write of new data by a manager.
 fn write(old: Option<&Value>, data: Value, manager: &str, second: i64) -> Value {
     let mut new = object(data);
     track_fields(old, &mut new, &writer(manager, second));
     new
 }
 
-/// Manager, second and fields of the data of each entry.
+/// Returns the manager, the second and the owned fields of the data of each entry.
 fn owners(object: &Value) -> Vec<(String, String, Value)> {
     let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -40,13 +40,13 @@ fn owner(manager: &str, second: &str, data: Value) -> (String, String, Value) {
 }
 
 #[test]
-fn who_creates_owns_everything() {
+fn the_creator_owns_all_fields() {
     let created = write(None, json!({"a": "1", "b": "2"}), "one", 1);
     assert_eq!(owners(&created), [owner("one", "01", json!({".": {}, "f:a": {}, "f:b": {}}))]);
 }
 
 #[test]
-fn who_changes_a_field_takes_it_and_the_others_keep_their_time() {
+fn changing_a_field_takes_it_and_keeps_other_times() {
     let old = write(None, json!({"a": "1", "b": "2"}), "one", 1);
     let new = write(Some(&old), json!({"a": "1", "b": "3"}), "two", 2);
     let expected =
@@ -55,7 +55,7 @@ fn who_changes_a_field_takes_it_and_the_others_keep_their_time() {
 }
 
 #[test]
-fn who_owns_nothing_any_more_is_forgotten_and_what_is_gone_is_nobodys() {
+fn entries_without_fields_and_removed_fields_are_dropped() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     let old = write(Some(&old), json!({"a": "1", "b": "1"}), "two", 2);
     let new = write(Some(&old), json!({"a": "1"}), "three", 3);
@@ -70,14 +70,14 @@ fn a_write_that_changes_nothing_changes_no_entry() {
 }
 
 #[test]
-fn changing_an_own_field_again_is_a_new_time() {
+fn changing_an_owned_field_updates_the_time() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     let new = write(Some(&old), json!({"a": "2"}), "one", 2);
     assert_eq!(owners(&new), [owner("one", "02", json!({".": {}, "f:a": {}}))]);
 }
 
 #[test]
-fn an_empty_list_of_entries_ends_tracking() {
+fn an_empty_list_of_entries_stops_tracking() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     for reset in [json!([]), json!([{}])] {
         let mut new = object(json!({"a": "2"}));
@@ -90,23 +90,23 @@ fn an_empty_list_of_entries_ends_tracking() {
 }
 
 #[test]
-fn entries_of_the_client_are_taken_if_they_are_well_formed() {
+fn valid_entries_of_the_client_are_accepted() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     let mut new = object(json!({"a": "1"}));
     new["metadata"]["managedFields"] = json!([{
         "manager": "moved", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
         "fieldsV1": {"f:data": {"f:a": {}}},
     }]);
-    let mut malformed = new.clone();
+    let mut invalid = new.clone();
     track_fields(Some(&old), &mut new, &writer("two", 2));
     assert_eq!(owners(&new), [owner("moved", "", json!({"f:a": {}}))]);
-    malformed["metadata"]["managedFields"][0]["fieldsType"] = "None".into();
-    track_fields(Some(&old), &mut malformed, &writer("two", 2));
-    assert_eq!(malformed, old);
+    invalid["metadata"]["managedFields"][0]["fieldsType"] = "None".into();
+    track_fields(Some(&old), &mut invalid, &writer("two", 2));
+    assert_eq!(invalid, old);
 }
 
 #[test]
-fn a_subresource_does_not_touch_what_it_cannot_change() {
+fn writes_to_a_subresource_own_only_its_fields() {
     let schema = schema::find_struct("CronJob").unwrap();
     let object = json!({
         "metadata": {}, "spec": {"schedule": "x"}, "status": {"lastScheduleTime": "t"},
@@ -125,7 +125,7 @@ fn a_subresource_does_not_touch_what_it_cannot_change() {
 }
 
 #[test]
-fn times_are_kept_if_nothing_else_changed() {
+fn times_are_restored_if_nothing_else_changed() {
     let old = write(None, json!({"a": "1"}), "one", 1);
     let mut same = write(None, json!({"a": "1"}), "one", 2);
     restore_unchanged_times(&old, &mut same);
@@ -137,18 +137,18 @@ fn times_are_kept_if_nothing_else_changed() {
 }
 
 #[test]
-fn the_manager_of_a_client_is_its_product() {
+fn the_default_manager_is_the_product_of_the_user_agent() {
     assert_eq!(manager_from_user_agent("kubectl/v1.36.0 (linux/amd64)"), "kubectl");
     assert_eq!(manager_from_user_agent("a\u{7}b"), "ab");
     assert_eq!(manager_from_user_agent(""), "");
 }
 
 #[test]
-fn what_is_no_object_is_left_alone() {
-    for mut odd in
+fn values_that_are_not_objects_do_not_panic() {
+    for mut value in
         [json!(1), json!({"metadata": 1}), json!([]), json!({"metadata": {"managedFields": 7}})]
     {
-        track_fields(None, &mut odd, &writer("one", 1));
-        track_fields(Some(&json!("old")), &mut odd, &writer("one", 1));
+        track_fields(None, &mut value, &writer("one", 1));
+        track_fields(Some(&json!("old")), &mut value, &writer("one", 1));
     }
 }
