@@ -240,33 +240,33 @@ mod tests {
         (StoredObject { served, value: encode(&object, &CRON_JOBS), revision }, object)
     }
 
-    fn written(stored: &StoredObject, typed: TypeMeta) -> Value {
+    fn write(stored: &StoredObject, type_meta: TypeMeta) -> Value {
         let mut out = Vec::new();
-        stored.write(typed, &mut out).unwrap();
+        stored.write(type_meta, &mut out).unwrap();
         serde_json::from_slice(&out).unwrap()
     }
 
     #[test]
-    fn what_is_stored_comes_back_with_its_revision() {
+    fn encoded_objects_are_returned_with_their_revision() {
         let (stored, object) = stored(0, 7);
         assert_eq!(stored.to_json().unwrap(), object);
-        assert_eq!(written(&stored, TypeMeta::Include), object);
+        assert_eq!(write(&stored, TypeMeta::Include), object);
     }
 
     #[test]
-    fn a_version_changes_the_beginning_alone_and_items_have_none() {
+    fn another_version_replaces_the_head_and_items_omit_type_meta() {
         let (stored, mut object) = stored(1, 7);
         object["apiVersion"] = json!("batch/v1beta1");
-        assert_eq!(written(&stored, TypeMeta::Include), object);
+        assert_eq!(write(&stored, TypeMeta::Include), object);
         assert_eq!(stored.to_served_json().unwrap(), object);
         let fields = object.as_object_mut().unwrap();
         fields.remove("apiVersion");
         fields.remove("kind");
-        assert_eq!(written(&stored, TypeMeta::Omit), object);
+        assert_eq!(write(&stored, TypeMeta::Omit), object);
     }
 
     #[test]
-    fn the_metadata_can_be_had_alone() {
+    fn metadata_can_be_written_alone() {
         for revision in [7, 0] {
             let (stored, mut object) = stored(1, revision);
             let mut out = Vec::new();
@@ -274,16 +274,16 @@ mod tests {
             if revision == 0 {
                 object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
             }
-            let shown: Value = serde_json::from_slice(&out).unwrap();
-            assert_eq!(shown, partial::object(&object));
+            let written: Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(written, partial::object(&object));
         }
     }
 
     #[test]
-    fn an_object_that_only_might_be_stored_has_no_revision() {
+    fn objects_of_a_dry_run_have_no_revision() {
         let (stored, mut object) = stored(0, 0);
         object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-        assert_eq!(written(&stored, TypeMeta::Include), object);
+        assert_eq!(write(&stored, TypeMeta::Include), object);
         assert_eq!(stored.to_json().unwrap(), object);
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for every patch, apply and write.
+//! Properties of patches, applies and field tracking.
 
 #![allow(
     clippy::expect_used,
@@ -20,7 +20,7 @@ fn writer(manager: &str, second: i64) -> FieldManager<'_> {
     FieldManager { manager, api_version: "v1", subresource: "", schema, now }
 }
 
-/// Any tree, with names that mean something now and then.
+/// Any JSON value, with some names and values that are meaningful in patches.
 fn any_tree() -> impl Strategy<Value = Value> {
     let names = prop_oneof![
         "metadata|spec|status|labels|finalizers|containers|name|env|ports|managedFields",
@@ -75,14 +75,14 @@ fn config() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Without nulls and empty lists and objects, which say nothing.
+/// Removes nulls and empty lists and objects.
 fn clean(value: Value) -> Value {
-    let says = |value: &Value| !value.is_null() && *value != json!([]) && *value != json!({});
+    let is_kept = |value: &Value| !value.is_null() && *value != json!([]) && *value != json!({});
     match value {
         Value::Object(fields) => fields
             .into_iter()
             .map(|(name, value)| (name, clean(value)))
-            .filter(|(_, value)| says(value))
+            .filter(|(_, value)| is_kept(value))
             .collect::<Map<_, _>>()
             .into(),
         Value::Array(items) => items.into_iter().map(clean).collect(),
@@ -95,36 +95,38 @@ fn canonical(mut object: Value) -> Value {
     object
 }
 
-/// The paths of all leaves of a set of fields.
-fn members(fields: &Value, prefix: &str, out: &mut Vec<String>) {
-    for (element, below) in fields.as_object().into_iter().flatten() {
+/// Collects the paths of all members of a field set.
+fn collect_members(fields: &Value, prefix: &str, out: &mut Vec<String>) {
+    for (element, children) in fields.as_object().into_iter().flatten() {
         if element == "." {
             continue;
         }
         let path = format!("{prefix}/{element}");
-        if below.as_object().is_some_and(|below| below.is_empty() || below.contains_key(".")) {
+        let is_member =
+            |children: &Map<String, Value>| children.is_empty() || children.contains_key(".");
+        if children.as_object().is_some_and(is_member) {
             out.push(path.clone());
         }
-        members(below, &path, out);
+        collect_members(children, &path, out);
     }
 }
 
-fn owned(object: &Value) -> Vec<(String, Vec<String>)> {
+fn owned_paths(object: &Value) -> Vec<(String, Vec<String>)> {
     let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let one = |entry: Value| {
         let mut paths = Vec::new();
-        members(&entry["fieldsV1"], "", &mut paths);
+        collect_members(&entry["fieldsV1"], "", &mut paths);
         (format!("{} {}", entry["manager"], entry["operation"]), paths)
     };
     entries.into_iter().map(one).collect()
 }
 
-fn without_owners(mut object: Value) -> Value {
+fn without_managed_fields(mut object: Value) -> Value {
     object["metadata"].as_object_mut().unwrap().remove("managedFields");
     object
 }
 
-fn written(old: Option<&Value>, new: &Value, manager: &str, second: i64) -> Value {
+fn track_write(old: Option<&Value>, new: &Value, manager: &str, second: i64) -> Value {
     let mut new = new.clone();
     patch::track_fields(old, &mut new, &writer(manager, second));
     new
@@ -134,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn nothing_panics_on_any_trees(a in any_tree(), b in any_tree(), force in any::<bool>()) {
+    fn arbitrary_values_do_not_panic(a in any_tree(), b in any_tree(), force in any::<bool>()) {
         let pod = schema::find_struct("Pod").unwrap();
         let text = b.to_string();
         let _ = patch::apply_strategic_patch(&a, b.clone(), pod);
@@ -149,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn any_operations_of_a_json_patch_are_safe(
+    fn arbitrary_json_patches_do_not_panic(
         tree in any_tree(),
         operations in vec(
             ("add|remove|replace|move|copy|test", "(/[a-c0-2-]){0,3}", "(/[a-c0-2-]){0,3}", any_tree()),
@@ -164,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn an_empty_patch_is_none(object in config()) {
+    fn empty_patches_change_nothing(object in config()) {
         let pod = schema::find_struct("Pod").unwrap();
         prop_assert_eq!(&patch::apply_strategic_patch(&object, json!({}), pod).unwrap(), &object);
         prop_assert_eq!(&patch::apply_merge_patch(&object, b"{}").unwrap(), &object);
@@ -172,14 +174,14 @@ proptest! {
     }
 
     #[test]
-    fn a_strategic_merge_patch_of_an_object_with_itself_is_none(object in config()) {
+    fn a_strategic_patch_of_an_object_with_itself_changes_nothing(object in config()) {
         let pod = schema::find_struct("Pod").unwrap();
         prop_assert_eq!(&patch::apply_strategic_patch(&object, object.clone(), pod).unwrap(), &object);
     }
 
     #[test]
-    fn what_was_applied_is_there_and_applying_again_is_nothing(live in config(), config in config()) {
-        let live = written(None, &canonical(live), "updater", 1);
+    fn applied_fields_are_set_and_applying_again_changes_nothing(live in config(), config in config()) {
+        let live = track_write(None, &canonical(live), "updater", 1);
         let once = patch::server_side_apply(Some(&live), config.clone(), &writer("one", 2), true).unwrap();
         let again = patch::server_side_apply(Some(&once), config.clone(), &writer("one", 3), false).unwrap();
         prop_assert_eq!(&again, &once);
@@ -188,43 +190,43 @@ proptest! {
     }
 
     #[test]
-    fn applying_and_taking_back_restores_what_others_have(live in config(), config in config()) {
-        let live = written(None, &canonical(live), "updater", 1);
+    fn applying_an_empty_configuration_undoes_an_apply(live in config(), config in config()) {
+        let live = track_write(None, &canonical(live), "updater", 1);
         let Ok(once) = patch::server_side_apply(Some(&live), config, &writer("one", 2), false) else {
             return Ok(());
         };
         let nothing = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
         let back = patch::server_side_apply(Some(&once), nothing, &writer("one", 3), false).unwrap();
-        prop_assert_eq!(owned(&back), owned(&live));
-        prop_assert_eq!(without_owners(canonical(back)), without_owners(canonical(live)));
+        prop_assert_eq!(owned_paths(&back), owned_paths(&live));
+        prop_assert_eq!(without_managed_fields(canonical(back)), without_managed_fields(canonical(live)));
     }
 
     #[test]
-    fn updates_never_share_a_field_and_own_only_what_is_there(
+    fn updates_never_share_a_field_and_own_only_existing_fields(
         objects in vec((config(), "[ab]"), 1..5),
     ) {
         let mut live: Option<Value> = None;
         for (second, (object, manager)) in objects.into_iter().enumerate() {
             let object = canonical(object);
-            let next = written(live.as_ref(), &object, &manager, i64::try_from(second).unwrap());
-            let mut all: Vec<_> = owned(&next).into_iter().flat_map(|(_, paths)| paths).collect();
+            let next = track_write(live.as_ref(), &object, &manager, i64::try_from(second).unwrap());
+            let mut all: Vec<_> = owned_paths(&next).into_iter().flat_map(|(_, paths)| paths).collect();
             let mut fresh: Vec<_> = Vec::new();
-            for (_, paths) in owned(&written(None, &object, "x", 0)) {
+            for (_, paths) in owned_paths(&track_write(None, &object, "x", 0)) {
                 fresh.extend(paths);
             }
             all.sort();
             let count = all.len();
             all.dedup();
             prop_assert_eq!(all.len(), count, "a field has two owners");
-            prop_assert!(all.iter().all(|path| fresh.contains(path)), "owned but not there");
+            prop_assert!(all.iter().all(|path| fresh.contains(path)), "an absent field is owned");
             live = Some(next);
         }
     }
 
     #[test]
     fn a_write_of_the_same_object_changes_nothing(a in config(), b in config()) {
-        let live = written(None, &canonical(a), "one", 1);
-        let live = written(Some(&live), &canonical(b.clone()), "two", 2);
-        prop_assert_eq!(&written(Some(&live), &canonical(b), "three", 3), &live);
+        let live = track_write(None, &canonical(a), "one", 1);
+        let live = track_write(Some(&live), &canonical(b.clone()), "two", 2);
+        prop_assert_eq!(&track_write(Some(&live), &canonical(b), "three", 3), &live);
     }
 }

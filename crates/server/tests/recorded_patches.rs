@@ -1,4 +1,4 @@
-//! Replays patches and other writes that were recorded from kube-apiserver.
+//! Replays patches and other writes recorded from kube-apiserver.
 
 #![allow(
     clippy::expect_used,
@@ -16,21 +16,21 @@ use serde_json::{Value, json};
 
 const RECORDING: &str = include_str!("../testdata/kube-apiserver.jsonl");
 
-struct Line {
+struct RecordedWrite {
     name: String,
     method: String,
-    /// Path of the object, without its subresource.
+    /// The path of the object, without its subresource.
     path: String,
     subresource: String,
     query: String,
     content_type: String,
     request: Value,
     code: u64,
-    answer: Value,
+    response: Value,
 }
 
-impl Line {
-    fn read(line: &str) -> Line {
+impl RecordedWrite {
+    fn parse(line: &str) -> RecordedWrite {
         let line: Value = serde_json::from_str(line).unwrap();
         let text = |path: &str| line.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
         let full = text("/request/path");
@@ -39,11 +39,11 @@ impl Line {
             Some(path) => (path, "status"),
             None => (path, ""),
         };
-        let answer = line["response"]["body"].clone();
+        let response = line["response"]["body"].clone();
         let is_create = text("/request/method") == "POST";
-        let name = answer["metadata"]["name"].as_str().unwrap_or_default();
+        let name = response["metadata"]["name"].as_str().unwrap_or_default();
         let path = if is_create { format!("{path}/{name}") } else { path.to_owned() };
-        Line {
+        RecordedWrite {
             name: format!("{}: {}", text("/scenario"), text("/name")),
             method: text("/request/method"),
             path,
@@ -52,7 +52,7 @@ impl Line {
             content_type: text("/request/headers/Content-Type"),
             request: line["request"]["body"].clone(),
             code: line["response"]["code"].as_u64().unwrap(),
-            answer,
+            response,
         }
     }
 
@@ -79,9 +79,9 @@ impl Line {
         path.split("/namespaces").next().unwrap().to_owned()
     }
 
-    /// The instant of the write: the latest that its answer has.
+    /// Returns the time of the write: the latest one in the response.
     fn now(&self) -> jiff::Timestamp {
-        let entries = self.answer["metadata"]["managedFields"].as_array();
+        let entries = self.response["metadata"]["managedFields"].as_array();
         let times = entries.into_iter().flatten().filter_map(|entry| entry["time"].as_str());
         times.max().unwrap_or("2026-11-15T07:35:33Z").parse().unwrap()
     }
@@ -90,9 +90,10 @@ impl Line {
         self.content_type == "application/apply-patch+yaml"
     }
 
-    /// The object that the request makes of what is there.
-    fn patched(&self, live: &Value) -> Result<Value, Status> {
-        let (api_version, body) = (self.api_version(), self.request.to_string());
+    /// Applies the recorded patch to an object.
+    fn apply_patch(&self, live: &Value) -> Result<Value, Status> {
+        let api_version = self.api_version();
+        let body = self.request.to_string();
         let schema = schema::find_kind(&api_version, self.kind()).unwrap();
         match self.content_type.as_str() {
             "application/merge-patch+json" => patch::apply_merge_patch(live, body.as_bytes()),
@@ -104,7 +105,7 @@ impl Line {
         }
     }
 
-    fn applied(&self, live: Option<&Value>) -> Result<Value, Status> {
+    fn server_side_apply(&self, live: Option<&Value>) -> Result<Value, Status> {
         let force = self.parameter("force") == Some("true");
         self.with_writer(|writer| {
             patch::server_side_apply(live, self.request.clone(), writer, force)
@@ -123,9 +124,9 @@ impl Line {
     }
 }
 
-/// All patches of CronJobs, and every answer that tells who manages what of a whole object.
-fn lines() -> impl Iterator<Item = Line> {
-    let is_told = |line: &&str| {
+/// Returns all patches of CronJobs, and all writes whose response is a whole object with `managedFields`.
+fn recorded_writes() -> impl Iterator<Item = RecordedWrite> {
+    let is_relevant = |line: &&str| {
         let line: Value = serde_json::from_str(line).unwrap();
         let body = &line["response"]["body"];
         let is_managed = body["metadata"]["managedFields"].is_array();
@@ -133,63 +134,63 @@ fn lines() -> impl Iterator<Item = Line> {
             .contains(&body["kind"].as_str().unwrap_or_default());
         line["scenario"] == "cronjob-patch" || is_managed && is_whole
     };
-    RECORDING.lines().filter(is_told).map(Line::read)
+    RECORDING.lines().filter(is_relevant).map(RecordedWrite::parse)
 }
 
-/// Calls back with every line and the object as it was before.
-fn replay(mut act: impl FnMut(&Line, Option<&Value>)) {
+/// Calls `check` with every write and the object before it.
+fn replay(mut check: impl FnMut(&RecordedWrite, Option<&Value>)) {
     let mut objects: HashMap<String, Value> = HashMap::new();
-    for line in lines() {
-        act(&line, objects.get(&line.path));
-        if line.code < 300 && line.parameter("dryRun").is_none() {
-            objects.insert(line.path.clone(), line.answer.clone());
+    for write in recorded_writes() {
+        check(&write, objects.get(&write.path));
+        if write.code < 300 && write.parameter("dryRun").is_none() {
+            objects.insert(write.path.clone(), write.response.clone());
         }
     }
 }
 
-/// The parts of an object that a patch is about.
+/// Returns the parts of an object that patches change.
 fn content(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!([metadata["labels"], metadata["annotations"], object["spec"], object["status"]])
 }
 
 #[test]
-fn patches_have_the_results_of_kube_apiserver() {
+fn patches_match_the_recorded_results() {
     let mut count = 0;
-    replay(|line, live| {
-        if !line.name.starts_with("cronjob-patch") || line.method != "PATCH" {
+    replay(|write, live| {
+        if !write.name.starts_with("cronjob-patch") || write.method != "PATCH" {
             return;
         }
-        if line.name.ends_with("fieldManager") || line.content_type == "application/json" {
+        if write.name.ends_with("fieldManager") || write.content_type == "application/json" {
             return;
         }
         let result = match live {
-            _ if line.is_apply() => line.applied(live),
-            Some(live) => line.patched(live),
+            _ if write.is_apply() => write.server_side_apply(live),
+            Some(live) => write.apply_patch(live),
             None => return,
         };
         match result {
             Ok(mut object) => {
                 defaults::cron_job(&mut object);
-                if line.code < 300 {
-                    assert_eq!(content(&object), content(&line.answer), "{}", line.name);
+                if write.code < 300 {
+                    assert_eq!(content(&object), content(&write.response), "{}", write.name);
                 } else {
-                    // Refused by a check that comes after the patch.
+                    // A check after the patch refused it.
                     assert!(
-                        line.name.contains("invalid") || line.name.contains("stale"),
+                        write.name.contains("invalid") || write.name.contains("stale"),
                         "{}",
-                        line.name
+                        write.name
                     );
                 }
             }
-            Err(status) => assert_eq!(json!(status), line.answer, "{}", line.name),
+            Err(status) => assert_eq!(json!(status), write.response, "{}", write.name),
         }
         count += 1;
     });
     assert_eq!(count, 18);
 }
 
-/// What the server fills in after it has noted who owns what.
+/// Removes fields that the server sets after it has tracked ownership.
 fn without_generated(mut object: Value) -> Value {
     let generated = ["controller-uid", "job-name"];
     let is_generated = |name: &str| generated.iter().any(|end| name.ends_with(end));
@@ -222,29 +223,29 @@ fn without_generated(mut object: Value) -> Value {
 }
 
 #[test]
-fn owners_are_those_of_kube_apiserver() {
+fn managed_fields_match_the_recorded_ones() {
     let mut count = 0;
-    replay(|line, live| {
-        if !["POST", "PUT", "PATCH"].contains(&line.method.as_str()) || line.code >= 300 {
+    replay(|write, live| {
+        if !["POST", "PUT", "PATCH"].contains(&write.method.as_str()) || write.code >= 300 {
             return;
         }
-        let old = live.filter(|_| line.method != "POST");
-        let new = if line.is_apply() {
-            line.applied(old).expect(&line.name)
+        let old = if write.method == "POST" { None } else { live };
+        let new = if write.is_apply() {
+            write.server_side_apply(old).expect(&write.name)
         } else {
-            let mut new = without_generated(line.answer.clone());
-            // What a client sends is taken, even if it is out of date.
-            new["metadata"]["managedFields"] = match line.method.as_str() {
+            let mut new = without_generated(write.response.clone());
+            // The server accepts the entries that a client sends, even outdated ones.
+            new["metadata"]["managedFields"] = match write.method.as_str() {
                 "PATCH" => old.map_or(Value::Null, |old| old["metadata"]["managedFields"].clone()),
-                _ => line.request["metadata"]["managedFields"].clone(),
+                _ => write.request["metadata"]["managedFields"].clone(),
             };
             let old = old.map(|old| without_generated(old.clone()));
-            line.with_writer(|writer| patch::track_fields(old.as_ref(), &mut new, writer));
+            write.with_writer(|writer| patch::track_fields(old.as_ref(), &mut new, writer));
             new
         };
-        let (found, recorded) =
-            (&new["metadata"]["managedFields"], &line.answer["metadata"]["managedFields"]);
-        assert!(found == recorded, "{}\n{found:#}\n{recorded:#}", line.name);
+        let found = &new["metadata"]["managedFields"];
+        let recorded = &write.response["metadata"]["managedFields"];
+        assert!(found == recorded, "{}\n{found:#}\n{recorded:#}", write.name);
         count += 1;
     });
     assert_eq!(count, 54);

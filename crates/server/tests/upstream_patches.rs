@@ -1,4 +1,4 @@
-//! Replays random patches and applies that were run through Kubernetes' own libraries.
+//! Replays random patches and applies whose results were computed by Kubernetes' own libraries.
 
 #![allow(
     clippy::expect_used,
@@ -19,7 +19,7 @@ fn lines(source: &str) -> impl Iterator<Item = Value> {
     source.lines().map(|line| serde_json::from_str(line).unwrap())
 }
 
-/// As kube-apiserver would write it.
+/// Returns the object as kube-apiserver writes it.
 fn canonical(mut object: Value) -> Value {
     object["apiVersion"] = "v1".into();
     object["kind"] = "Pod".into();
@@ -28,7 +28,7 @@ fn canonical(mut object: Value) -> Value {
 }
 
 #[test]
-fn strategic_merge_patches_have_the_results_of_kubernetes() {
+fn strategic_patches_match_the_results_of_kubernetes() {
     let pod = schema::find_struct("Pod").unwrap();
     for line in lines(STRATEGIC) {
         let found = patch::apply_strategic_patch(&line["original"], line["patch"].clone(), pod);
@@ -42,8 +42,8 @@ fn strategic_merge_patches_have_the_results_of_kubernetes() {
     }
 }
 
-/// The entries without times, by manager.
-fn owners(object: &Value) -> Vec<Value> {
+/// Returns the entries of `managedFields` without times, sorted by manager.
+fn entries_without_times(object: &Value) -> Vec<Value> {
     let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     for entry in &mut entries {
         entry.as_object_mut().unwrap().remove("time");
@@ -52,20 +52,21 @@ fn owners(object: &Value) -> Vec<Value> {
     entries
 }
 
-fn without_owners(mut object: Value) -> Value {
+fn without_managed_fields(mut object: Value) -> Value {
     object["metadata"].as_object_mut().unwrap().remove("managedFields");
     object
 }
 
 fn check_result(line: &Value, found: Value, step: &Value) {
-    let (found, expected) = (canonical(found), canonical(step["result"].clone()));
-    let (a, b) = (owners(&found), owners(&expected));
-    assert_eq!(json!(a), json!(b), "\n{step}\n{line}");
-    assert_eq!(without_owners(found), without_owners(expected), "\n{step}\n{line}");
+    let found = canonical(found);
+    let expected = canonical(step["result"].clone());
+    let entries = json!(entries_without_times(&found));
+    assert_eq!(entries, json!(entries_without_times(&expected)), "\n{step}\n{line}");
+    assert_eq!(without_managed_fields(found), without_managed_fields(expected), "\n{step}\n{line}");
 }
 
 #[test]
-fn owners_are_those_of_kubernetes_after_any_sequence_of_writes() {
+fn managed_fields_match_those_of_kubernetes_after_any_sequence_of_writes() {
     for line in lines(OWNERSHIP) {
         let mut live: Option<Value> = None;
         for step in line["steps"].as_array().unwrap() {

@@ -1,14 +1,14 @@
-//! Roles: who may do what, and what others are told.
+//! The permissions of roles.
 
 use serde_json::json;
 
-use crate::client::{CRON_JOBS, Site, VIEW, cron_job};
+use crate::client::{CRON_JOBS, TestServer, VIEW, cron_job};
 
 #[tokio::test]
-async fn a_viewer_reads_and_is_told_what_it_may_not_do() {
-    let site = Site::new().await;
-    site.admin().post(CRON_JOBS, &cron_job("a")).await;
-    let viewer = site.client(VIEW);
+async fn viewers_may_read_everything_but_secrets() {
+    let server = TestServer::new().await;
+    server.admin().post(CRON_JOBS, &cron_job("a")).await;
+    let viewer = server.client(VIEW);
     assert_eq!(viewer.get(&format!("{CRON_JOBS}/a")).await.code, 200);
     assert_eq!(viewer.get("/metrics").await.code, 200);
     let refused = viewer.delete(&format!("{CRON_JOBS}/a")).await;
@@ -21,38 +21,38 @@ async fn a_viewer_reads_and_is_told_what_it_may_not_do() {
 }
 
 #[tokio::test]
-async fn somebody_is_told_what_they_may_do_and_who_they_are() {
-    let site = Site::new().await;
+async fn self_subject_reviews_return_permissions_and_identity() {
+    let server = TestServer::new().await;
     let review = |verb: &str| {
         json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {"verb": verb, "group": "batch", "resource": "cronjobs", "namespace": "n"}}})
     };
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     for (client, verb, allowed) in [
-        (site.admin(), "create", true),
-        (site.client(VIEW), "list", true),
-        (site.client(VIEW), "create", false),
+        (server.admin(), "create", true),
+        (server.client(VIEW), "list", true),
+        (server.client(VIEW), "create", false),
     ] {
-        let answer = client.post(path, &review(verb)).await;
+        let response = client.post(path, &review(verb)).await;
         assert_eq!(
-            (answer.code.as_u16(), &answer.body["status"]["allowed"]),
+            (response.code.as_u16(), &response.body["status"]["allowed"]),
             (201, &json!(allowed))
         );
     }
-    let who = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    let answer =
-        site.client(VIEW).post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &who).await;
-    assert_eq!(answer.body["status"]["userInfo"]["username"], "view");
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let response = server.client(VIEW).post(path, &review).await;
+    assert_eq!(response.body["status"]["userInfo"]["username"], "view");
 }
 
 #[tokio::test]
-async fn strangers_see_health_and_version() {
-    let site = Site::new().await;
-    let nobody = site.client("");
+async fn anonymous_users_may_read_only_health_and_version() {
+    let server = TestServer::new().await;
+    let anonymous = server.client("");
     for path in ["/healthz", "/livez", "/readyz", "/version"] {
-        assert_eq!(nobody.get(path).await.code, 200, "{path}");
+        assert_eq!(anonymous.get(path).await.code, 200, "{path}");
     }
     for path in ["/api", "/apis", "/metrics", "/openapi/v3", CRON_JOBS, "/nope"] {
-        assert_eq!(nobody.get(path).await.code, 403, "{path}");
+        assert_eq!(anonymous.get(path).await.code, 403, "{path}");
     }
 }

@@ -1,4 +1,4 @@
-//! A client in the same process, and a server for it.
+//! A server with its own store, and an in-process client.
 
 use std::sync::Arc;
 
@@ -16,62 +16,62 @@ use tower::ServiceExt as _;
 pub(crate) const ADMIN: &str = "admin-token";
 pub(crate) const VIEW: &str = "view-token";
 
-/// A server on a store of its own.
-pub(crate) struct Site {
+/// A server with its own store.
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) store: Store,
     _folder: TempDir,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) code: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
     pub(crate) text: String,
 }
 
-impl Site {
-    pub(crate) async fn new() -> Site {
-        Site::with(Options::default(), |_| {}).await
+impl TestServer {
+    pub(crate) async fn new() -> TestServer {
+        TestServer::with(Options::default(), |_| {}).await
     }
 
-    /// A server that cannot be told from kube-apiserver.
-    pub(crate) async fn strict() -> Site {
-        Site::with(Options::default(), |config| config.dialect = Dialect::Strict).await
+    /// A server with the dialect of kube-apiserver.
+    pub(crate) async fn strict() -> TestServer {
+        TestServer::with(Options::default(), |config| config.dialect = Dialect::Strict).await
     }
 
-    pub(crate) async fn limited(limits: Limits) -> Site {
-        Site::with(Options::default(), |config| config.limits = limits).await
+    pub(crate) async fn limited(limits: Limits) -> TestServer {
+        TestServer::with(Options::default(), |config| config.limits = limits).await
     }
 
-    pub(crate) async fn with(options: Options, change: impl FnOnce(&mut Config)) -> Site {
+    pub(crate) async fn with(options: Options, configure: impl FnOnce(&mut Config)) -> TestServer {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), options).unwrap();
         let mut tokens = Tokens::default();
         tokens.add(ADMIN, User::new("admin", ADMIN_GROUP));
         tokens.add(VIEW, User::new("view", VIEW_GROUP));
         let mut config = Config { tokens, ..Config::new(store.clone()) };
-        change(&mut config);
+        configure(&mut config);
         let server = Server::start(config).await.unwrap();
-        Site { server, store, _folder: folder }
+        TestServer { server, store, _folder: folder }
     }
 
-    pub(crate) fn client(&self, token: &str) -> Client {
-        Client { router: self.server.router(), token: Arc::from(token) }
+    pub(crate) fn client(&self, token: &str) -> TestClient {
+        TestClient { router: self.server.router(), token: Arc::from(token) }
     }
 
-    pub(crate) fn admin(&self) -> Client {
+    pub(crate) fn admin(&self) -> TestClient {
         self.client(ADMIN)
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Client {
+pub(crate) struct TestClient {
     pub(crate) router: Router,
     token: Arc<str>,
 }
 
-impl Client {
+impl TestClient {
     pub(crate) fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let request = Request::builder().method(method).uri(path);
         match &*self.token {
@@ -80,32 +80,32 @@ impl Client {
         }
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { code: parts.status, headers: parts.headers, body, text }
+        TestResponse { code: parts.status, headers: parts.headers, body, text }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.send(self.request(Method::GET, path).body(Body::empty()).unwrap()).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> TestResponse {
         self.write(Method::POST, path, "application/json", body).await
     }
 
-    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> TestResponse {
         self.write(Method::PUT, path, "application/json", body).await
     }
 
-    pub(crate) async fn merge(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn merge(&self, path: &str, body: &Value) -> TestResponse {
         self.write(Method::PATCH, path, "application/merge-patch+json", body).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> TestResponse {
         self.send(self.request(Method::DELETE, path).body(Body::empty()).unwrap()).await
     }
 
@@ -113,45 +113,46 @@ impl Client {
         &self,
         method: Method,
         path: &str,
-        kind: &str,
+        content_type: &str,
         body: &Value,
-    ) -> Answer {
-        let request = self.request(method, path).header("Content-Type", kind);
+    ) -> TestResponse {
+        let request = self.request(method, path).header("Content-Type", content_type);
         self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    /// The lines of a watch as they come.
-    pub(crate) async fn watch(&self, path: &str) -> Lines {
+    /// Starts a watch and returns its lines.
+    pub(crate) async fn watch(&self, path: &str) -> ResponseLines {
         self.lines(self.request(Method::GET, path).body(Body::empty()).unwrap()).await
     }
 
-    /// The lines of an answer as they come.
-    pub(crate) async fn lines(&self, request: Request<Body>) -> Lines {
+    /// Sends a request and returns the lines of its response as they arrive.
+    pub(crate) async fn lines(&self, request: Request<Body>) -> ResponseLines {
         let response = self.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
-        Lines { body: response.into_body(), rest: Vec::new() }
+        ResponseLines { body: response.into_body(), buffer: Vec::new() }
     }
 }
 
-pub(crate) struct Lines {
+pub(crate) struct ResponseLines {
     body: Body,
-    rest: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
-impl Lines {
-    /// The next line; none at the end.
+impl ResponseLines {
+    /// Returns the next line, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
-            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Some(serde_json::from_slice(&line).unwrap());
             }
             let frame = self.body.frame().await?.unwrap();
-            self.rest.extend_from_slice(frame.data_ref().unwrap());
+            self.buffer.extend_from_slice(frame.data_ref().unwrap());
         }
     }
 
-    pub(crate) async fn rest(mut self) -> Vec<Value> {
+    /// Returns all remaining lines.
+    pub(crate) async fn collect(mut self) -> Vec<Value> {
         let mut lines = Vec::new();
         while let Some(line) = self.next().await {
             lines.push(line);
@@ -159,9 +160,9 @@ impl Lines {
         lines
     }
 
-    /// The next event as its type and the name of its object.
+    /// Returns the type of the next event and the name of its object.
     pub(crate) async fn event(&mut self) -> (String, String) {
-        let event = self.next().await.expect("one more event");
+        let event = self.next().await.expect("the watch ended");
         let text = |pointer: &str| {
             event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
         };

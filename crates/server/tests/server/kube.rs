@@ -1,4 +1,4 @@
-//! The kube client and its watcher, in process over the router.
+//! kube-rs as an in-process client of the router.
 
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::CronJob;
@@ -8,20 +8,20 @@ use kube::runtime::watcher;
 use punctual_server::{ADMIN_GROUP, User};
 use serde_json::json;
 
-use crate::client::{Site, cron_job};
+use crate::client::{TestServer, cron_job};
 
-pub(crate) fn client(site: &Site) -> kube::Client {
-    kube::Client::new(site.server.local_router(User::new("kube", ADMIN_GROUP)), "default")
+pub(crate) fn client(server: &TestServer) -> kube::Client {
+    kube::Client::new(server.server.local_router(User::new("kube", ADMIN_GROUP)), "default")
 }
 
 #[tokio::test]
-async fn the_client_creates_reads_changes_and_deletes() {
-    let site = Site::new().await;
-    Box::pin(everything_works(client(&site))).await;
+async fn kube_client_creates_reads_updates_and_deletes() {
+    let server = TestServer::new().await;
+    Box::pin(check_client(client(&server))).await;
 }
 
-/// What a client does, wherever it is.
-pub(crate) async fn everything_works(client: kube::Client) {
+/// Checks the common requests of a client.
+pub(crate) async fn check_client(client: kube::Client) {
     let api: Api<CronJob> = Api::default_namespaced(client.clone());
     let object: CronJob = serde_json::from_value(cron_job("a")).unwrap();
     let created = api.create(&PostParams::default(), &object).await.unwrap();
@@ -50,16 +50,17 @@ pub(crate) async fn everything_works(client: kube::Client) {
 }
 
 #[tokio::test]
-async fn the_watcher_lists_and_follows_in_both_of_its_ways() {
+async fn kube_watcher_works_with_and_without_streaming_lists() {
     for streaming in [false, true] {
-        let site = Site::new().await;
-        let api: Api<ConfigMap> = Api::default_namespaced(client(&site));
+        let server = TestServer::new().await;
+        let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
         let named =
             |name: &str| serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         api.create(&PostParams::default(), &named("a")).await.unwrap();
-        let config = match streaming {
-            true => watcher::Config::default().streaming_lists(),
-            false => watcher::Config::default(),
+        let config = if streaming {
+            watcher::Config::default().streaming_lists()
+        } else {
+            watcher::Config::default()
         };
         let mut events = watcher(api.clone(), config).boxed();
         let mut seen = Vec::new();
@@ -68,16 +69,17 @@ async fn the_watcher_lists_and_follows_in_both_of_its_ways() {
             let name = |object: ConfigMap| object.metadata.name.unwrap();
             seen.push(match event {
                 watcher::Event::Init => "init".to_owned(),
-                watcher::Event::InitApply(object) => format!("there {}", name(object)),
+                watcher::Event::InitApply(object) => format!("initial {}", name(object)),
                 watcher::Event::InitDone => {
                     api.create(&PostParams::default(), &named("b")).await.unwrap();
                     api.delete("a", &DeleteParams::default()).await.unwrap();
                     "done".to_owned()
                 }
-                watcher::Event::Apply(object) => format!("new {}", name(object)),
-                watcher::Event::Delete(object) => format!("gone {}", name(object)),
+                watcher::Event::Apply(object) => format!("applied {}", name(object)),
+                watcher::Event::Delete(object) => format!("deleted {}", name(object)),
             });
         }
-        assert_eq!(seen, ["init", "there a", "done", "new b", "gone a"], "streaming: {streaming}");
+        let expected = ["init", "initial a", "done", "applied b", "deleted a"];
+        assert_eq!(seen, expected, "streaming: {streaming}");
     }
 }

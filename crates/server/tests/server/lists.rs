@@ -1,4 +1,4 @@
-//! Lists: consistent over their pages, and as small as they can be.
+//! Lists: pages, compression and formats.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -10,9 +10,9 @@ use punctual_store::Options;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::client::{CRON_JOBS, Client, Site, cron_job};
+use crate::client::{CRON_JOBS, TestClient, TestServer, cron_job};
 
-async fn fill(client: &Client, count: usize) {
+async fn create_cron_jobs(client: &TestClient, count: usize) {
     for n in 0..count {
         client.post(CRON_JOBS, &cron_job(&format!("c{n:04}"))).await;
     }
@@ -24,10 +24,10 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_show_one_version_whatever_happens_meanwhile() {
-    let site = Site::new().await;
-    let client = site.admin();
-    fill(&client, 25).await;
+async fn pages_show_one_version_despite_concurrent_writes() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    create_cron_jobs(&client, 25).await;
     let first = client.get(&format!("{CRON_JOBS}?limit=10")).await.body;
     assert_eq!(first["metadata"]["remainingItemCount"], 15);
     let revision = first["metadata"]["resourceVersion"].clone();
@@ -46,26 +46,26 @@ async fn pages_show_one_version_whatever_happens_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_forgotten_version_says_how_to_go_on() {
+async fn an_expired_continue_token_is_answered_with_a_new_one() {
     let options = Options { ring_changes_max: 4, ..Options::default() };
-    let site = Site::with(options, |_| {}).await;
-    let client = site.admin();
-    fill(&client, 4).await;
+    let server = TestServer::with(options, |_| {}).await;
+    let client = server.admin();
+    create_cron_jobs(&client, 4).await;
     let first = client.get(&format!("{CRON_JOBS}?limit=2")).await.body;
     let token = first["metadata"]["continue"].as_str().unwrap();
-    fill(&client, 12).await;
+    create_cron_jobs(&client, 12).await;
     let expired = client.get(&format!("{CRON_JOBS}?limit=2&continue={token}")).await;
     assert_eq!((expired.code.as_u16(), &expired.body["reason"]), (410, &json!("Expired")));
     let token = expired.body["metadata"]["continue"].as_str().unwrap();
-    let rest = client.get(&format!("{CRON_JOBS}?continue={token}")).await.body;
-    assert_eq!(names(&rest).first().map(String::as_str), Some("c0002"));
+    let remaining = client.get(&format!("{CRON_JOBS}?continue={token}")).await.body;
+    assert_eq!(names(&remaining).first().map(String::as_str), Some("c0002"));
 }
 
 #[tokio::test]
-async fn a_large_list_is_compressed_for_those_who_take_it() {
-    let site = Site::new().await;
-    let client = site.admin();
-    fill(&client, 150).await;
+async fn large_lists_are_compressed_if_the_client_accepts_gzip() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    create_cron_jobs(&client, 150).await;
     let plain = client.get(CRON_JOBS).await;
     assert!(plain.text.len() > 128 << 10);
     let request = client.request(Method::GET, CRON_JOBS).header("Accept-Encoding", "gzip");
@@ -82,10 +82,10 @@ async fn a_large_list_is_compressed_for_those_who_take_it() {
 }
 
 #[tokio::test]
-async fn items_have_no_kind_and_the_list_has_theirs() {
-    let site = Site::new().await;
-    let client = site.admin();
-    fill(&client, 1).await;
+async fn lists_have_a_kind_and_their_items_have_none() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    create_cron_jobs(&client, 1).await;
     let list = client.get("/apis/batch/v1beta1/cronjobs").await.body;
     assert_eq!(
         (&list["kind"], &list["apiVersion"]),

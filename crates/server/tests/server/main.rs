@@ -1,4 +1,4 @@
-//! The server as clients see it: in process over its router, and over TLS.
+//! Tests of the server through its router and over TLS.
 
 #![allow(
     clippy::expect_used,
@@ -10,14 +10,14 @@
 
 mod auth;
 mod client;
+mod deletion;
 mod expiry;
-mod gone;
 mod kube;
 mod limits;
 mod lists;
+mod metrics;
 mod replay;
-mod scrape;
-mod since;
+mod schedule_since;
 mod tls;
 mod watches;
 mod writes;

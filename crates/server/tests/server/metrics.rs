@@ -1,18 +1,18 @@
-//! The page at `/metrics`.
+//! The metrics endpoint.
 
 use std::sync::Arc;
 
 use punctual_store::Options;
 
-use crate::client::Site;
+use crate::client::TestServer;
 
 #[tokio::test]
-async fn the_page_tells_of_the_process_and_of_others_in_it_and_ends_once() {
-    let others = |page: &mut String| page.push_str("# TYPE others gauge\nothers 7\n");
-    let site =
-        Site::with(Options::default(), |config| config.extra_metrics = Some(Arc::new(others)));
-    let site = site.await;
-    let page = site.admin().get("/metrics").await.text;
+async fn metrics_include_the_process_and_extra_metrics_and_end_once() {
+    let extra = |text: &mut String| text.push_str("# TYPE others gauge\nothers 7\n");
+    let server =
+        TestServer::with(Options::default(), |config| config.extra_metrics = Some(Arc::new(extra)));
+    let server = server.await;
+    let page = server.admin().get("/metrics").await.text;
     let version = env!("CARGO_PKG_VERSION");
     assert!(page.contains(&format!("punctual_build_info{{version=\"{version}\"}} 1\n")), "{page}");
     assert!(page.contains("\napiserver_storage_objects 4\n"), "{page}");

@@ -1,8 +1,8 @@
-//! The recorded requests to kube-apiserver, sent to us: the answers must be the same.
+//! Replays requests recorded from kube-apiserver and compares the responses.
 //!
-//! Identity that a server makes up (uids, versions, tokens, generated names, times) is mapped from
-//! the recording to the live answers, in requests too; managed fields and what depends on a server's
-//! version or on what else it serves are not compared.
+//! Values that a server generates (UIDs, versions, tokens, generated names, times) are mapped from the
+//! recording to the live server, in requests too. `managedFields` and values that depend on the server's
+//! version or on its other resources are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use axum::body::Body;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::client::{ADMIN, Client, Site};
+use crate::client::{ADMIN, TestClient, TestServer};
 
-/// Made up by a server; learned where both have it.
-const IDENTITY: [&str; 3] = ["uid", "resourceVersion", "continue"];
+/// Fields whose values a server generates. Their mapping is learned from responses.
+const GENERATED: [&str; 3] = ["uid", "resourceVersion", "continue"];
 const SKIPPED: [&str; 10] = [
     "managedFields",
     "selfLink",
@@ -27,9 +27,10 @@ const SKIPPED: [&str; 10] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// Answers that depend on what else a server serves, or on its version: only the code counts.
-fn counts_by_code(name: &str) -> bool {
-    let whole = [
+/// Whether only the status code of a response is compared, since the body depends on the server's version or
+/// on its other resources.
+fn is_compared_by_code(name: &str) -> bool {
+    let names = [
         "GET /version",
         "GET /api",
         "GET /apis",
@@ -40,7 +41,7 @@ fn counts_by_code(name: &str) -> bool {
         "yaml accept",
         "create namespace",
     ];
-    let begins = [
+    let prefixes = [
         "aggregated discovery",
         "openapi",
         "GET /apis/batch",
@@ -57,24 +58,25 @@ fn counts_by_code(name: &str) -> bool {
         "serviceaccount",
         "secret",
     ];
-    whole.contains(&name)
-        || begins.iter().any(|start| name.starts_with(start))
+    names.contains(&name)
+        || prefixes.iter().any(|prefix| name.starts_with(prefix))
         || name.ends_with("terminating")
 }
 
+/// Maps generated values of the recording to those of the live server.
 #[derive(Default)]
-struct Identities {
+struct GeneratedValues {
     live: BTreeMap<String, String>,
 }
 
-impl Identities {
+impl GeneratedValues {
     fn learn(&mut self, recorded: &Value, live: &Value) {
         match (recorded, live) {
             (Value::Object(recorded), Value::Object(live)) => {
                 for (key, value) in recorded {
                     match (value, live.get(key)) {
                         (Value::String(old), Some(Value::String(new)))
-                            if IDENTITY.contains(&key.as_str()) =>
+                            if GENERATED.contains(&key.as_str()) =>
                         {
                             self.live.insert(old.clone(), new.clone());
                         }
@@ -85,7 +87,9 @@ impl Identities {
                 self.learn_generated_name(recorded.get("metadata"), live.get("metadata"));
             }
             (Value::Array(recorded), Value::Array(live)) => {
-                recorded.iter().zip(live).for_each(|(a, b)| self.learn(a, b));
+                for (recorded, live) in recorded.iter().zip(live) {
+                    self.learn(recorded, live);
+                }
             }
             _ => {}
         }
@@ -100,8 +104,8 @@ impl Identities {
         }
     }
 
-    /// A recorded text in the live server's terms.
-    fn live(&self, text: &str) -> String {
+    /// Replaces recorded values in a text by live ones.
+    fn to_live(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (old, new) in &self.live {
             if old.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -125,14 +129,14 @@ fn differences(path: &str, recorded: &Value, live: &Value, found: &mut Vec<Strin
         (Value::Object(a), Value::Object(b)) => {
             let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for name in names {
-                if SKIPPED.contains(&name.as_str()) || IDENTITY.contains(&name.as_str()) {
+                if SKIPPED.contains(&name.as_str()) || GENERATED.contains(&name.as_str()) {
                     continue;
                 }
-                let below = format!("{path}.{name}");
+                let path = format!("{path}.{name}");
                 match (a.get(name), b.get(name)) {
-                    (Some(a), Some(b)) => differences(&below, a, b, found),
-                    (Some(a), None) => found.push(format!("{below}: missing {a}")),
-                    (None, b) => found.push(format!("{below}: extra {b:?}")),
+                    (Some(a), Some(b)) => differences(&path, a, b, found),
+                    (Some(a), None) => found.push(format!("{path}: missing {a}")),
+                    (None, b) => found.push(format!("{path}: extra {b:?}")),
                 }
             }
         }
@@ -143,7 +147,7 @@ fn differences(path: &str, recorded: &Value, live: &Value, found: &mut Vec<Strin
         }
         (Value::String(a), Value::String(b)) => {
             let is_precondition = |text: &str| text.starts_with("Precondition failed");
-            if blurred(a) != blurred(b) && !(is_precondition(a) && is_precondition(b)) {
+            if normalize(a) != normalize(b) && !(is_precondition(a) && is_precondition(b)) {
                 found.push(format!("{path}: {b:?}, want {a:?}"));
             }
         }
@@ -152,24 +156,24 @@ fn differences(path: &str, recorded: &Value, live: &Value, found: &mut Vec<Strin
     }
 }
 
-/// A text without what a server makes up: uids, ages, generated names, and versions where a
-/// sentence is about one.
-fn blurred(text: &str) -> String {
-    let text = without_uids(text);
+/// Replaces generated values in a text: UIDs, ages, generated names, and versions in messages about
+/// versions.
+fn normalize(text: &str) -> String {
+    let text = replace_uids(text);
     let is_about_versions = text.contains("current: ") || text.contains("record (");
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let word = |word: &str| {
+    let normalize_word = |word: &str| {
         let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let is_made_up = core.strip_suffix(['s', 'd']).is_some_and(digits)
+        let is_generated = core.strip_suffix(['s', 'd']).is_some_and(digits)
             || core.strip_prefix("gen-").is_some_and(|rest| rest.len() == 5)
             || is_about_versions && digits(core) && core.len() < 9
             || word == "<unknown>";
-        if is_made_up { "X" } else { word }.to_owned()
+        if is_generated { "X" } else { word }.to_owned()
     };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    text.split(' ').map(normalize_word).collect::<Vec<_>>().join(" ")
 }
 
-fn without_uids(text: &str) -> String {
+fn replace_uids(text: &str) -> String {
     const PARTS: [usize; 5] = [8, 4, 4, 4, 12];
     let is_uid = |text: &str| {
         let parts: Vec<&str> = text.split('-').collect();
@@ -177,30 +181,30 @@ fn without_uids(text: &str) -> String {
             && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
     };
     let mut text = text.to_owned();
-    let mut at = 0;
-    while at < text.len() {
-        if text.get(at..at + 36).is_some_and(is_uid) {
-            text.replace_range(at..at + 36, "UID");
+    let mut start = 0;
+    while start < text.len() {
+        if text.get(start..start + 36).is_some_and(is_uid) {
+            text.replace_range(start..start + 36, "UID");
         }
-        at += 1;
+        start += 1;
     }
     text
 }
 
-struct Case {
+struct RecordedRequest {
     recorded: Value,
 }
 
-impl Case {
+impl RecordedRequest {
     fn text(&self, pointer: &str) -> &str {
         self.recorded.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    fn request(&self, client: &Client, ids: &Identities) -> http::Request<Body> {
+    fn request(&self, client: &TestClient, values: &GeneratedValues) -> http::Request<Body> {
         let method: Method = self.text("/request/method").parse().unwrap();
-        // A watch need not last as long as it did when it was recorded.
-        let path = ids
-            .live(self.text("/request/path"))
+        // Recorded watches lasted longer than the test needs.
+        let path = values
+            .to_live(self.text("/request/path"))
             .replace("timeoutSeconds=5", "timeoutSeconds=1")
             .replace("timeoutSeconds=2", "timeoutSeconds=1");
         let mut request = client.request(method, &path);
@@ -209,38 +213,39 @@ impl Case {
         }
         let body = match (self.recorded["request"].get("raw"), self.recorded["request"].get("body"))
         {
-            (Some(raw), _) => ids.live(raw.as_str().unwrap()),
-            (None, Some(body)) => ids.live(&body.to_string()),
+            (Some(raw), _) => values.to_live(raw.as_str().unwrap()),
+            (None, Some(body)) => values.to_live(&body.to_string()),
             (None, None) => String::new(),
         };
         request.body(Body::from(body)).unwrap()
     }
 }
 
-fn cases() -> Vec<Case> {
+fn recorded_requests() -> Vec<RecordedRequest> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/kube-apiserver.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| Case { recorded: serde_json::from_str(line).unwrap() }).collect()
+    let parse = |line| RecordedRequest { recorded: serde_json::from_str(line).unwrap() };
+    text.lines().map(parse).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_recorded_request_has_the_recorded_answer() {
-    let site = Site::strict().await;
-    let (mut ids, mut passed, mut failed) = (Identities::default(), 0, Vec::new());
-    for case in cases() {
-        let token = if case.recorded["request"]["auth"] == true { ADMIN } else { "" };
-        let client = site.client(token);
-        let found = match case.recorded["response"].get("events") {
-            Some(_) => replay_watch(&case, &client, &ids).await,
-            None => replay(&case, &client, &mut ids).await,
+async fn responses_match_the_recording() {
+    let server = TestServer::strict().await;
+    let mut values = GeneratedValues::default();
+    let mut passed = 0;
+    let mut failed = Vec::new();
+    for request in recorded_requests() {
+        let token = if request.recorded["request"]["auth"] == true { ADMIN } else { "" };
+        let client = server.client(token);
+        let found = match request.recorded["response"].get("events") {
+            Some(_) => replay_watch(&request, &client, &values).await,
+            None => replay(&request, &client, &mut values).await,
         };
-        match found.is_empty() {
-            true => passed += 1,
-            false => failed.push(format!(
-                "{} / {}: {found:#?}",
-                case.text("/scenario"),
-                case.text("/name")
-            )),
+        if found.is_empty() {
+            passed += 1;
+        } else {
+            let scenario = request.text("/scenario");
+            failed.push(format!("{scenario} / {}: {found:#?}", request.text("/name")));
         }
     }
     println!("{passed} passed, {} failed", failed.len());
@@ -248,56 +253,63 @@ async fn every_recorded_request_has_the_recorded_answer() {
     assert_eq!(passed, 233);
 }
 
-async fn replay(case: &Case, client: &Client, ids: &mut Identities) -> Vec<String> {
-    let answer = client.send(case.request(client, ids)).await;
-    let (recorded, live) = (&case.recorded["response"]["body"], &answer.body);
-    ids.learn(recorded, live);
+async fn replay(
+    request: &RecordedRequest,
+    client: &TestClient,
+    values: &mut GeneratedValues,
+) -> Vec<String> {
+    let response = client.send(request.request(client, values)).await;
+    let recorded = &request.recorded["response"]["body"];
+    let live = &response.body;
+    values.learn(recorded, live);
     let mut found = Vec::new();
-    let code = json!(answer.code.as_u16());
-    differences("code", &case.recorded["response"]["code"], &code, &mut found);
-    if counts_by_code(case.text("/name")) {
+    let code = json!(response.code.as_u16());
+    differences("code", &request.recorded["response"]["code"], &code, &mut found);
+    if is_compared_by_code(request.text("/name")) {
         return found;
     }
     let live = match recorded {
-        Value::String(_) => &json!(answer.text),
+        Value::String(_) => &json!(response.text),
         _ => live,
     };
     differences("", recorded, live, &mut found);
-    let warned = (
-        case.recorded["response"].get("warning").is_some(),
-        answer.headers.contains_key("warning"),
-    );
-    if warned.0 != warned.1 {
-        found.push(format!("warned: {}, want {}", warned.1, warned.0));
+    let expects_warning = request.recorded["response"].get("warning").is_some();
+    let has_warning = response.headers.contains_key("warning");
+    if has_warning != expects_warning {
+        found.push(format!("warned: {has_warning}, want {expects_warning}"));
     }
     found
 }
 
-async fn replay_watch(case: &Case, client: &Client, ids: &Identities) -> Vec<String> {
-    let request = case.request(client, ids);
-    let path = request.uri().path().to_owned();
-    let mut lines = client.lines(request).await;
+async fn replay_watch(
+    request: &RecordedRequest,
+    client: &TestClient,
+    values: &GeneratedValues,
+) -> Vec<String> {
+    let live_request = request.request(client, values);
+    let path = live_request.uri().path().to_owned();
+    let mut lines = client.lines(live_request).await;
     let mut live = Vec::new();
-    if case.text("/name").starts_with("watch from rv") {
-        churn(client, &path, case).await;
+    if request.text("/name").starts_with("watch from rv") {
+        write_while_watching(client, &path, request).await;
     }
     while let Some(line) = lines.next().await {
         live.push(line);
     }
-    let counts = |event: &&Value| {
+    let is_compared = |event: &&Value| {
         event["type"] != "BOOKMARK" || event.to_string().contains("initial-events-end")
     };
-    let recorded = case.recorded["response"]["events"].as_array().unwrap();
-    let recorded = Value::Array(recorded.iter().filter(counts).cloned().collect());
-    let live = Value::Array(live.iter().filter(counts).cloned().collect());
+    let recorded = request.recorded["response"]["events"].as_array().unwrap();
+    let recorded = Value::Array(recorded.iter().filter(is_compared).cloned().collect());
+    let live = Value::Array(live.iter().filter(is_compared).cloned().collect());
     let mut found = Vec::new();
     differences("", &recorded, &live, &mut found);
     found
 }
 
-/// What happened while the watch was recorded.
-async fn churn(client: &Client, path: &str, case: &Case) {
-    let added = &case.recorded["response"]["events"][0]["object"];
+/// Repeats the writes that happened while the watch was recorded.
+async fn write_while_watching(client: &TestClient, path: &str, request: &RecordedRequest) {
+    let added = &request.recorded["response"]["events"][0]["object"];
     let template = json!({"spec": {"template": {"spec": {"restartPolicy": "OnFailure",
         "containers": [{"name": "c", "image": "busybox", "command": ["true"]}]}}}});
     let object = json!({"apiVersion": "batch/v1", "kind": "CronJob",

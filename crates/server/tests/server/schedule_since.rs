@@ -1,32 +1,32 @@
-//! Since when a schedule holds is written down by the server, whatever clients send.
+//! The annotation `punctual.dev/schedule-since`, which only the server sets.
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, CRON_JOBS, Client, Site, cron_job};
+use crate::client::{CRON_JOBS, TestClient, TestResponse, TestServer, cron_job};
 
 const SINCE: &str = "punctual.dev/schedule-since";
 
-fn since(answer: &Answer) -> &str {
-    answer.body["metadata"]["annotations"][SINCE].as_str().unwrap_or_default()
+fn since(response: &TestResponse) -> &str {
+    response.body["metadata"]["annotations"][SINCE].as_str().unwrap_or_default()
 }
 
-async fn apply(client: &Client, path: &str, object: &Value) -> Answer {
+async fn apply(client: &TestClient, path: &str, object: &Value) -> TestResponse {
     let path = format!("{path}?fieldManager=test&force=true");
     client.write(Method::PATCH, &path, "application/apply-patch+yaml", object).await
 }
 
-/// Everything that somebody manages, as one text.
-fn managed(answer: &Answer) -> String {
-    answer.body["metadata"]["managedFields"].to_string()
+/// Returns all `managedFields` as one text.
+fn managed(response: &TestResponse) -> String {
+    response.body["metadata"]["managedFields"].to_string()
 }
 
 #[tokio::test]
-async fn a_new_cron_job_has_its_schedule_since_it_was_created() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn a_new_cron_job_has_its_schedule_since_its_creation() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     let mut object = cron_job("a");
-    // What it had elsewhere means nothing here.
+    // The server replaces a value that the client sends.
     object["metadata"]["annotations"] = json!({SINCE: "2020-01-01T00:00:00Z @daily"});
     object["spec"]["timeZone"] = json!("Europe/Berlin");
     let created = client.post(CRON_JOBS, &object).await;
@@ -39,21 +39,21 @@ async fn a_new_cron_job_has_its_schedule_since_it_was_created() {
 }
 
 #[tokio::test]
-async fn no_write_of_anything_else_changes_it() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn other_writes_do_not_change_the_annotation() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     let path = format!("{CRON_JOBS}/a");
     let created = client.post(CRON_JOBS, &cron_job("a")).await;
     let stamp = since(&created).to_owned();
-    // A manifest knows nothing of it, and is no change.
+    // Replacing an object without the annotation is not a change.
     let replaced = client.put(&path, &cron_job("a")).await;
     assert_eq!(since(&replaced), stamp);
     assert_eq!(replaced.body, created.body);
-    let wishes = [json!(null), json!("2020-01-01T00:00:00Z */5 * * * *"), json!("nonsense")];
-    for wish in wishes {
-        let patch = json!({"metadata": {"annotations": {SINCE: wish}}, "spec": {"suspend": true}});
+    let values = [json!(null), json!("2020-01-01T00:00:00Z */5 * * * *"), json!("nonsense")];
+    for value in values {
+        let patch = json!({"metadata": {"annotations": {SINCE: value}}, "spec": {"suspend": true}});
         assert_eq!(since(&client.merge(&path, &patch).await), stamp);
-        let patch = json!({"metadata": {"annotations": {SINCE: wish}}});
+        let patch = json!({"metadata": {"annotations": {SINCE: value}}});
         assert_eq!(since(&client.merge(&format!("{path}/status"), &patch).await), stamp);
     }
     let mut suspended = cron_job("a");
@@ -64,9 +64,9 @@ async fn no_write_of_anything_else_changes_it() {
 }
 
 #[tokio::test]
-async fn another_schedule_or_zone_holds_from_now_on_and_nobody_manages_that() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn changing_the_schedule_or_zone_updates_the_annotation_without_a_manager() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     let path = format!("{CRON_JOBS}/a");
     let created = client.post(CRON_JOBS, &cron_job("a")).await;
     let moved = client.merge(&path, &json!({"spec": {"schedule": "0 3 * * *"}})).await;
@@ -85,33 +85,33 @@ async fn another_schedule_or_zone_holds_from_now_on_and_nobody_manages_that() {
 }
 
 #[tokio::test]
-async fn where_nobody_kept_it_up_to_date_the_controller_may_say_it() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn clients_may_set_the_annotation_if_it_is_missing_or_outdated() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     let path = format!("{CRON_JOBS}/a");
     client.post(CRON_JOBS, &cron_job("a")).await;
     let key = "/cronjobs.batch/default/a";
-    let stored = site.store.get(key).expect("the object is there");
+    let stored = server.store.get(key).expect("the object is stored");
     let old = String::from_utf8(stored.value.to_vec()).unwrap().replace(SINCE, "elsewhere");
-    site.store.write(punctual_store::Op::update(key, old, stored.modified)).await.unwrap();
-    let told = "2026-01-31T08:00:00Z */5 * * * *";
-    let patch = json!({"metadata": {"annotations": {SINCE: told}}});
-    assert_eq!(since(&client.merge(&path, &patch).await), told);
+    server.store.write(punctual_store::Op::update(key, old, stored.modified)).await.unwrap();
+    let value = "2026-01-31T08:00:00Z */5 * * * *";
+    let patch = json!({"metadata": {"annotations": {SINCE: value}}});
+    assert_eq!(since(&client.merge(&path, &patch).await), value);
 }
 
 #[tokio::test]
-async fn kubernetes_dialect_has_nothing_of_the_kind_but_our_own_kind_does() {
-    let site = Site::strict().await;
-    let client = site.admin();
+async fn in_the_strict_dialect_only_scheduled_jobs_have_the_annotation() {
+    let server = TestServer::strict().await;
+    let client = server.admin();
     let created = client.post(CRON_JOBS, &cron_job("a")).await;
     assert_eq!(created.body["metadata"].get("annotations"), None);
     let patch = json!({"spec": {"schedule": "0 3 * * *"}});
     let moved = client.merge(&format!("{CRON_JOBS}/a"), &patch).await;
     assert_eq!(moved.body["metadata"].get("annotations"), None);
-    let mut ours = cron_job("a");
-    ours["apiVersion"] = json!("punctual.dev/v1");
-    ours["kind"] = json!("ScheduledJob");
+    let mut scheduled_job = cron_job("a");
+    scheduled_job["apiVersion"] = json!("punctual.dev/v1");
+    scheduled_job["kind"] = json!("ScheduledJob");
     let path = "/apis/punctual.dev/v1/namespaces/default/scheduledjobs";
-    let created = client.post(path, &ours).await;
+    let created = client.post(path, &scheduled_job).await;
     assert!(since(&created).ends_with("Z */5 * * * *"), "{}", created.text);
 }

@@ -1,18 +1,18 @@
-//! Watches: gap-free, marked, and ended when they cannot go on.
+//! Watches: events, bookmarks, expiry and shutdown.
 
 use punctual_store::Options;
 use serde_json::{Value, json};
 
-use crate::client::{CRON_JOBS, Site, cron_job};
+use crate::client::{CRON_JOBS, TestServer, cron_job};
 
-fn event(kind: &str, name: &str) -> (String, String) {
-    (kind.to_owned(), name.to_owned())
+fn event(event_type: &str, name: &str) -> (String, String) {
+    (event_type.to_owned(), name.to_owned())
 }
 
 #[tokio::test]
-async fn a_watch_shows_what_is_there_and_then_what_changes() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn a_watch_sends_existing_objects_and_then_changes() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     client.post(CRON_JOBS, &cron_job("a")).await;
     let mut watch = client.watch(&format!("{CRON_JOBS}?watch=true")).await;
     assert_eq!(watch.event().await, event("ADDED", "a"));
@@ -26,8 +26,8 @@ async fn a_watch_shows_what_is_there_and_then_what_changes() {
 
 #[tokio::test]
 async fn initial_events_end_with_a_bookmark() {
-    let site = Site::new().await;
-    let client = site.admin();
+    let server = TestServer::new().await;
+    let client = server.admin();
     client.post(CRON_JOBS, &cron_job("a")).await;
     let query = "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
     let mut watch = client.watch(&format!("{CRON_JOBS}?{query}")).await;
@@ -36,36 +36,36 @@ async fn initial_events_end_with_a_bookmark() {
     assert_eq!(bookmark["type"], "BOOKMARK");
     assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
     let revision = bookmark["object"]["metadata"]["resourceVersion"].as_str().unwrap();
-    assert_eq!(revision, site.store.revision().to_string());
+    assert_eq!(revision, server.store.revision().to_string());
 }
 
 #[tokio::test]
-async fn a_watch_ends_in_time_with_a_bookmark_of_changes_elsewhere() {
-    let site = Site::new().await;
-    let client = site.admin();
-    let from = site.store.revision();
+async fn a_watch_times_out_with_a_bookmark_of_the_latest_revision() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    let from = server.store.revision();
     let query =
         format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion={from}");
     let watch = client.watch(&format!("/api/v1/pods?{query}")).await;
     client.post(CRON_JOBS, &cron_job("a")).await;
-    let lines = watch.rest().await;
+    let lines = watch.collect().await;
     assert_eq!(lines.len(), 1, "{lines:?}");
     let revision = lines[0]["object"]["metadata"]["resourceVersion"].as_str().unwrap();
-    assert_eq!(revision, site.store.revision().to_string());
+    assert_eq!(revision, server.store.revision().to_string());
 }
 
 #[tokio::test]
-async fn versions_that_cannot_be_followed_are_gone() {
+async fn watches_from_unknown_versions_end_with_expired() {
     let options = Options { ring_changes_max: 2, ..Options::default() };
-    let site = Site::with(options, |_| {}).await;
-    let client = site.admin();
+    let server = TestServer::with(options, |_| {}).await;
+    let client = server.admin();
     for name in ["a", "b", "c", "d"] {
         client.post(CRON_JOBS, &cron_job(name)).await;
     }
     for version in ["1", "999999"] {
         let watch =
             client.watch(&format!("{CRON_JOBS}?watch=true&resourceVersion={version}")).await;
-        let lines = watch.rest().await;
+        let lines = watch.collect().await;
         assert_eq!(lines.len(), 1, "{version}");
         assert_eq!(
             (&lines[0]["type"], &lines[0]["object"]["code"]),
@@ -75,32 +75,32 @@ async fn versions_that_cannot_be_followed_are_gone() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_dropped_and_not_waited_for() {
+async fn slow_clients_are_disconnected_without_buffering_events() {
     let options = Options { ring_changes_max: 8, ..Options::default() };
-    let site = Site::with(options, |_| {}).await;
-    let client = site.admin();
-    let path = format!("{CRON_JOBS}?watch=true&resourceVersion={}", site.store.revision());
+    let server = TestServer::with(options, |_| {}).await;
+    let client = server.admin();
+    let path = format!("{CRON_JOBS}?watch=true&resourceVersion={}", server.store.revision());
     let watch = client.watch(&path).await;
     for n in 0..200 {
         client.post(CRON_JOBS, &cron_job(&format!("c{n}"))).await;
     }
-    let lines = watch.rest().await;
-    assert!(lines.len() <= 100, "{} lines were kept for it", lines.len());
+    let lines = watch.collect().await;
+    assert!(lines.len() <= 100, "{} lines were buffered", lines.len());
     assert_eq!(lines.last().unwrap()["object"]["reason"], "Expired");
 }
 
 #[tokio::test]
-async fn watches_end_when_the_server_does() {
-    let site = Site::new().await;
-    let watch = site.admin().watch(&format!("{CRON_JOBS}?watch=true")).await;
-    site.server.shutdown();
-    assert_eq!(watch.rest().await, Vec::<Value>::new());
+async fn shutdown_ends_watches() {
+    let server = TestServer::new().await;
+    let watch = server.admin().watch(&format!("{CRON_JOBS}?watch=true")).await;
+    server.server.shutdown();
+    assert_eq!(watch.collect().await, Vec::<Value>::new());
 }
 
 #[tokio::test]
-async fn a_selected_name_is_watched_alone() {
-    let site = Site::new().await;
-    let client = site.admin();
+async fn a_watch_with_a_name_selector_sends_only_that_object() {
+    let server = TestServer::new().await;
+    let client = server.admin();
     let query = "watch=true&fieldSelector=metadata.name%3Db";
     let mut watch = client.watch(&format!("{CRON_JOBS}?{query}")).await;
     for name in ["a", "b"] {
