@@ -45,7 +45,7 @@ const ALL: [DocumentedNames; 5] = [
     DocumentedNames {
         page: "docs/events.md",
         sources: &["crates/runner/src"],
-        pattern: r#"Note::(?:normal|warning)\(\s*"(\w+)""#,
+        pattern: r#"(?:Note|PendingEvent)::(?:normal|warning)\(\s*"(\w+)""#,
         convert: str::to_owned,
     },
     DocumentedNames {

@@ -2,7 +2,7 @@
 
 use super::{
     finding::TidyFinding,
-    source::{RustSource, SourceFile},
+    source::{RustSource, SourceFile, rust_files},
 };
 
 pub(super) const CHECK: &str = "sizes";
@@ -11,11 +11,7 @@ pub(super) const FILE_LINES_MAX: usize = 600;
 
 /// Finds the functions and Rust files above the limits. Tests count too.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
-    files
-        .iter()
-        .filter_map(|file| file.rust.as_ref().map(|rust| (file, rust)))
-        .flat_map(|(file, rust)| check_file(file, rust))
-        .collect()
+    rust_files(files).flat_map(|(file, rust)| check_file(file, rust)).collect()
 }
 
 fn check_file(file: &SourceFile, rust: &RustSource) -> Vec<TidyFinding> {

@@ -65,6 +65,11 @@ impl RustSource {
     }
 }
 
+/// The Rust files among all files.
+pub(super) fn rust_files(files: &[SourceFile]) -> impl Iterator<Item = (&SourceFile, &RustSource)> {
+    files.iter().filter_map(|file| Some((file, file.rust.as_ref()?)))
+}
+
 /// The number of lines before the inline test module, or all.
 fn lines_before_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();

@@ -5,16 +5,14 @@ use std::ops::Range;
 use super::{
     finding::TidyFinding,
     items::RustItems,
-    source::{RustSource, SourceFile},
+    source::{RustSource, SourceFile, rust_files},
 };
 
 pub(super) const CHECK: &str = "string-errors";
 
 /// Finds visible functions and type aliases of shipped code with such a result.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
-    files
-        .iter()
-        .filter_map(|file| file.rust.as_ref().map(|rust| (file, rust)))
+    rust_files(files)
         .flat_map(|(file, rust)| {
             let signatures = signatures(rust).filter(|signature| signature.is_visible);
             signatures.map(|signature| {

@@ -3,7 +3,7 @@
 use super::{
     finding::TidyFinding,
     items::FunctionItem,
-    source::{RustSource, SourceFile},
+    source::{RustSource, SourceFile, rust_files},
 };
 
 pub(super) const CHECK: &str = "tricks";
@@ -15,9 +15,7 @@ const TUPLE_PARAMETER: &str = "tuple parameter: use a struct or separate paramet
 
 /// Finds the constructions in shipped code and in tests.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
-    files
-        .iter()
-        .filter_map(|file| file.rust.as_ref().map(|rust| (file, rust)))
+    rust_files(files)
         .flat_map(|(file, rust)| {
             let found = find(rust).into_iter();
             found.map(|(line, message)| TidyFinding::at(CHECK, file, line, message))

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{finding::TidyFinding, source::SourceFile};
+use super::{
+    finding::TidyFinding,
+    source::{SourceFile, rust_files},
+};
 
 pub(super) const CHECK: &str = "type-names";
 /// The number of definitions that one name may have in the repository.
@@ -34,8 +37,8 @@ pub(super) fn common_names(files: &[SourceFile]) -> Vec<(&str, usize)> {
 
 fn definitions(files: &[SourceFile]) -> BTreeMap<&str, Vec<(&SourceFile, usize)>> {
     let mut definitions: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for file in files {
-        for item in file.rust.iter().flat_map(|rust| &rust.items.types) {
+    for (file, rust) in rust_files(files) {
+        for item in &rust.items.types {
             definitions.entry(&item.name).or_default().push((file, item.line));
         }
     }
