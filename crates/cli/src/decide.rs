@@ -55,11 +55,11 @@ struct DecideError {
 /// The engine's decision and the result of applying it.
 struct SimulatedDecision {
     now: Timestamp,
-    verdict: StartDecision,
-    unmet: u64,
+    start_decision: StartDecision,
+    pending_slots: u64,
     created: Option<CreateJob>,
     deleted: Vec<String>,
-    notes: Vec<PendingEvent>,
+    events: Vec<PendingEvent>,
     settled: Settled,
     cron_job: CronJob,
 }
@@ -85,9 +85,9 @@ fn decide(line: &[u8], zone: &Zone) -> anyhow::Result<SimulatedDecision> {
     let timetable = Timetable::from_cron_job(&input.cron_job, zone);
     // A dump may also contain Jobs of other CronJobs, or of a deleted CronJob with the same name.
     let uid = &input.cron_job.metadata.uid;
-    let ours: Vec<JobView> =
+    let own_jobs: Vec<JobView> =
         listed.iter().filter(|job| job.controller_uid == *uid).cloned().collect();
-    let plan = plan(&input.cron_job, &timetable, &ours, &server, now);
+    let plan = plan(&input.cron_job, &timetable, &own_jobs, &server, now);
     Ok(apply_plan(plan, &[listed, server].concat(), input.cron_job, now))
 }
 
@@ -114,7 +114,7 @@ fn plan(
 /// Applies the plan and assumes that every effect succeeds.
 fn apply_plan(
     plan: Plan,
-    known: &[JobView],
+    existing_jobs: &[JobView],
     cron_job: CronJob,
     now: Timestamp,
 ) -> SimulatedDecision {
@@ -122,10 +122,10 @@ fn apply_plan(
         .jobs_to_replace
         .iter()
         .map(|delete| EffectResult::Deleted(delete.name.clone(), Ok(())));
-    let mut outcomes: Vec<EffectResult> = deletes.collect();
+    let mut results: Vec<EffectResult> = deletes.collect();
     let mut created = None;
     if let Some(create) = &plan.job_to_create {
-        let attempt = match known.iter().find(|job| job.name == create.name) {
+        let created_result = match existing_jobs.iter().find(|job| job.name == create.name) {
             Some(job) => CreateResult::AlreadyExists(job.clone()),
             None => {
                 created = Some(create.clone());
@@ -133,23 +133,24 @@ fn apply_plan(
                 CreateResult::Created { uid, resource_version: String::new() }
             }
         };
-        outcomes.push(EffectResult::Created(attempt));
+        results.push(EffectResult::Created(created_result));
     }
-    let verdict = plan.start_decision.clone();
-    let unmet = plan.pending_slots;
+    let start_decision = plan.start_decision.clone();
+    let pending_slots = plan.pending_slots;
     let replaced: Vec<String> =
         plan.jobs_to_replace.iter().map(|delete| delete.name.clone()).collect();
-    let settled = cronjob::settle(plan, &outcomes, now);
-    let cleaned = settled.jobs_to_clean_up.iter();
-    let deleted = replaced.into_iter().chain(cleaned.clone().map(|delete| delete.name.clone()));
-    let notes = settled.events.iter().cloned().chain(cleaned.map(|delete| delete.deleted_event()));
+    let settled = cronjob::settle(plan, &results, now);
+    let cleaned_up = settled.jobs_to_clean_up.iter();
+    let deleted = replaced.into_iter().chain(cleaned_up.clone().map(|delete| delete.name.clone()));
+    let events =
+        settled.events.iter().cloned().chain(cleaned_up.map(|delete| delete.deleted_event()));
     SimulatedDecision {
         now,
-        verdict,
-        unmet,
+        start_decision,
+        pending_slots,
         created,
         deleted: deleted.collect(),
-        notes: notes.collect(),
+        events: events.collect(),
         settled,
         cron_job,
     }
@@ -162,7 +163,8 @@ impl SimulatedDecision {
 
     fn to_output(&self) -> DecideOutput {
         let status = self.status();
-        let event = |note: &PendingEvent| format!("{} {}", note.event_type.as_str(), note.reason);
+        let format_event =
+            |event: &PendingEvent| format!("{} {}", event.event_type.as_str(), event.reason);
         let seconds = |wake: Timestamp| wake.duration_since(self.now).as_secs_f64();
         DecideOutput {
             created: self.created.iter().map(|create| create.name.clone()).collect(),
@@ -170,7 +172,7 @@ impl SimulatedDecision {
             active: status.active.iter().map(|entry| entry.name.clone()).collect(),
             last_schedule_time: status.last_schedule_time.map(|time| time.to_string()),
             last_successful_time: status.last_successful_time.map(|time| time.to_string()),
-            events: self.notes.iter().map(event).collect(),
+            events: self.events.iter().map(format_event).collect(),
             requeue_after_seconds: self.settled.wake_at.map(seconds),
             status: status.clone(),
         }
@@ -178,8 +180,8 @@ impl SimulatedDecision {
 
     fn to_text(&self) -> String {
         let mut text = format!("{} at {}: {}\n", self.cron_job.key(), self.now, self.explain());
-        for note in &self.notes {
-            text.push_str(&format!("  event {note}\n"));
+        for event in &self.events {
+            text.push_str(&format!("  event {event}\n"));
         }
         if let Some(wake) = self.settled.wake_at {
             let distance = slots::format_distance(wake.duration_since(self.now));
@@ -189,14 +191,14 @@ impl SimulatedDecision {
     }
 
     fn explain(&self) -> String {
-        let waiting = match self.unmet {
+        let choice = match self.pending_slots {
             0 | 1 => String::new(),
             more => format!(", chosen by the concurrency policy from {more} pending slots"),
         };
-        match &self.verdict {
+        match &self.start_decision {
             StartDecision::Deleted => "starts nothing: the CronJob is being deleted".into(),
             StartDecision::Suspended => "starts nothing: the CronJob is suspended".into(),
-            StartDecision::NoSchedule(trouble) => format!("starts nothing: {trouble}"),
+            StartDecision::NoSchedule(error) => format!("starts nothing: {error}"),
             StartDecision::NotDue => match self.cron_job.spec.starting_deadline_seconds {
                 Some(deadline) => {
                     format!(
@@ -217,7 +219,7 @@ impl SimulatedDecision {
                 let late = slots::format_distance(self.now.duration_since(*slot));
                 match &self.created {
                     Some(create) => {
-                        format!("starts {} for slot {slot}, {late} late{waiting}", create.name)
+                        format!("starts {} for slot {slot}, {late} late{choice}", create.name)
                     }
                     None => format!("starts nothing: the Job of slot {slot} already exists"),
                 }

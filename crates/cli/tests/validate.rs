@@ -98,81 +98,51 @@ fn valid_manifests_are_listed_with_their_next_slots() {
     assert_eq!(lines.len(), 13);
 }
 
+/// Returns the beginnings of the lines that `validate` prints for `bad.yaml`.
+fn errors_of_bad_yaml() -> Vec<String> {
+    let nightly = "document 1 (line 1), CronJob nightly: ";
+    let pod_spec = "spec.jobTemplate.spec.template.spec";
+    let strict = "strict decoding error: ";
+    let errors = [
+        format!("{nightly}spec.retries: {strict}unknown field \"spec.retries\""),
+        format!("{nightly}spec.suspend: {strict}duplicate field \"spec.suspend\""),
+        format!(
+            "{nightly}spec.schedule: Invalid value: \"60 * * * *\": end of range (60) above \
+             maximum (59): 60"
+        ),
+        format!("{nightly}spec.timeZone: Invalid value: \"Europe/Atlantis\": unknown time zone"),
+        format!("{nightly}spec.concurrencyPolicy: Unsupported value: \"Sometimes\": "),
+        format!("{nightly}{pod_spec}.containers[0].name: Invalid value: \"Dump\": "),
+        format!("{nightly}{pod_spec}.containers[0].image: Required value"),
+        format!("{nightly}{pod_spec}.restartPolicy: Required value: valid values: "),
+        "document 2 (line 19), CronJob mistyped: spec.schedule: CronJob in version \"v1\" cannot \
+         be handled as a CronJob: json: cannot unmarshal number into Go struct field \
+         CronJobSpec.spec.schedule of type string"
+            .into(),
+        "document 3 (line 25), CronJob misplaced: kind: no matches for kind \"CronJob\" in version \
+         \"v1\""
+            .into(),
+        "document 4 (line 29), CronJob homeless: apiVersion: Required value".into(),
+        "document 5 (line 32): expected an object with apiVersion and kind, found a list".into(),
+        "document 6 (line 35): YAML: mapping values are not allowed in this context at line 39, \
+         column 8"
+            .into(),
+        "document 7 (line 41), ConfigMap Settings: data.enabled: ConfigMap in ".into(),
+        "document 8 (line 46), ConfigMap Settings: metadata.name: Invalid ".into(),
+        "document 8 (line 46), ConfigMap Settings: data[a/b]: Invalid value: ".into(),
+    ];
+    errors.map(|error: String| format!("bad.yaml, {error}")).to_vec()
+}
+
 #[test]
 fn errors_name_file_document_object_and_field() {
     let ProgramOutput { stdout, stderr, status } = validate(&["-f", "bad.yaml"]);
     assert_eq!((status, stderr.as_str()), (1, "error: 8 of 8 documents are not valid\n"));
-    let lines: Vec<&str> = stdout.lines().collect();
-    let nightly = "bad.yaml, document 1 (line 1), CronJob nightly: ";
-    let template = "spec.jobTemplate.spec.template.spec";
-    for (index, want) in [
-        (
-            0,
-            format!("{nightly}spec.retries: strict decoding error: unknown field \"spec.retries\""),
-        ),
-        (
-            1,
-            format!(
-                "{nightly}spec.suspend: strict decoding error: duplicate field \"spec.suspend\""
-            ),
-        ),
-        (
-            2,
-            format!(
-                "{nightly}spec.schedule: Invalid value: \"60 * * * *\": end of range (60) above \
-                 maximum (59): 60"
-            ),
-        ),
-        (
-            3,
-            format!(
-                "{nightly}spec.timeZone: Invalid value: \"Europe/Atlantis\": unknown time zone"
-            ),
-        ),
-        (4, format!("{nightly}spec.concurrencyPolicy: Unsupported value: \"Sometimes\": ")),
-        (5, format!("{nightly}{template}.containers[0].name: Invalid value: \"Dump\": ")),
-        (6, format!("{nightly}{template}.containers[0].image: Required value")),
-        (7, format!("{nightly}{template}.restartPolicy: Required value: valid values: ")),
-        (
-            8,
-            "bad.yaml, document 2 (line 19), CronJob mistyped: spec.schedule: CronJob in version \
-             \"v1\" cannot be handled as a CronJob: json: cannot unmarshal number into Go struct \
-             field CronJobSpec.spec.schedule of type string"
-                .into(),
-        ),
-        (
-            9,
-            "bad.yaml, document 3 (line 25), CronJob misplaced: kind: no matches for kind \
-             \"CronJob\" in version \"v1\""
-                .into(),
-        ),
-        (10, "bad.yaml, document 4 (line 29), CronJob homeless: apiVersion: Required value".into()),
-        (
-            11,
-            "bad.yaml, document 5 (line 32): expected an object with apiVersion and kind, found a \
-             list"
-                .into(),
-        ),
-        (
-            12,
-            "bad.yaml, document 6 (line 35): YAML: mapping values are not allowed in this context \
-             at line 39, column 8"
-                .into(),
-        ),
-        (
-            13,
-            "bad.yaml, document 7 (line 41), ConfigMap Settings: data.enabled: ConfigMap in "
-                .into(),
-        ),
-        (14, "bad.yaml, document 8 (line 46), ConfigMap Settings: metadata.name: Invalid ".into()),
-        (
-            15,
-            "bad.yaml, document 8 (line 46), ConfigMap Settings: data[a/b]: Invalid value: ".into(),
-        ),
-    ] {
-        assert!(lines[index].starts_with(&want), "{}\nis not\n{want}", lines[index]);
+    let expected = errors_of_bad_yaml();
+    for (line, want) in stdout.lines().zip(&expected) {
+        assert!(line.starts_with(want), "{line}\nis not\n{want}");
     }
-    assert_eq!(lines.len(), 16, "{stdout}");
+    assert_eq!(stdout.lines().count(), expected.len(), "{stdout}");
 }
 
 #[test]
