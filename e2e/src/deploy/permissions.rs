@@ -15,21 +15,10 @@ use super::InstalledChart;
 use crate::{Client, Cluster, json, probe};
 
 /// All verbs, including those that only some resources have.
+#[rustfmt::skip]
 const VERBS: [&str; 14] = [
-    "get",
-    "list",
-    "watch",
-    "create",
-    "update",
-    "patch",
-    "delete",
-    "deletecollection",
-    "bind",
-    "escalate",
-    "impersonate",
-    "use",
-    "approve",
-    "*",
+    "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind",
+    "escalate", "impersonate", "use", "approve", "*",
 ];
 
 /// The permissions that the controller needs in its namespaces: group, resource, verbs.

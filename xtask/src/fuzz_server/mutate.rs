@@ -5,27 +5,17 @@ use serde_json::{Map, Value, json};
 use super::request::{pick, random_value};
 use crate::dice::Dice;
 
+#[rustfmt::skip]
 const POINTERS: [&str; 12] = [
-    "/spec/suspend",
-    "/spec/schedule",
-    "/metadata/labels",
-    "/metadata/labels/x",
-    "/metadata/name",
+    "/spec/suspend", "/spec/schedule", "/metadata/labels", "/metadata/labels/x", "/metadata/name",
     "/spec/jobTemplate/spec/template/spec/containers/0",
-    "/spec/jobTemplate/spec/template/spec/containers/-",
-    "/metadata/finalizers/0",
-    "",
-    "/",
-    "/status",
-    "/metadata/managedFields",
+    "/spec/jobTemplate/spec/template/spec/containers/-", "/metadata/finalizers/0", "", "/",
+    "/status", "/metadata/managedFields",
 ];
+#[rustfmt::skip]
 const DIRECTIVES: [&str; 6] = [
-    "$patch",
-    "$retainKeys",
-    "$setElementOrder/containers",
-    "$deleteFromPrimitiveList/finalizers",
-    "$setElementOrder/env",
-    "$unknown",
+    "$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFromPrimitiveList/finalizers",
+    "$setElementOrder/env", "$unknown",
 ];
 
 /// Mutates one value of a tree.

@@ -8,44 +8,14 @@ pub(super) const CHECK: &str = "identifiers";
 
 /// Segments that no identifier may have, in addition to the banned words. In prose they are ordinary
 /// English.
+#[rustfmt::skip]
 const BANNED_SEGMENTS: [&str; 36] = [
     // Metaphors.
-    "weather",
-    "echo",
-    "echoes",
-    "haste",
-    "hand",
-    "hands",
-    "office",
-    "tale",
-    "tales",
-    "crew",
+    "weather", "echo", "echoes", "haste", "hand", "hands", "office", "tale", "tales", "crew",
     // Names that were replaced by the conventional term.
-    "furnisher",
-    "rival",
-    "rivals",
-    "bury",
-    "buried",
-    "census",
-    "blueprint",
-    "blueprints",
-    "deed",
-    "deeds",
-    "doubtful",
-    "strays",
-    "standstill",
-    "unmet",
-    "hurting",
-    "teller",
-    "forgetful",
-    "watchful",
-    "disowned",
-    "hurried",
-    "rehearse",
-    "complain",
-    "complains",
-    "diary",
-    "troubles",
+    "furnisher", "rival", "rivals", "bury", "buried", "census", "blueprint", "blueprints", "deed",
+    "deeds", "doubtful", "strays", "standstill", "unmet", "hurting", "teller", "forgetful",
+    "watchful", "disowned", "hurried", "rehearse", "complain", "complains", "diary", "troubles",
     "patience",
 ];
 
