@@ -90,12 +90,12 @@ impl ApiError {
 
     /// The failure to report to a work queue when the only remedy is to try again.
     pub fn to_failure(&self) -> Failure {
-        let is_passing = match self {
+        let is_transient = match self {
             ApiError::Status { code, .. } => *code >= 500 || matches!(code, 409 | 429),
             ApiError::UnknownOutcome(_) => true,
             ApiError::NotLeading => false,
         };
-        Failure { retry_after: self.retry_after(), is_passing, ..Failure::default() }
+        Failure { retry_after: self.retry_after(), is_transient, ..Failure::default() }
     }
 }
 

@@ -23,7 +23,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use punctual_client::ClientMetrics;
-use punctual_queue::Stats;
+use punctual_queue::QueueStats;
 
 use self::queues::QueueMetrics;
 pub(crate) use self::queues::QueueTimes;
@@ -238,7 +238,7 @@ impl Metrics {
     pub(crate) fn add_queue(
         &self,
         name: &'static str,
-        stats: impl Fn() -> Option<Stats> + Send + Sync + 'static,
+        stats: impl Fn() -> Option<QueueStats> + Send + Sync + 'static,
     ) -> QueueTimes {
         self.inner.queues.add(name, Box::new(stats))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use punctual_client::Clock;
-use punctual_queue::{Backoff, Failure, Popped, Queue, Stats};
+use punctual_queue::{Backoff, Failure, PoppedKey, Queue, QueueStats};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +75,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
     /// Queues a key after a delay, and not before, even if its objects change.
     pub(crate) fn add_after(&self, key: &K, delay: Duration) {
         let now = self.clock.now();
-        self.queue().rest(key, delay, now);
+        self.queue().delay(key, delay, now);
         self.changed.notify_one();
     }
 
@@ -95,7 +95,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
     /// Whether other keys are due, so that work without a deadline should wait.
     pub(crate) fn has_due(&self) -> bool {
         let now = self.clock.now();
-        self.queue().is_pressed(now)
+        self.queue().has_due(now)
     }
 
     /// The earliest wake-up time of all keys.
@@ -142,7 +142,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pop(&self) -> Option<Popped<K>> {
+    fn pop(&self) -> Option<PoppedKey<K>> {
         let now = self.clock.now();
         let popped = self.queue().pop(now)?;
         self.times.observe_queued(popped.queued_for);
@@ -154,14 +154,14 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
         let mut queue = self.queue();
         let done = queue.done(key, result, now);
         if self.priority == Priority::High {
-            self.burst_gate.set_burst(queue.is_pressed(now));
+            self.burst_gate.set_burst(queue.has_due(now));
         }
         if let Some(done) = done {
             self.times.observe_worked(done.worked_for);
         }
     }
 
-    fn stats(&self) -> Stats {
+    fn stats(&self) -> QueueStats {
         let now = self.clock.now();
         self.queue().stats(now)
     }

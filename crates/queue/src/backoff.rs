@@ -1,19 +1,19 @@
-//! How long a key waits after failures.
+//! Delays after failures.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::span;
+use crate::time;
 
 /// A delay of zero would make a failing key a busy loop.
 const BASE_MIN: Duration = Duration::from_millis(1);
 
-/// A server's wish is granted up to here; beyond, it is taken for a mistake.
+/// A longer `Retry-After` is treated as a mistake of the server.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
-/// How long a key waits at most for what passes by itself.
-const PASSING_MAX: Duration = Duration::from_secs(10);
+/// The longest backoff after a transient failure.
+const TRANSIENT_MAX: Duration = Duration::from_secs(10);
 
 /// Exponential backoff: the base after the first failure, twice that after the second, and so on
 /// up to the cap.
@@ -23,33 +23,33 @@ pub struct Backoff {
     cap: Duration,
 }
 
-/// A run that did not succeed.
+/// The failure of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What the server asked for (`Retry-After`). The longer of this and the backoff holds; more
-    /// than an hour counts as an hour.
+    /// The delay that the server asked for (`Retry-After`). The longer of this and the backoff
+    /// applies. More than an hour counts as an hour.
     pub retry_after: Option<Duration>,
-    /// The backoff, but not a server's wish, ends here at the latest: something is due then that must
-    /// not wait for a failure that may be over.
+    /// The backoff ends at this instant at the latest, because work is due then. It does not shorten
+    /// `retry_after`.
     pub no_later_than: Option<Timestamp>,
-    /// It was not about the key: whoever was asked was away or busy, or somebody else was faster, which
-    /// may be over any moment. The backoff stays short.
-    pub is_passing: bool,
+    /// The failure is not caused by the key: the server was unavailable or busy, or another writer
+    /// was faster. The backoff stays short, because the cause may disappear at any moment.
+    pub is_transient: bool,
 }
 
 impl Backoff {
-    /// The base is raised to a millisecond and the cap to the base, if they are less.
+    /// Creates a backoff. Raises the base to at least a millisecond and the cap to at least the base.
     pub fn new(base: Duration, cap: Duration) -> Self {
         let base = base.max(BASE_MIN);
         Self { base, cap: cap.max(base) }
     }
 
-    /// The longest wait that does not come from a server.
+    /// Returns the longest delay without a `Retry-After`.
     pub fn cap(&self) -> Duration {
         self.cap
     }
 
-    /// The wait after so many failures in a row.
+    /// Returns the delay after this many consecutive failures.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -67,16 +67,17 @@ impl Backoff {
         self.base.saturating_mul(factor).min(self.cap)
     }
 
+    /// Returns the delay after a failure, where `failures` includes it.
     pub(crate) fn delay_after(&self, failures: u32, failure: Failure, now: Timestamp) -> Duration {
-        let wished = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
-        let due_in = failure.no_later_than.map(|at| span::between(now, at).max(self.base));
-        let most = if failure.is_passing { PASSING_MAX } else { Duration::MAX };
-        self.delay(failures).min(due_in.unwrap_or(Duration::MAX)).min(most).max(wished)
+        let retry_after = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
+        let due_in = failure.no_later_than.map(|at| time::elapsed(now, at).max(self.base));
+        let limit = if failure.is_transient { TRANSIENT_MAX } else { Duration::MAX };
+        self.delay(failures).min(due_in.unwrap_or(Duration::MAX)).min(limit).max(retry_after)
     }
 }
 
-/// From 10 ms, so that a hiccup hardly shows in a start, to a minute, because a change does not cut
-/// the wait short.
+/// The default starts at 10 ms, so that a short failure hardly delays a start, and ends at a minute,
+/// because a change does not shorten the delay.
 impl Default for Backoff {
     fn default() -> Self {
         Self::new(Duration::from_millis(10), Duration::from_secs(60))

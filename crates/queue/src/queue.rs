@@ -1,4 +1,4 @@
-//! The queue itself: every call changes the reasons of one key and lets it stand where these say.
+//! The queue. Each call updates the state of one key and repositions it in the lists.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -7,121 +7,131 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::backoff::{Backoff, Failure};
-use crate::entry::{Entry, Retry, Run};
-use crate::lane::Lane;
-use crate::span;
-use crate::stats::Stats;
-use crate::turn::{Cause, Done, Popped};
+use crate::due_list::DueList;
+use crate::queued_key::{ActiveRun, QueuedKey, Retry};
+use crate::run::{FinishedRun, PoppedKey, RunCause};
+use crate::stats::QueueStats;
+use crate::time;
 
-/// So many wake-ups and retries may pass a change that waits, before it has its turn.
-pub const TIMED_IN_A_ROW_MAX: u32 = 16;
+/// The number of wake-ups and retries that may be popped while a change waits.
+pub const CONSECUTIVE_TIMED_MAX: u32 = 16;
 
-/// Changes stand in order of arrival alone, so that they are ready whatever the clock says.
+/// All changes have this instant, so they are ordered by arrival and ready at any time.
 const ANY_TIME: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// A keyed work queue; see the [crate](crate) for what it promises.
+/// A keyed work queue. See the [crate documentation](crate) for its guarantees.
 #[derive(Debug)]
 pub struct Queue<K> {
     backoff: Backoff,
-    /// Never walked through, so that its random order shows nowhere.
-    entries: HashMap<K, Entry>,
-    changes: Lane<K>,
-    wakes: Lane<K>,
-    retries: Lane<K>,
-    /// When each run that has not ended began, by its number.
+    /// Never iterated, because its order is random.
+    entries: HashMap<K, QueuedKey>,
+    changes: DueList<K>,
+    wakes: DueList<K>,
+    retries: DueList<K>,
+    /// The start of each active run, by its id.
     runs: BTreeMap<u64, Timestamp>,
     run_count: u64,
-    timed_in_a_row: u32,
+    consecutive_timed: u32,
     add_count: u64,
     retry_count: u64,
-    /// The clock at the last call; an earlier one now means that it was set back.
+    /// The clock at the last call. An earlier clock means that it was set back.
     last_now: Timestamp,
 }
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(backoff: Backoff) -> Self {
         Self {
             backoff,
             entries: HashMap::new(),
-            changes: Lane::new(),
-            wakes: Lane::new(),
-            retries: Lane::new(),
+            changes: DueList::new(),
+            wakes: DueList::new(),
+            retries: DueList::new(),
             runs: BTreeMap::new(),
             run_count: 0,
-            timed_in_a_row: 0,
+            consecutive_timed: 0,
             add_count: 0,
             retry_count: 0,
             last_now: Timestamp::MIN,
         }
     }
 
-    /// Something about the key changed: it runs as soon as it can, once for any number of changes.
-    /// If it runs already, it runs again afterwards; if it backs off, its retry will do.
+    /// Reports a change of the key. The key runs as soon as possible, once for any number of changes. If
+    /// it runs now, it runs again afterwards. If it backs off, it runs at its retry.
     pub fn add(&mut self, key: &K, now: Timestamp) {
-        self.look(now);
-        self.change(key, now);
+        self.observe_clock(now);
+        self.mark_changed(key, now);
     }
 
-    /// Replaces the key's wake-up: earlier, later, or none at all.
+    /// Replaces the wake-up of the key, or removes it.
     ///
-    /// It stays until it is due or replaced, whatever else makes the key run before. In a run it
-    /// is the worker's to say when to look again; whatever it says holds from [`Queue::done`] on.
-    /// After [`Queue::remove`] a worker that still runs says this in vain.
+    /// A wake-up remains until it is due or replaced, even if the key runs earlier for another reason.
+    /// If the key runs now, the wake-up applies from [`Queue::done`] on. If the key was removed during
+    /// its run, the call has no effect.
     pub fn set_wake(&mut self, key: &K, at: Option<Timestamp>) {
-        if self.entries.get(key).is_some_and(Entry::is_gone) {
+        if self.entries.get(key).is_some_and(QueuedKey::is_removed) {
             return;
         }
         match at {
             Some(_) => self.entries.entry(key.clone()).or_default().wake_at = at,
-            None => self.entries.get_mut(key).into_iter().for_each(|entry| entry.wake_at = None),
+            None => {
+                if let Some(entry) = self.entries.get_mut(key) {
+                    entry.wake_at = None;
+                }
+            }
         }
-        self.place(key);
+        self.reposition(key);
     }
 
-    /// Leaves a key alone for a while and lets it run then, as if it had failed just now: changes
-    /// and wake-ups wait for that. A run of it is not held up; a backoff is not shortened.
-    pub fn rest(&mut self, key: &K, delay: Duration, now: Timestamp) {
-        self.look(now);
+    /// Delays the key, and runs it after the delay. Changes and wake-ups do not shorten the delay. An
+    /// active run and an existing backoff are not affected.
+    pub fn delay(&mut self, key: &K, delay: Duration, now: Timestamp) {
+        self.observe_clock(now);
         let entry = self.entries.entry(key.clone()).or_default();
         entry.retry.get_or_insert(Retry::new(now, delay));
-        self.place(key);
+        self.reposition(key);
     }
 
-    /// The next key to work on, if one is due.
-    pub fn pop(&mut self, now: Timestamp) -> Option<Popped<K>> {
-        self.look(now);
-        let key = self.choose(now)?;
+    /// Returns the next key to work on, if one is due.
+    pub fn pop(&mut self, now: Timestamp) -> Option<PoppedKey<K>> {
+        self.observe_clock(now);
+        let key = self.choose_key(now)?;
         let entry = self.entries.get_mut(&key)?;
-        let cause = match (entry.retry, entry.wake_due(now)) {
-            (Some(_), _) => Cause::Retry,
-            (None, Some(_)) => Cause::Wake,
-            (None, None) => Cause::Change,
+        let cause = match (entry.retry, entry.due_wake(now)) {
+            (Some(_), _) => RunCause::Retry,
+            (None, Some(_)) => RunCause::Wake,
+            (None, None) => RunCause::Change,
         };
-        let (due_at, failures) = (entry.due_at(now), entry.failures);
+        let due_at = entry.due_at(now);
+        let failures = entry.failures;
         self.add_count += u64::from(entry.changed_at.is_none());
         self.run_count += 1;
         self.runs.insert(self.run_count, now);
-        let run = Run { id: self.run_count, started_at: now, is_disowned: false };
+        let run = ActiveRun { id: self.run_count, started_at: now, is_removed: false };
         entry.begin(run, now);
-        self.place(&key);
-        let queued_for = span::between(due_at, now);
-        Some(Popped { key, cause, due_at, queued_for, failures })
+        self.reposition(&key);
+        let queued_for = time::elapsed(due_at, now);
+        Some(PoppedKey { key, cause, due_at, queued_for, failures })
     }
 
-    /// Ends the run of a key. Without one, nothing happens.
+    /// Ends the run of a key. Returns None if the key does not run.
     ///
-    /// A success ends the backoff. A failure, and a worker that died is one, brings the key back
-    /// after a while; its wake-up and its changes wait for that.
-    pub fn done(&mut self, key: &K, result: Result<(), Failure>, now: Timestamp) -> Option<Done> {
-        self.look(now);
+    /// A success ends the backoff. A failure (also of a worker that panicked) retries the key after a
+    /// backoff; its wake-up and its changes wait for the retry.
+    pub fn done(
+        &mut self,
+        key: &K,
+        result: Result<(), Failure>,
+        now: Timestamp,
+    ) -> Option<FinishedRun> {
+        self.observe_clock(now);
         let entry = self.entries.get_mut(key)?;
         let run = entry.run.take()?;
         self.runs.remove(&run.id);
-        // A rest that was asked for meanwhile stood nowhere while the clock was set back.
-        entry.retry = entry.retry.map(|rest| rest.rebased(now));
+        // A delay set during the run was in no list, so a step back of the clock did not shorten it.
+        entry.retry = entry.retry.map(|retry| retry.rebased(now));
         match result {
-            _ if run.is_disowned => {}
+            _ if run.is_removed => {}
             Ok(()) => entry.failures = 0,
             Err(failure) => {
                 entry.failures = entry.failures.saturating_add(1);
@@ -131,60 +141,61 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             }
         }
         let retry_at = entry.retry.map(|retry| retry.at);
-        self.place(key);
-        Some(Done { worked_for: span::between(run.started_at, now), retry_at })
+        self.reposition(key);
+        Some(FinishedRun { worked_for: time::elapsed(run.started_at, now), retry_at })
     }
 
-    /// Forgives the failures of a key, whose cause may have gone: what it backs off from is tried
-    /// as soon as it can be. To be called when a user has changed the object, not when we have.
+    /// Clears the failures of a key and retries it as soon as possible. Call it when a user has changed
+    /// the object, because that may have removed the cause, but not after changes of our own.
     pub fn forget(&mut self, key: &K, now: Timestamp) {
-        self.look(now);
+        self.observe_clock(now);
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         entry.failures = 0;
         if entry.retry.take().is_some() {
-            self.change(key, now);
+            self.mark_changed(key, now);
         }
     }
 
-    /// The key is no more. If it runs, it still counts as running until it is done; how that ends
-    /// does not matter, and a key that is added anew has a clean slate.
+    /// Removes the key. An active run still counts as running until it is done, but its result is
+    /// ignored. A key that is added again has no failures.
     pub fn remove(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        let run = entry.run.map(|run| Run { is_disowned: true, ..run });
-        let places = std::mem::take(&mut entry.places);
-        *entry = Entry { run, places, ..Entry::default() };
-        self.place(key);
+        let run = entry.run.map(|run| ActiveRun { is_removed: true, ..run });
+        let positions = std::mem::take(&mut entry.positions);
+        *entry = QueuedKey { run, positions, ..QueuedKey::default() };
+        self.reposition(key);
     }
 
-    /// The instant from which [`Queue::pop`] has something to give: `now` if it has already.
-    /// To be asked again after each call of any other method.
+    /// Returns the instant from which [`Queue::pop`] returns a key: `now` if it does already. The value
+    /// is valid until the next call of another method.
     pub fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let timed = [self.wakes.first(), self.retries.first()].into_iter().flatten();
         let ready = self.changes.first().map(|_| now);
         timed.map(|(at, _)| at.max(now)).chain(ready).min()
     }
 
-    /// When the first wake-up is, of keys that neither run nor back off.
+    /// Returns the first wake-up of the keys that neither run nor back off.
     pub fn next_wake(&self) -> Option<Timestamp> {
         self.wakes.first().map(|(at, _)| at)
     }
 
-    /// Whether a wake-up or a retry is due, so that what is not urgent may wait.
-    pub fn is_pressed(&self, now: Timestamp) -> bool {
-        let timed = [self.wakes.first(), self.retries.first()].into_iter().flatten();
-        timed.into_iter().any(|(at, _)| at <= now)
+    /// Reports whether a wake-up or a retry is due, so that less urgent work should wait.
+    pub fn has_due(&self, now: Timestamp) -> bool {
+        let mut timed = [self.wakes.first(), self.retries.first()].into_iter().flatten();
+        timed.any(|(at, _)| at <= now)
     }
 
-    /// The counters and gauges. Takes time for each key that is due or runs: it is for scrapes.
-    pub fn stats(&self, now: Timestamp) -> Stats {
+    /// Returns the counters and gauges. Takes time proportional to the due and running keys, so call
+    /// it only for metrics.
+    pub fn stats(&self, now: Timestamp) -> QueueStats {
         let unchanged = |key: &&K| self.entries.get(*key).is_none_or(|e| e.changed_at.is_none());
         let woken = self.wakes.due(now).filter(unchanged).count();
-        let ages = self.runs.values().map(|started_at| span::between(*started_at, now));
-        Stats {
+        let ages = self.runs.values().map(|started_at| time::elapsed(*started_at, now));
+        QueueStats {
             depth: self.changes.len() + woken + self.retries.due(now).count(),
             adds: self.add_count,
             retries: self.retry_count,
@@ -196,69 +207,74 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Notices a clock that was set back.
-    fn look(&mut self, now: Timestamp) {
+    /// Detects a clock that was set back.
+    fn observe_clock(&mut self, now: Timestamp) {
         let is_set_back = now < self.last_now;
         self.last_now = now;
         if is_set_back {
-            self.rebase(now);
+            self.rebase_retries(now);
         }
     }
 
-    /// Draws retries nearer that a step back has moved away. Only those are visited that stand
-    /// further away than a backoff can be, so that two threads whose clock readings arrive in the
-    /// wrong order cost nothing.
-    fn rebase(&mut self, now: Timestamp) {
-        for key in self.retries.beyond(span::after(now, self.backoff.cap())) {
+    /// Shortens the retries that a step back of the clock has moved further away than the longest
+    /// backoff. Two threads whose clock readings arrive in the wrong order cause no work.
+    fn rebase_retries(&mut self, now: Timestamp) {
+        for key in self.retries.after(time::add_delay(now, self.backoff.cap())) {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.retry = entry.retry.map(|retry| retry.rebased(now));
             }
-            self.place(&key);
+            self.reposition(&key);
         }
     }
 
-    fn change(&mut self, key: &K, now: Timestamp) {
+    fn mark_changed(&mut self, key: &K, now: Timestamp) {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.changed_at.is_none() {
             entry.changed_at = Some(now);
             self.add_count += 1;
         }
-        self.place(key);
+        self.reposition(key);
     }
 
-    fn choose(&mut self, now: Timestamp) -> Option<K> {
+    fn choose_key(&mut self, now: Timestamp) -> Option<K> {
         let timed = [self.wakes.first(), self.retries.first()].into_iter().flatten();
-        // Of equals the first is taken: a slot before a retry.
+        // `min_by_key` returns the first of equal elements: a wake-up before a retry.
         let timed = timed.filter(|(at, _)| *at <= now).min_by_key(|(at, _)| *at);
         let timed = timed.map(|(_, key)| key.clone());
         let Some((_, change)) = self.changes.first() else {
-            self.timed_in_a_row = 0;
+            self.consecutive_timed = 0;
             return timed;
         };
         match timed {
-            Some(key) if self.timed_in_a_row < TIMED_IN_A_ROW_MAX => {
-                self.timed_in_a_row += 1;
+            Some(key) if self.consecutive_timed < CONSECUTIVE_TIMED_MAX => {
+                self.consecutive_timed += 1;
                 Some(key)
             }
             _ => {
-                self.timed_in_a_row = 0;
+                self.consecutive_timed = 0;
                 Some(change.clone())
             }
         }
     }
 
-    /// Lets a key stand where its reasons say, and forgets one that has none.
-    fn place(&mut self, key: &K) {
+    /// Updates the positions of a key in the lists, and drops a key without a reason to run.
+    fn reposition(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        let is_free = entry.run.is_none();
-        let retry_at = entry.retry.map(|retry| retry.at).filter(|_| is_free);
-        let is_open = is_free && retry_at.is_none();
-        let change = entry.changed_at.map(|_| ANY_TIME).filter(|_| is_open);
-        self.changes.stand(&mut entry.places.change, change, key);
-        self.wakes.stand(&mut entry.places.wake, entry.wake_at.filter(|_| is_open), key);
-        self.retries.stand(&mut entry.places.retry, retry_at, key);
+        let mut change = None;
+        let mut wake = None;
+        let mut retry = None;
+        if entry.run.is_none() {
+            retry = entry.retry.map(|retry| retry.at);
+            if retry.is_none() {
+                change = entry.changed_at.map(|_| ANY_TIME);
+                wake = entry.wake_at;
+            }
+        }
+        self.changes.reposition(&mut entry.positions.change, change, key);
+        self.wakes.reposition(&mut entry.positions.wake, wake, key);
+        self.retries.reposition(&mut entry.positions.retry, retry, key);
         if entry.is_idle() {
             self.entries.remove(key);
         }

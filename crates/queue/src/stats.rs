@@ -1,27 +1,27 @@
-//! What Kubernetes' `workqueue_*` metrics want to know.
+//! The values of Kubernetes' `workqueue_*` metrics.
 
 use std::time::Duration;
 
-/// The queue at an instant. The two histograms (`queue_duration_seconds`, `work_duration_seconds`)
-/// are fed from [`Popped::queued_for`](crate::Popped::queued_for) and
-/// [`Done::worked_for`](crate::Done::worked_for).
+/// The state of the queue at an instant. [`PoppedKey::queued_for`](crate::PoppedKey::queued_for) and
+/// [`FinishedRun::worked_for`](crate::FinishedRun::worked_for) feed the two histograms
+/// (`queue_duration_seconds`, `work_duration_seconds`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Keys that could be popped now (`depth`).
+pub struct QueueStats {
+    /// Keys that can be popped now (`depth`).
     pub depth: usize,
-    /// How often a key came in (`adds_total`): a change when it is added, a wake-up or retry when
-    /// it is popped.
+    /// Keys queued so far (`adds_total`). A change counts when it is added, a wake-up or retry when it
+    /// is popped.
     pub adds: u64,
-    /// How often a run failed and was put back (`retries_total`).
+    /// Failed runs so far (`retries_total`).
     pub retries: u64,
-    /// Keys that were popped and are not done.
+    /// Keys that are popped and not done.
     pub in_flight: usize,
-    /// The time spent on those so far, summed (`unfinished_work_seconds`).
+    /// The sum of the durations of the active runs (`unfinished_work_seconds`).
     pub unfinished: Duration,
-    /// The longest of them (`longest_running_processor_seconds`).
+    /// The duration of the longest active run (`longest_running_processor_seconds`).
     pub longest_running: Duration,
-    /// Keys with a wake-up that stands, due or not.
+    /// Keys with a wake-up, due or not.
     pub sleeping: usize,
-    /// Keys that wait after a failure, due or not.
+    /// Keys that wait for a retry, due or not.
     pub backing_off: usize,
 }

@@ -9,7 +9,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use punctual_queue::Stats;
+use punctual_queue::QueueStats;
 
 use super::ScrapeSource;
 
@@ -44,13 +44,13 @@ pub(super) struct QueueMetrics(Arc<Mutex<Vec<RegisteredQueue>>>);
 
 struct RegisteredQueue {
     name: &'static str,
-    stats: ScrapeSource<Stats>,
+    stats: ScrapeSource<QueueStats>,
     times: QueueTimes,
 }
 
 impl QueueMetrics {
     /// Adds a queue, or replaces the queue with the same name.
-    pub(super) fn add(&self, name: &'static str, stats: ScrapeSource<Stats>) -> QueueTimes {
+    pub(super) fn add(&self, name: &'static str, stats: ScrapeSource<QueueStats>) -> QueueTimes {
         let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = queues.iter().position(|queue| queue.name == name);
         let old = position.map(|position| queues.swap_remove(position));
@@ -75,7 +75,7 @@ impl QueueMetrics {
 /// The state of a queue at a scrape.
 struct QueueSample {
     name: &'static str,
-    stats: Stats,
+    stats: QueueStats,
     times: QueueTimes,
 }
 
@@ -113,13 +113,13 @@ struct QueueEncoder<'a> {
 }
 
 impl QueueEncoder<'_> {
-    fn gauge(&mut self, name: &str, help: &str, value: fn(&Stats) -> f64) -> fmt::Result {
+    fn gauge(&mut self, name: &str, help: &str, value: fn(&QueueStats) -> f64) -> fmt::Result {
         self.family(name, help, MetricType::Gauge, |sample, metric| {
             ConstGauge::new(value(&sample.stats)).encode(metric)
         })
     }
 
-    fn counter(&mut self, name: &str, help: &str, value: fn(&Stats) -> u64) -> fmt::Result {
+    fn counter(&mut self, name: &str, help: &str, value: fn(&QueueStats) -> u64) -> fmt::Result {
         self.family(name, help, MetricType::Counter, |sample, mut metric| {
             metric.encode_counter::<NoLabelSet, _, u64>(&value(&sample.stats), None)
         })

@@ -57,8 +57,8 @@ fn metrics_have_their_documented_names() {
 #[test]
 fn a_scrape_shows_the_queues_that_still_exist() {
     let metrics = Metrics::default();
-    let stats = Stats { depth: 2, adds: 5, retries: 1, ..Stats::default() };
-    let stats = Stats { longest_running: Duration::from_millis(1500), ..stats };
+    let stats = QueueStats { depth: 2, adds: 5, retries: 1, ..QueueStats::default() };
+    let stats = QueueStats { longest_running: Duration::from_millis(1500), ..stats };
     let times = metrics.add_queue("cronjob", move || Some(stats));
     metrics.add_queue("dropped", || None);
     times.observe_queued(Duration::from_millis(50));
@@ -84,7 +84,7 @@ fn a_scrape_shows_the_queues_that_still_exist() {
 fn a_new_queue_continues_the_histograms_of_its_name() {
     let metrics = Metrics::default();
     metrics.add_queue("a", || None).observe_queued(Duration::ZERO);
-    metrics.add_queue("a", || Some(Stats::default())).observe_queued(Duration::ZERO);
+    metrics.add_queue("a", || Some(QueueStats::default())).observe_queued(Duration::ZERO);
     let page = scrape(&metrics);
     assert_lines(&page, &["workqueue_queue_duration_seconds_count{name=\"a\"} 2"]);
     assert_eq!(page.matches("workqueue_depth{").count(), 1);

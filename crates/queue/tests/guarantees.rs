@@ -1,14 +1,16 @@
-//! The promises of the queue, one by one.
+//! The guarantees of the queue.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_queue::{Backoff, Cause, Done, Failure, Popped, Queue, TIMED_IN_A_ROW_MAX};
+use punctual_queue::{
+    Backoff, CONSECUTIVE_TIMED_MAX, Failure, FinishedRun, PoppedKey, Queue, RunCause,
+};
 
 const FAILED: Result<(), Failure> =
-    Err(Failure { retry_after: None, no_later_than: None, is_passing: false });
+    Err(Failure { retry_after: None, no_later_than: None, is_transient: false });
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -36,31 +38,31 @@ fn the_backoff_doubles_up_to_its_cap() {
 }
 
 #[test]
-fn a_backoff_is_never_nothing() {
+fn a_backoff_is_at_least_a_millisecond() {
     let backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
     assert_eq!(backoff.delay(1), Duration::from_millis(1));
     assert_eq!(backoff.delay(9), Duration::from_millis(1));
 }
 
 #[test]
-fn a_key_runs_once_at_a_time_and_again_if_it_changed_meanwhile() {
+fn a_key_that_changes_during_its_run_runs_once_more() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     queue.add(&"a", at(1));
     assert_eq!(drain(&mut queue, at(2)), ["a"]);
     queue.add(&"a", at(3));
     queue.set_wake(&"a", Some(at(4)));
-    assert_eq!(queue.next_due(at(5)), None, "nothing to wait for while it runs");
+    assert_eq!(queue.next_due(at(5)), None, "a running key is not due");
     assert_eq!(drain(&mut queue, at(5)), [""; 0]);
     queue.done(&"a", Ok(()), at(6));
     let popped = queue.pop(at(7)).unwrap();
-    assert_eq!((popped.key, popped.cause, popped.due_at), ("a", Cause::Wake, at(3)));
+    assert_eq!((popped.key, popped.cause, popped.due_at), ("a", RunCause::Wake, at(3)));
     queue.done(&"a", Ok(()), at(8));
     assert_eq!(drain(&mut queue, at(9)), [""; 0]);
 }
 
 #[test]
-fn due_keys_come_in_due_order_then_first_in_first_out() {
+fn due_keys_are_popped_in_due_order_then_first_in_first_out() {
     let mut queue = queue();
     for (key, second) in [("c", 30), ("b1", 20), ("a", 10), ("b2", 20), ("later", 99)] {
         queue.set_wake(&key, Some(at(second)));
@@ -70,33 +72,35 @@ fn due_keys_come_in_due_order_then_first_in_first_out() {
 }
 
 #[test]
-fn slots_come_before_changes_but_do_not_starve_them() {
+fn wake_ups_precede_changes_but_do_not_starve_them() {
     let mut queue: Queue<u32> = Queue::new(Backoff::default());
     queue.add(&1000, at(0));
     queue.add(&1001, at(0));
-    (0..40).for_each(|key| queue.set_wake(&key, Some(at(10))));
+    for key in 0..40 {
+        queue.set_wake(&key, Some(at(10)));
+    }
     let popped: Vec<u32> = std::iter::from_fn(|| queue.pop(at(10))).map(|p| p.key).collect();
-    let turn = TIMED_IN_A_ROW_MAX as usize;
+    let max = CONSECUTIVE_TIMED_MAX as usize;
     let changes: Vec<usize> = (0..popped.len()).filter(|i| popped[*i] >= 1000).collect();
-    assert_eq!(changes, [turn, 2 * turn + 1]);
+    assert_eq!(changes, [max, 2 * max + 1]);
     assert_eq!(popped.len(), 42);
 }
 
 #[test]
-fn slots_and_retries_press_and_changes_do_not() {
+fn has_due_reports_wake_ups_and_retries_but_not_changes() {
     let mut queue = queue();
     queue.add(&"changed", at(0));
     queue.set_wake(&"due", Some(at(10)));
-    assert!(!queue.is_pressed(at(9)));
-    assert!(queue.is_pressed(at(10)));
+    assert!(!queue.has_due(at(9)));
+    assert!(queue.has_due(at(10)));
     assert_eq!(queue.pop(at(10)).unwrap().key, "due");
-    assert!(!queue.is_pressed(at(10)));
+    assert!(!queue.has_due(at(10)));
     queue.done(&"due", Err(Failure::default()), at(10));
-    assert!(queue.is_pressed(at(100)));
+    assert!(queue.has_due(at(100)));
 }
 
 #[test]
-fn a_wake_up_moves_both_ways_and_goes() {
+fn a_wake_up_can_be_moved_and_removed() {
     let mut queue = queue();
     for (moved_to, due) in [(Some(20), Some(20)), (Some(10), Some(10)), (Some(50), Some(50))] {
         queue.set_wake(&"a", moved_to.map(at));
@@ -109,21 +113,21 @@ fn a_wake_up_moves_both_ways_and_goes() {
 }
 
 #[test]
-fn a_change_leaves_a_later_wake_up_standing() {
+fn a_change_does_not_remove_a_later_wake_up() {
     let mut queue = queue();
     queue.set_wake(&"a", Some(at(60)));
     queue.add(&"a", at(5));
     assert_eq!(queue.stats(at(5)).depth, 1);
-    assert_eq!(queue.pop(at(6)).unwrap().cause, Cause::Change);
+    assert_eq!(queue.pop(at(6)).unwrap().cause, RunCause::Change);
     queue.done(&"a", Ok(()), at(7));
     assert_eq!(queue.next_due(at(7)), Some(at(60)));
-    assert_eq!(queue.pop(at(61)).unwrap().cause, Cause::Wake);
+    assert_eq!(queue.pop(at(61)).unwrap().cause, RunCause::Wake);
     queue.done(&"a", Ok(()), at(62));
     assert_eq!(queue.next_due(at(62)), None);
 }
 
 #[test]
-fn changes_neither_shorten_nor_inflate_a_backoff() {
+fn changes_neither_shorten_nor_extend_a_backoff() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     let mut now = 0;
@@ -132,7 +136,7 @@ fn changes_neither_shorten_nor_inflate_a_backoff() {
         queue.add(&"a", at(now));
         let retry_at = Some(at(now + delay));
         let done = queue.done(&"a", FAILED, at(now));
-        assert_eq!(done, Some(Done { worked_for: Duration::ZERO, retry_at }));
+        assert_eq!(done, Some(FinishedRun { worked_for: Duration::ZERO, retry_at }));
         for second in now..now + delay {
             queue.add(&"a", at(second));
             queue.set_wake(&"a", Some(at(second)));
@@ -141,27 +145,27 @@ fn changes_neither_shorten_nor_inflate_a_backoff() {
         now += delay;
     }
     let popped = queue.pop(at(now)).unwrap();
-    assert_eq!((popped.cause, popped.failures, popped.due_at), (Cause::Retry, 5, at(now)));
+    assert_eq!((popped.cause, popped.failures, popped.due_at), (RunCause::Retry, 5, at(now)));
     queue.done(&"a", Ok(()), at(now));
-    assert_eq!(drain(&mut queue, at(now)), [""; 0], "one retry did for all");
+    assert_eq!(drain(&mut queue, at(now)), [""; 0], "one retry covers all changes");
     queue.add(&"a", at(now));
     assert_eq!(queue.pop(at(now)).unwrap().failures, 0);
 }
 
 #[test]
-fn a_server_that_says_when_is_obeyed() {
-    for (wish, delay) in [(5, 10), (30, 30), (1_000_000, 3600)] {
+fn a_retry_after_extends_the_backoff() {
+    for (seconds, delay) in [(5, 10), (30, 30), (1_000_000, 3600)] {
         let mut queue = queue();
         queue.add(&"a", at(0));
         queue.pop(at(0));
-        let retry_after = Some(Duration::from_secs(wish));
+        let retry_after = Some(Duration::from_secs(seconds));
         queue.done(&"a", Err(Failure { retry_after, ..Failure::default() }), at(0));
         assert_eq!(queue.next_due(at(0)), Some(at(delay)));
     }
 }
 
 #[test]
-fn a_backoff_ends_when_something_is_due_but_a_wish_of_the_server_is_granted() {
+fn no_later_than_shortens_a_backoff_but_not_a_retry_after() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     for _ in 0..20 {
@@ -176,20 +180,20 @@ fn a_backoff_ends_when_something_is_due_but_a_wish_of_the_server_is_granted() {
     queue.done(&"a", Err(failure), now);
     assert_eq!(queue.next_due(now), Some(due));
     queue.pop(due).unwrap();
-    let wish = Some(Duration::from_secs(30));
-    let failure = Failure { retry_after: wish, no_later_than: Some(due), is_passing: false };
+    let retry_after = Some(Duration::from_secs(30));
+    let failure = Failure { retry_after, no_later_than: Some(due), is_transient: false };
     queue.done(&"a", Err(failure), due);
     assert_eq!(queue.next_due(due), Some(due + Duration::from_secs(30)));
 }
 
 #[test]
-fn whoever_was_away_is_asked_again_soon() {
+fn the_backoff_of_a_transient_failure_is_short() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     let mut now = at(0);
     for _ in 0..20 {
         queue.pop(now).unwrap();
-        queue.done(&"a", Err(Failure { is_passing: true, ..Failure::default() }), now);
+        queue.done(&"a", Err(Failure { is_transient: true, ..Failure::default() }), now);
         let due = queue.next_due(now).unwrap();
         assert!(due.duration_since(now) <= SignedDuration::from_secs(10));
         now = due;
@@ -197,7 +201,7 @@ fn whoever_was_away_is_asked_again_soon() {
 }
 
 #[test]
-fn forgetting_the_failures_tries_at_once() {
+fn forget_clears_failures_and_retries_at_once() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     queue.pop(at(0));
@@ -207,11 +211,11 @@ fn forgetting_the_failures_tries_at_once() {
     let popped = queue.pop(at(1)).unwrap();
     assert_eq!((popped.key, popped.failures), ("a", 0));
     queue.done(&"a", FAILED, at(1));
-    assert_eq!(queue.next_due(at(1)), Some(at(11)), "the backoff begins anew");
+    assert_eq!(queue.next_due(at(1)), Some(at(11)), "the backoff starts at its base");
 }
 
 #[test]
-fn a_removed_key_is_gone_even_while_it_runs() {
+fn a_removed_key_does_not_run_again() {
     let mut queue = queue();
     queue.set_wake(&"a", Some(at(5)));
     queue.add(&"a", at(0));
@@ -228,7 +232,7 @@ fn a_removed_key_is_gone_even_while_it_runs() {
 }
 
 #[test]
-fn a_key_that_comes_back_while_its_old_run_lasts_waits_for_it() {
+fn a_key_added_again_waits_for_the_run_of_the_removed_key() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     queue.pop(at(0));
@@ -237,12 +241,13 @@ fn a_key_that_comes_back_while_its_old_run_lasts_waits_for_it() {
     assert_eq!(queue.pop(at(2)), None);
     queue.done(&"a", FAILED, at(3));
     let popped = queue.pop(at(3)).unwrap();
-    assert_eq!((popped.cause, popped.failures), (Cause::Change, 0));
+    assert_eq!((popped.cause, popped.failures), (RunCause::Change, 0));
 }
 
 #[test]
-fn a_clock_that_is_set_back_stalls_nothing_that_is_ready_or_retried() {
-    let (now, past) = (at(1_800_000_000), at(1_768_000_000));
+fn a_clock_step_back_does_not_delay_changes_or_retries() {
+    let now = at(1_800_000_000);
+    let past = at(1_768_000_000);
     let mut queue = queue();
     queue.add(&"fails", now);
     queue.pop(now);
@@ -250,29 +255,30 @@ fn a_clock_that_is_set_back_stalls_nothing_that_is_ready_or_retried() {
     queue.add(&"ready", now);
     queue.set_wake(&"slot", Some(now));
 
-    let Popped { key, queued_for, .. } = queue.pop(past).unwrap();
+    let PoppedKey { key, queued_for, .. } = queue.pop(past).unwrap();
     assert_eq!((key, queued_for), ("ready", Duration::ZERO));
     assert_eq!(queue.next_due(past), Some(past + Duration::from_secs(10)));
     assert_eq!(drain(&mut queue, past + Duration::from_secs(10)), ["fails"]);
-    assert_eq!(drain(&mut queue, now), ["slot"], "a slot is due when the clock says so");
+    assert_eq!(drain(&mut queue, now), ["slot"], "a wake-up is due when the clock reaches it");
 }
 
 #[test]
-fn a_rest_lasts_no_longer_when_the_clock_is_set_back() {
-    let (now, past) = (at(1_800_000_000), at(1_768_000_000));
-    let rest = Duration::from_secs(1);
+fn a_clock_step_back_does_not_extend_a_delay() {
+    let now = at(1_800_000_000);
+    let past = at(1_768_000_000);
+    let delay = Duration::from_secs(1);
     let mut queue = queue();
-    queue.rest(&"a", rest, now);
+    queue.delay(&"a", delay, now);
     queue.add(&"a", now);
-    assert_eq!(queue.pop(now), None, "a change does not end it");
+    assert_eq!(queue.pop(now), None, "a change does not end the delay");
     assert_eq!(queue.pop(past), None);
-    assert_eq!(queue.next_due(past), Some(past + rest));
-    assert_eq!(drain(&mut queue, past + rest), ["a"]);
-    assert_eq!(queue.next_due(past + rest), None);
+    assert_eq!(queue.next_due(past), Some(past + delay));
+    assert_eq!(drain(&mut queue, past + delay), ["a"]);
+    assert_eq!(queue.next_due(past + delay), None);
 }
 
 #[test]
-fn the_counters_are_those_of_kubernetes() {
+fn the_stats_count_like_the_metrics_of_kubernetes() {
     let mut queue = queue();
     queue.add(&"a", at(0));
     queue.add(&"a", at(1));
@@ -287,7 +293,7 @@ fn the_counters_are_those_of_kubernetes() {
     assert_eq!(stats.longest_running, Duration::from_secs(7));
     let done = queue.done(&"a", FAILED, at(10)).unwrap();
     assert_eq!((done.worked_for, done.retry_at), (Duration::from_secs(7), Some(at(20))));
-    assert_eq!(queue.done(&"a", Ok(()), at(11)), None, "nobody runs it");
+    assert_eq!(queue.done(&"a", Ok(()), at(11)), None, "the key does not run");
     let stats = queue.stats(at(20));
     assert_eq!((stats.depth, stats.retries, stats.in_flight, stats.backing_off), (2, 1, 1, 1));
 }
