@@ -10,7 +10,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_lease::Mono;
+use punctual_lease::MonotonicTime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ struct Term {
     /// Grows with every term.
     number: u64,
     /// When the term ends unless it is renewed; `None` while another process may lead.
-    ends_at: Option<Mono>,
+    ends_at: Option<MonotonicTime>,
     /// How long no other process takes over after the end.
     slack: Duration,
 }
@@ -106,7 +106,7 @@ impl Fence {
 
     /// Sets the end of the term, if this process leads, and how long no other process takes over after
     /// that. An end that follows `None` starts a new term.
-    pub fn set_term_end(&self, ends_at: Option<Mono>, slack: Duration) {
+    pub fn set_term_end(&self, ends_at: Option<MonotonicTime>, slack: Duration) {
         let Some(guard) = &self.guard else { return };
         guard.term.send_if_modified(|term| {
             let is_changed = term.ends_at != ends_at;
@@ -127,7 +127,7 @@ impl Fence {
 
 impl Guard {
     /// When this fence closes; `None` if it is closed for this work.
-    fn ends_at(&self) -> Option<Mono> {
+    fn ends_at(&self) -> Option<MonotonicTime> {
         let Term { number, ends_at, .. } = *self.term.borrow();
         let is_ours = self.bound_to.is_none_or(|own| own == number);
         if is_ours && !self.finished.is_cancelled() { ends_at } else { None }

@@ -38,7 +38,7 @@ use punctual_api::lease::Lease;
 use punctual_api::meta::ObjectReference;
 use punctual_client::Fence;
 use punctual_engine::PendingEvent;
-use punctual_lease::{Config, ConfigError, Elector};
+use punctual_lease::{ConfigError, ElectionConfig, Elector};
 use tokio_util::sync::CancellationToken;
 
 use self::elect_loop::ElectLoop;
@@ -71,7 +71,7 @@ pub struct Election {
     /// The identity of this process. It must differ from that of an earlier process on the same host.
     pub identity: String,
     /// The durations.
-    pub config: Config,
+    pub config: ElectionConfig,
     /// A source of random numbers for retry jitter, so that replicas that start together do not retry together.
     pub random: Arc<dyn Fn() -> u32 + Send + Sync>,
 }

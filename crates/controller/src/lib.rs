@@ -29,4 +29,4 @@ pub use self::jobs::run_jobs;
 pub use self::metrics::Metrics;
 pub use self::namespace_defaults::run_namespace_defaults;
 pub use punctual_client::{Clock, Fence, SystemClock};
-pub use punctual_lease::Config as ElectionConfig;
+pub use punctual_lease::ElectionConfig;

@@ -1,37 +1,38 @@
-//! The three durations of an election, and the rules between them.
+//! The durations of an election and their validation.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How long a candidate lasts, tries and waits. The defaults are those of Kubernetes' controllers.
+/// The durations of an election. The defaults are those of Kubernetes' controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Others take the Lease so long after its last change. Whole seconds, as in the Lease.
+pub struct ElectionConfig {
+    /// Other candidates take the Lease this long after its last change. It must be whole seconds,
+    /// because the Lease stores seconds.
     pub lease_duration: Duration,
-    /// A leader stops so long after its last renewal began.
+    /// A leader stops this long after the start of its last successful renewal.
     pub renew_deadline: Duration,
-    /// The time between two tries; up to a fifth more, as the dice say.
+    /// The time between two attempts. A random jitter adds up to a fifth.
     pub retry_period: Duration,
 }
 
-/// Settings that would not elect one leader, or none that lasts.
+/// The error of an invalid configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A Lease knows whole seconds only, and not more of them than an `i32` holds.
+    /// A Lease stores whole seconds as an `i32`.
     LeaseDurationNotWholeSeconds,
-    /// A leader would still act when another may take over.
+    /// A leader would still act when another candidate may take over.
     LeaseDurationNotAboveRenewDeadline,
-    /// A leader would give up before it has tried to renew.
+    /// A leader would stop before its first renewal.
     RenewDeadlineNotAboveRetryPeriod,
-    /// A candidate would never rest.
+    /// A candidate would send requests without a pause.
     RetryPeriodZero,
-    /// A candidate without a name could not be told from nobody.
+    /// An empty identity means that the Lease has no holder.
     IdentityEmpty,
 }
 
-impl Config {
-    /// Says what is wrong with the durations, if anything is.
+impl ElectionConfig {
+    /// Validates the durations.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let seconds = i32::try_from(self.lease_duration.as_secs());
         if self.lease_duration.subsec_nanos() != 0 || seconds.is_err() {
@@ -49,17 +50,16 @@ impl Config {
         Ok(())
     }
 
-    /// How long the shell should wait for the answer to a request before it calls it lost: half of
-    /// the deadline, so that a leader has a second chance.
+    /// Returns the timeout of a request: half of the renew deadline, so that a leader can try twice.
     pub fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }
 
-    /// The retry period, longer by up to a fifth: a share of `dice` in 2^32.
-    pub(crate) fn rest(&self, dice: u32) -> Duration {
-        let more = (self.retry_period.as_nanos() / 5 * u128::from(dice)) >> u32::BITS;
-        let more = u64::try_from(more).map_or(self.retry_period, Duration::from_nanos);
-        self.retry_period.saturating_add(more)
+    /// Returns the retry period plus a jitter of up to a fifth: the share `random` / 2^32 of it.
+    pub(crate) fn jittered_retry_period(&self, random: u32) -> Duration {
+        let jitter = (self.retry_period.as_nanos() / 5 * u128::from(random)) >> u32::BITS;
+        let jitter = u64::try_from(jitter).map_or(self.retry_period, Duration::from_nanos);
+        self.retry_period.saturating_add(jitter)
     }
 
     pub(crate) fn lease_seconds(&self) -> i32 {
@@ -67,7 +67,7 @@ impl Config {
     }
 }
 
-impl Default for Config {
+impl Default for ElectionConfig {
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),

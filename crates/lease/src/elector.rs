@@ -1,218 +1,256 @@
-//! One candidate.
+//! A candidate of the election.
 
 use jiff::Timestamp;
 
-use crate::phase::{Next, Phase};
-use crate::record::View;
-use crate::{Action, Config, ConfigError, Mono, Read, Record, Version, Written};
+use crate::phase::{ElectorPhase, NextRequest};
+use crate::record::ObservedLease;
+use crate::{
+    ConfigError, ElectionConfig, ElectorAction, LeaseRecord, MonotonicTime, ReadResult,
+    ResourceVersion, WriteResult,
+};
 
-/// A candidate for leadership; see the [crate](crate) for what it promises.
+/// A candidate for leadership. See the [crate documentation](crate) for its guarantees.
 #[derive(Clone, Debug)]
 pub struct Elector {
-    config: Config,
+    config: ElectionConfig,
     identity: String,
-    phase: Phase,
-    /// The Lease as it was last seen, even if it is absent now: its holder may live on.
-    view: Option<View>,
+    phase: ElectorPhase,
+    /// The Lease as last observed. It remains if the Lease is deleted, because its holder may still
+    /// lead.
+    observed: Option<ObservedLease>,
     is_absent: bool,
-    /// When the last acknowledged renewal began, while the Lease is ours.
-    renewed_from: Option<Mono>,
+    /// The start of the last successful renewal, while the Lease is ours.
+    renewed_at: Option<MonotonicTime>,
     is_releasing: bool,
-    /// The last write went wrong, and it was not waited since.
-    is_hurried: bool,
+    /// A write failed, the Lease was read again at once, and no wait has elapsed since.
+    retried_at_once: bool,
 }
 
 impl Elector {
-    /// A candidate that has seen nothing yet. The identity must belong to this process alone, and
-    /// not to the one before it under the same name.
-    pub fn new(config: Config, identity: impl Into<String>) -> Result<Self, ConfigError> {
+    /// Creates a candidate. The identity must be unique to this process; an earlier process of the same
+    /// name must have had another identity.
+    pub fn new(config: ElectionConfig, identity: impl Into<String>) -> Result<Self, ConfigError> {
         config.validate()?;
-        let identity = Some(identity.into()).filter(|identity| !identity.is_empty());
+        let identity = identity.into();
+        if identity.is_empty() {
+            return Err(ConfigError::IdentityEmpty);
+        }
         Ok(Self {
             config,
-            identity: identity.ok_or(ConfigError::IdentityEmpty)?,
-            phase: Phase::Read,
-            view: None,
+            identity,
+            phase: ElectorPhase::Read,
+            observed: None,
             is_absent: false,
-            renewed_from: None,
+            renewed_at: None,
             is_releasing: false,
-            is_hurried: false,
+            retried_at_once: false,
         })
     }
 
-    /// Whether effects are allowed at this moment.
-    pub fn is_leader(&self, now: Mono) -> bool {
+    /// Reports whether this candidate leads, so that it may act.
+    pub fn is_leader(&self, now: MonotonicTime) -> bool {
         self.leads_until().is_some_and(|until| now < until)
     }
 
-    /// When leadership ends unless it is renewed. Effects must be cut off in time for that.
-    pub fn leads_until(&self) -> Option<Mono> {
-        let from = self.renewed_from.filter(|_| !self.is_releasing)?;
-        Some(from.saturating_add(self.config.renew_deadline))
-    }
-
-    /// The Lease as it was last seen or written: who leads, as far as we know.
-    pub fn record(&self) -> Option<&Record> {
-        self.view.as_ref().map(|view| &view.record).filter(|_| !self.is_absent)
-    }
-
-    /// What to do now. To be called at the start, after each other call, and after sleeping.
-    ///
-    /// `wall` is written into the Lease and has no other meaning; `dice` is any random number,
-    /// which spreads candidates that started together.
-    pub fn poll(&mut self, now: Mono, wall: Timestamp, dice: u32) -> Action {
-        if let Phase::Rest { from, then } = self.phase {
-            self.phase = Phase::Sleep { until: self.rested(from, dice), then };
+    /// Returns the end of leadership unless it is renewed. Requests must end before it.
+    pub fn leads_until(&self) -> Option<MonotonicTime> {
+        if self.is_releasing {
+            return None;
         }
-        if let Phase::Sleep { until, then } = self.phase
+        Some(self.renewed_at?.saturating_add(self.config.renew_deadline))
+    }
+
+    /// Returns the Lease as last observed or written.
+    pub fn record(&self) -> Option<&LeaseRecord> {
+        if self.is_absent {
+            return None;
+        }
+        self.observed.as_ref().map(|observed| &observed.record)
+    }
+
+    /// Returns the next action. Call it at the start, after each other call, and after sleeping.
+    ///
+    /// `wall` is only written into the Lease. `random` is any random number; it spreads the attempts of
+    /// candidates that started together.
+    pub fn poll(&mut self, now: MonotonicTime, wall: Timestamp, random: u32) -> ElectorAction {
+        if let ElectorPhase::Wait { from, then } = self.phase {
+            self.phase = ElectorPhase::Sleep { until: self.wait_end(from, random), then };
+        }
+        if let ElectorPhase::Sleep { until, then } = self.phase
             && until <= now
         {
-            self.is_hurried = false;
+            self.retried_at_once = false;
             self.phase = then.into();
         }
         match self.phase {
-            Phase::Read => {
-                self.phase = Phase::Reading;
-                Action::Get
+            ElectorPhase::Read => {
+                self.phase = ElectorPhase::Reading;
+                ElectorAction::Get
             }
-            Phase::Write => self.write(now, wall),
-            Phase::Sleep { until, .. } => Action::Sleep(self.watchful(until, now)),
-            Phase::Rest { .. } | Phase::Reading | Phase::Writing { .. } => {
-                Action::Sleep(self.watchful(now.saturating_add(self.config.retry_period), now))
+            ElectorPhase::Write => self.write(now, wall),
+            ElectorPhase::Sleep { until, .. } => {
+                ElectorAction::Sleep(self.cap_at_term_end(until, now))
             }
-            Phase::Released => Action::Released,
+            ElectorPhase::Wait { .. } | ElectorPhase::Reading | ElectorPhase::Writing { .. } => {
+                ElectorAction::Sleep(
+                    self.cap_at_term_end(now.saturating_add(self.config.retry_period), now),
+                )
+            }
+            ElectorPhase::Released => ElectorAction::Released,
         }
     }
 
-    /// The answer to a read. One that was not asked for is ignored, since it may be older than what
-    /// we wrote.
-    pub fn on_observed(&mut self, read: Read, now: Mono) {
-        if !matches!(self.phase, Phase::Reading) {
+    /// Reports the result of a read. A result without a read in flight is ignored, because it may be
+    /// older than our last write.
+    pub fn on_observed(&mut self, read: ReadResult, now: MonotonicTime) {
+        if !matches!(self.phase, ElectorPhase::Reading) {
             return;
         }
         match read {
-            Read::Present(record, version) => self.see(record, version, now),
-            // Whoever has not seen ours may have a Lease at once, so our term ends here.
-            Read::Absent => {
+            ReadResult::Present(record, version) => self.observe(record, version, now),
+            // A candidate that never observed our Lease may create one at once, so our term ends.
+            ReadResult::Absent => {
                 self.is_absent = true;
-                self.renewed_from = None;
+                self.renewed_at = None;
             }
-            Read::Failed => {
-                self.phase = Phase::Rest { from: now, then: Next::Read };
+            ReadResult::Failed => {
+                self.phase = ElectorPhase::Wait { from: now, then: NextRequest::Read };
                 return;
             }
         }
-        self.phase = match self.is_releasing {
-            true if self.is_ours() && !self.is_absent => Phase::Write,
-            true => Phase::Released,
-            false if self.may_take(now) => Phase::Write,
-            false => Phase::Rest { from: now, then: Next::Read },
+        self.phase = if self.is_releasing {
+            if self.is_ours() && !self.is_absent {
+                ElectorPhase::Write
+            } else {
+                ElectorPhase::Released
+            }
+        } else if self.may_take(now) {
+            ElectorPhase::Write
+        } else {
+            ElectorPhase::Wait { from: now, then: NextRequest::Read }
         };
     }
 
-    /// The answer to a write. One that was not asked for is ignored.
-    pub fn on_write(&mut self, written: Written, now: Mono) {
-        let Phase::Writing { record, started_at } = &self.phase else {
+    /// Reports the result of a write. A result without a write in flight is ignored.
+    pub fn on_write(&mut self, written: WriteResult, now: MonotonicTime) {
+        let ElectorPhase::Writing { record, started_at } = &self.phase else {
             return;
         };
         match written {
-            Written::Done(version) => {
-                let (record, started_at) = (record.clone(), *started_at);
-                self.hold(View::new(record, version, now), started_at);
+            WriteResult::Done(version) => {
+                let observed = ObservedLease::new(record.clone(), version, now);
+                let started_at = *started_at;
+                self.finish_write(observed, started_at);
             }
-            // It is clear soonest by reading at once, but a server that always says so must not
-            // be asked without a pause.
-            Written::Conflict | Written::Unknown if self.is_hurried => {
-                self.phase = Phase::Rest { from: now, then: Next::Read };
+            // Reading at once resolves the doubt soonest. A server that always reports a conflict
+            // must not be queried without a pause, so the second failure waits.
+            WriteResult::Conflict | WriteResult::Unknown if self.retried_at_once => {
+                self.phase = ElectorPhase::Wait { from: now, then: NextRequest::Read };
             }
-            Written::Conflict | Written::Unknown => {
-                self.is_hurried = true;
-                self.phase = Phase::Read;
+            WriteResult::Conflict | WriteResult::Unknown => {
+                self.retried_at_once = true;
+                self.phase = ElectorPhase::Read;
             }
         }
     }
 
-    /// Ends leadership at once and for good, and has [`Elector::poll`] give the Lease back, so that
-    /// a successor need not wait. The effects must be over: another may lead a moment later. How
-    /// long to go on polling is for the shell to say; a Lease that is not given back expires.
+    /// Ends leadership at once and permanently. [`Elector::poll`] then releases the Lease, so that a
+    /// successor need not wait. All requests of the leader must have ended before this call, because
+    /// another candidate may lead a moment later. The caller decides how long it keeps polling; a Lease
+    /// that is not released expires.
     pub fn release(&mut self) {
         if self.is_releasing {
             return;
         }
         self.is_releasing = true;
         self.phase = match &self.phase {
-            Phase::Rest { then, .. } | Phase::Sleep { then, .. } => (*then).into(),
+            ElectorPhase::Wait { then, .. } | ElectorPhase::Sleep { then, .. } => (*then).into(),
             other => other.clone(),
         };
-        if matches!(self.phase, Phase::Write) && (self.is_absent || !self.is_ours()) {
-            self.phase = Phase::Released;
+        if matches!(self.phase, ElectorPhase::Write) && (self.is_absent || !self.is_ours()) {
+            self.phase = ElectorPhase::Released;
         }
     }
 
-    fn see(&mut self, record: Record, version: Version, now: Mono) {
+    fn observe(&mut self, record: LeaseRecord, version: ResourceVersion, now: MonotonicTime) {
         self.is_absent = false;
-        self.view = Some(match self.view.take() {
-            Some(view) => view.refreshed(record, version, now),
-            None => View::new(record, version, now),
+        self.observed = Some(match self.observed.take() {
+            Some(observed) => observed.update(record, version, now),
+            None => ObservedLease::new(record, version, now),
         });
-        self.renewed_from = self.renewed_from.filter(|_| self.is_ours());
+        if !self.is_ours() {
+            self.renewed_at = None;
+        }
     }
 
-    fn hold(&mut self, view: View, started_at: Mono) {
-        let is_ours = view.record.holder == self.identity;
-        self.view = Some(view);
+    /// Updates the state after a successful write that started at `started_at`.
+    fn finish_write(&mut self, observed: ObservedLease, started_at: MonotonicTime) {
+        self.observed = Some(observed);
         self.is_absent = false;
-        self.is_hurried = false;
-        self.renewed_from = Some(started_at).filter(|_| is_ours);
-        self.phase = match (is_ours, self.is_releasing) {
-            (true, true) => Phase::Write,
-            (true, false) => Phase::Rest { from: started_at, then: Next::Write },
-            (false, _) => Phase::Released,
+        self.retried_at_once = false;
+        if !self.is_ours() {
+            self.renewed_at = None;
+            self.phase = ElectorPhase::Released;
+            return;
+        }
+        self.renewed_at = Some(started_at);
+        self.phase = if self.is_releasing {
+            ElectorPhase::Write
+        } else {
+            ElectorPhase::Wait { from: started_at, then: NextRequest::Write }
         };
     }
 
-    /// Whether our name was the last one seen.
+    /// We are the holder of the Lease as last observed.
     fn is_ours(&self) -> bool {
-        self.view.as_ref().is_some_and(|view| view.record.holder == self.identity)
+        self.observed.as_ref().is_some_and(|observed| observed.record.holder == self.identity)
     }
 
-    /// Whether nobody else can believe in leading, by what we saw.
+    /// Reports whether no other candidate can still lead, according to our observations.
     ///
-    /// A Lease that somebody deleted does not end its holder's term: who has seen the holder waits
-    /// for the end of it, as if the Lease were there.
-    fn may_take(&self, now: Mono) -> bool {
+    /// The deletion of a Lease does not end its holder's term: a candidate that observed the holder
+    /// waits for the end of the term as if the Lease existed.
+    fn may_take(&self, now: MonotonicTime) -> bool {
         self.taken_until().is_none_or(|until| until <= now)
     }
 
-    fn taken_until(&self) -> Option<Mono> {
-        let view = self.view.as_ref().filter(|view| !view.record.holder.is_empty())?;
-        Some(view.expires_at(self.config.lease_duration)).filter(|_| !self.is_ours())
+    /// Returns the end of another holder's term.
+    fn taken_until(&self) -> Option<MonotonicTime> {
+        let observed = self.observed.as_ref()?;
+        if observed.record.holder.is_empty() || self.is_ours() {
+            return None;
+        }
+        Some(observed.expires_at(self.config.lease_duration))
     }
 
-    /// The end of a rest. It does not outlast the term of another, so that its end is met at once.
-    fn rested(&self, from: Mono, dice: u32) -> Mono {
-        let rested = from.saturating_add(self.config.rest(dice));
+    /// Returns the end of a wait. A wait ends no later than the term of another holder, so that an
+    /// expired Lease is taken at once.
+    fn wait_end(&self, from: MonotonicTime, random: u32) -> MonotonicTime {
+        let end = from.saturating_add(self.config.jittered_retry_period(random));
         match self.taken_until() {
-            Some(until) if until > from => rested.min(until),
-            _ => rested,
+            Some(until) if until > from => end.min(until),
+            _ => end,
         }
     }
 
-    /// Not later than the end of our own term, which the shell has to notice.
-    fn watchful(&self, until: Mono, now: Mono) -> Mono {
+    /// Limits a sleep to the end of our own term, so that the caller notices it.
+    fn cap_at_term_end(&self, until: MonotonicTime, now: MonotonicTime) -> MonotonicTime {
         self.leads_until().filter(|end| *end > now).map_or(until, |end| until.min(end))
     }
 
-    fn write(&mut self, now: Mono, wall: Timestamp) -> Action {
-        let old = self.view.as_ref().map(|view| &view.record);
-        let record = match self.is_releasing {
-            true => Record::released(old, wall),
-            false => Record::claimed(old, &self.identity, self.config.lease_seconds(), wall),
+    fn write(&mut self, now: MonotonicTime, wall: Timestamp) -> ElectorAction {
+        let old = self.observed.as_ref().map(|observed| &observed.record);
+        let record = if self.is_releasing {
+            LeaseRecord::release(old, wall)
+        } else {
+            LeaseRecord::claim(old, &self.identity, self.config.lease_seconds(), wall)
         };
-        self.phase = Phase::Writing { record: record.clone(), started_at: now };
-        match &self.view {
-            Some(view) if !self.is_absent => Action::Update(record, view.version.clone()),
-            _ => Action::Create(record),
+        self.phase = ElectorPhase::Writing { record: record.clone(), started_at: now };
+        match &self.observed {
+            Some(observed) if !self.is_absent => {
+                ElectorAction::Update(record, observed.version.clone())
+            }
+            _ => ElectorAction::Create(record),
         }
     }
 }

@@ -1,43 +1,44 @@
-//! Leader election on a `coordination.k8s.io/v1` Lease, as a state machine that does no I/O, reads
-//! no clock and rolls no dice.
+//! Leader election on a `coordination.k8s.io/v1` Lease, as a state machine without I/O, clocks and
+//! random numbers.
 //!
-//! The shell asks [`Elector::poll`] what to do, does it, and hands the answer to
-//! [`Elector::on_observed`] or [`Elector::on_write`]: one answer for each request, and a timeout is
-//! an answer too. Before each effect, it asks [`Elector::is_leader`].
+//! The caller asks [`Elector::poll`] for the next action, performs it, and reports the result to
+//! [`Elector::on_observed`] or [`Elector::on_write`]: one result for each request; a timeout is a
+//! result too. It checks [`Elector::is_leader`] before each request that only a leader may send.
 //!
-//! Why there are never two leaders, as long as nobody deletes the Lease and monotonic clocks differ
-//! in rate by less than [`Config::lease_duration`] to [`Config::renew_deadline`]:
+//! There are never two leaders, if the Lease is not deleted and the rates of the monotonic clocks
+//! differ by less than the ratio of [`ElectionConfig::lease_duration`] to
+//! [`ElectionConfig::renew_deadline`]:
 //!
-//! * Every write is a compare-and-swap on the resource version, so that of several who take a
-//!   Lease one succeeds, and a write that arrives late changes nothing that it has not seen.
-//! * Only a write that was acknowledged makes a leader. A write whose answer is lost is neither
-//!   success nor failure: the Lease is read and written again.
-//! * Leadership ends `renew_deadline` after the *start* of the last such write, on the leader's
-//!   own monotonic clock. Nothing has to run for that: a process that was stopped and wakes sees
-//!   it at its first question.
-//! * Others take the Lease `lease_duration` after they saw it change for the last time, on their
-//!   own monotonic clock, which is later. What the clocks in the Lease say is never looked at.
+//! * Every write is a compare-and-swap on the resource version. If several candidates take a Lease,
+//!   one succeeds, and a late write cannot replace a newer version.
+//! * Only an acknowledged write makes a leader. A write without a response is neither success nor
+//!   failure: the elector reads and writes the Lease again.
+//! * Leadership ends `renew_deadline` after the *start* of the last acknowledged write, on the leader's
+//!   monotonic clock. No timer has to run: a process that was stopped sees the end at its next check.
+//! * Other candidates take the Lease `lease_duration` after they last observed a change, on their own
+//!   monotonic clock, which is later. The times in the Lease are never used.
 //!
-//! Two things are the shell's: an effect under way when leadership ends must be over before another
-//! may lead, so its timeout must fit in [`Elector::leads_until`] plus the difference of the two
-//! durations; and the reads must be consistent ones (no `resourceVersion=0`). The monotonic clock
-//! should go on while the machine is suspended (`CLOCK_BOOTTIME` on Linux): with one that stands
-//! still, a laptop that wakes believes in its old term for what was left of it.
+//! The caller has three duties. A request that is in flight when leadership ends must end before
+//! another candidate may lead, so its timeout must not exceed [`Elector::leads_until`] plus the
+//! difference of the two durations. Reads must be consistent (no `resourceVersion=0`). The monotonic
+//! clock should advance while the machine is suspended (`CLOCK_BOOTTIME` on Linux); otherwise a
+//! resumed machine leads for the remainder of its old term.
 //!
 //! ```
 //! use std::time::Duration;
 //!
 //! use jiff::Timestamp;
-//! use punctual_lease::{Action, Config, Elector, Read, Written};
+//! use punctual_lease::{ElectionConfig, Elector, ElectorAction, ReadResult, WriteResult};
 //!
-//! let (secs, wall) = (Duration::from_secs, Timestamp::UNIX_EPOCH);
-//! let mut elector = Elector::new(Config::default(), "pod-a_5f3c").unwrap();
-//! assert_eq!(elector.poll(secs(0), wall, 0), Action::Get);
-//! elector.on_observed(Read::Absent, secs(1));
-//! assert!(matches!(elector.poll(secs(1), wall, 0), Action::Create(_)));
-//! elector.on_write(Written::Done("1".into()), secs(2));
+//! let secs = Duration::from_secs;
+//! let wall = Timestamp::UNIX_EPOCH;
+//! let mut elector = Elector::new(ElectionConfig::default(), "pod-a_5f3c").unwrap();
+//! assert_eq!(elector.poll(secs(0), wall, 0), ElectorAction::Get);
+//! elector.on_observed(ReadResult::Absent, secs(1));
+//! assert!(matches!(elector.poll(secs(1), wall, 0), ElectorAction::Create(_)));
+//! elector.on_write(WriteResult::Done("1".into()), secs(2));
 //! assert!(elector.is_leader(secs(2)));
-//! assert!(!elector.is_leader(secs(11)), "10 seconds after the write began");
+//! assert!(!elector.is_leader(secs(11)), "10 seconds after the start of the write");
 //! ```
 
 mod config;
@@ -45,10 +46,10 @@ mod elector;
 mod phase;
 mod record;
 
-pub use config::{Config, ConfigError};
+pub use config::{ConfigError, ElectionConfig};
 pub use elector::Elector;
-pub use phase::{Action, Read, Written};
-pub use record::{Record, Version};
+pub use phase::{ElectorAction, ReadResult, WriteResult};
+pub use record::{LeaseRecord, ResourceVersion};
 
-/// Monotonic time: what has passed since an instant that the shell chose, the same for all calls.
-pub type Mono = std::time::Duration;
+/// Monotonic time: the duration since a fixed instant that the caller chooses.
+pub type MonotonicTime = std::time::Duration;

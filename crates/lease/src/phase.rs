@@ -1,77 +1,77 @@
-//! Where a candidate is between two calls, and what it exchanges with the shell.
+//! The phases of an elector, and its messages to and from the caller.
 
-use crate::{Mono, Record, Version};
+use crate::{LeaseRecord, MonotonicTime, ResourceVersion};
 
-/// What the shell is to do.
+/// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ElectorAction {
     /// Read the Lease and call [`Elector::on_observed`](crate::Elector::on_observed).
     Get,
     /// Create the Lease and call [`Elector::on_write`](crate::Elector::on_write).
-    Create(Record),
+    Create(LeaseRecord),
     /// Replace the Lease if it still has this version, and call
     /// [`Elector::on_write`](crate::Elector::on_write).
-    Update(Record, Version),
-    /// Poll again then, or after any other call. While an answer is owed, that is the time to look
-    /// whether leadership has ended, not the time to give up on the answer.
-    Sleep(Mono),
-    /// The Lease was given back or was not ours; there is nothing more to do.
+    Update(LeaseRecord, ResourceVersion),
+    /// Poll again at this time, or after any other call. If a request is in flight, this is the time to
+    /// check leadership, not the timeout of the request.
+    Sleep(MonotonicTime),
+    /// The Lease was released or was not ours. The election is over.
     Released,
 }
 
-/// The answer to [`Action::Get`].
+/// The result of [`ElectorAction::Get`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadResult {
     /// The Lease.
-    Present(Record, Version),
-    /// There is none (404).
+    Present(LeaseRecord, ResourceVersion),
+    /// The Lease does not exist (404).
     Absent,
-    /// No answer, or any other.
+    /// Timeout or any other error.
     Failed,
 }
 
-/// The answer to [`Action::Create`] and [`Action::Update`].
+/// The result of [`ElectorAction::Create`] and [`ElectorAction::Update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// It was written, and has this version now.
-    Done(Version),
-    /// Somebody else was faster: 409, or a Lease that is not there to be replaced.
+pub enum WriteResult {
+    /// The write succeeded, and the Lease has this version now.
+    Done(ResourceVersion),
+    /// Another writer was faster (409), or the Lease to replace does not exist.
     Conflict,
-    /// No answer, or any other: it may have been written, and may yet be.
+    /// Timeout or any other error. The write may have succeeded, or may still succeed.
     Unknown,
 }
 
-/// Where a candidate is between two calls.
+/// The phase of an elector between two calls.
 #[derive(Clone, Debug)]
-pub(crate) enum Phase {
-    /// To read, at once.
+pub(crate) enum ElectorPhase {
+    /// Read at the next poll.
     Read,
-    /// To write over what it has seen, at once.
+    /// Write at the next poll, based on the last observed Lease.
     Write,
-    /// To wait, counted from then, and go on; how long is for the dice at the next poll.
-    Rest { from: Mono, then: Next },
-    /// To wait until then, and go on.
-    Sleep { until: Mono, then: Next },
-    /// An answer to a read is owed.
+    /// Wait for a retry period from `from`. The next poll adds the jitter.
+    Wait { from: MonotonicTime, then: NextRequest },
+    /// Wait until a known time.
+    Sleep { until: MonotonicTime, then: NextRequest },
+    /// A read is in flight.
     Reading,
-    /// An answer to a write that began then is owed.
-    Writing { record: Record, started_at: Mono },
-    /// It is over.
+    /// A write is in flight.
+    Writing { record: LeaseRecord, started_at: MonotonicTime },
+    /// The election is over.
     Released,
 }
 
-/// What follows a rest.
+/// The request after a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextRequest {
     Read,
     Write,
 }
 
-impl From<Next> for Phase {
-    fn from(next: Next) -> Self {
+impl From<NextRequest> for ElectorPhase {
+    fn from(next: NextRequest) -> Self {
         match next {
-            Next::Read => Self::Read,
-            Next::Write => Self::Write,
+            NextRequest::Read => Self::Read,
+            NextRequest::Write => Self::Write,
         }
     }
 }

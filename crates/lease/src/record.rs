@@ -1,53 +1,55 @@
-//! What stands in a Lease, and what one candidate has seen of it.
+//! The content of a Lease, and the Lease as last observed.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Mono;
+use crate::MonotonicTime;
 
-/// A released Lease lasts so long, for those who wait even for a Lease without a holder.
+/// The duration of a released Lease, for candidates that wait even for a Lease without a holder.
 const RELEASED_SECONDS: i32 = 1;
 
-/// The resource version of a Lease, to be compared for equality and nothing else.
-pub type Version = String;
+/// The resource version of a Lease. It is only compared for equality.
+pub type ResourceVersion = String;
 
-/// The spec of a Lease. Absent fields are empty, 0 or none.
+/// The spec of a Lease. Absent fields are empty, 0 or None.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// `holderIdentity`; empty if the Lease was released.
     pub holder: String,
-    /// `leaseDurationSeconds`: the holder's own promise.
+    /// `leaseDurationSeconds`: the duration that the holder was configured with.
     pub lease_seconds: i32,
-    /// `acquireTime`, on the holder's wall clock: for people to read.
+    /// `acquireTime` on the holder's wall clock. Only for display.
     pub acquire_time: Option<Timestamp>,
-    /// `renewTime`, on the holder's wall clock: for people to read.
+    /// `renewTime` on the holder's wall clock. Only for display.
     pub renew_time: Option<Timestamp>,
-    /// `leaseTransitions`: how often the Lease changed hands.
+    /// `leaseTransitions`: the number of changes of the holder.
     pub transitions: i32,
 }
 
-impl Record {
-    /// The Lease in somebody's name: renewed if it is so already, else taken.
-    pub(crate) fn claimed(
+impl LeaseRecord {
+    /// Returns the record with which `holder` renews or takes the Lease.
+    pub(crate) fn claim(
         old: Option<&Self>,
         holder: &str,
         lease_seconds: i32,
         wall: Timestamp,
     ) -> Self {
         let renewed = old.filter(|old| old.holder == holder);
-        let taken = i32::from(old.is_some() && renewed.is_none());
+        let is_takeover = old.is_some() && renewed.is_none();
         Self {
             holder: holder.into(),
             lease_seconds,
             acquire_time: renewed.and_then(|old| old.acquire_time).or(Some(wall)),
             renew_time: Some(wall),
-            transitions: old.map_or(0, |old| old.transitions).saturating_add(taken),
+            transitions: old
+                .map_or(0, |old| old.transitions)
+                .saturating_add(i32::from(is_takeover)),
         }
     }
 
-    /// The Lease in nobody's name. The count stays, so that the next holder goes on from it.
-    pub(crate) fn released(old: Option<&Self>, wall: Timestamp) -> Self {
+    /// Returns the record without a holder. It keeps the transitions for the next holder.
+    pub(crate) fn release(old: Option<&Self>, wall: Timestamp) -> Self {
         Self {
             holder: String::new(),
             lease_seconds: RELEASED_SECONDS,
@@ -58,35 +60,40 @@ impl Record {
     }
 }
 
-/// A Lease as it was last seen.
+/// The Lease as last observed.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
-    pub(crate) record: Record,
-    pub(crate) version: Version,
-    /// When it was first seen as it is now.
-    seen_at: Mono,
+pub(crate) struct ObservedLease {
+    pub(crate) record: LeaseRecord,
+    pub(crate) version: ResourceVersion,
+    /// The time of the first observation of this version.
+    observed_at: MonotonicTime,
 }
 
-impl View {
-    pub(crate) fn new(record: Record, version: Version, now: Mono) -> Self {
-        Self { record, version, seen_at: now }
+impl ObservedLease {
+    pub(crate) fn new(record: LeaseRecord, version: ResourceVersion, now: MonotonicTime) -> Self {
+        Self { record, version, observed_at: now }
     }
 
-    /// The Lease as it is seen now. The clock of its life starts anew with any change at all: a
-    /// holder whose wall clock stands still renews with an equal record.
-    pub(crate) fn refreshed(self, record: Record, version: Version, now: Mono) -> Self {
+    /// Updates the observation. Any change restarts the duration of the Lease, because a holder whose
+    /// wall clock does not advance renews with an equal record.
+    pub(crate) fn update(
+        self,
+        record: LeaseRecord,
+        version: ResourceVersion,
+        now: MonotonicTime,
+    ) -> Self {
         let is_same = self.record == record && self.version == version;
-        let seen_at = if is_same { self.seen_at } else { now };
-        Self { record, version, seen_at }
+        let observed_at = if is_same { self.observed_at } else { now };
+        Self { record, version, observed_at }
     }
 
-    /// When its holder has lost it, if nobody sees it change before.
+    /// Returns the time at which the holder has lost the Lease, unless it changes before.
     ///
-    /// It is the duration in the record that counts, not our own: the holder may be configured
-    /// otherwise. Ours is for a record that has none.
-    pub(crate) fn expires_at(&self, fallback: Duration) -> Mono {
-        let promised = u64::try_from(self.record.lease_seconds).ok().filter(|secs| *secs > 0);
-        let lasts_for = promised.map_or(fallback, Duration::from_secs);
-        self.seen_at.saturating_add(lasts_for)
+    /// The duration in the record applies, because the holder may have another configuration than we.
+    /// `fallback` applies to a record without a duration.
+    pub(crate) fn expires_at(&self, fallback: Duration) -> MonotonicTime {
+        let recorded = u64::try_from(self.record.lease_seconds).ok().filter(|secs| *secs > 0);
+        let duration = recorded.map_or(fallback, Duration::from_secs);
+        self.observed_at.saturating_add(duration)
     }
 }

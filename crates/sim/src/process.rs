@@ -8,7 +8,7 @@ use punctual_controller::{
     BurstGate, ClusterOptions, Context, CronJobOptions, Election, Fence, Metrics, run_cron_jobs,
     run_elected, run_garbage_collector, run_jobs,
 };
-use punctual_lease::Config;
+use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
 use tokio_util::sync::CancellationToken;
 
@@ -123,11 +123,11 @@ fn election(env: &Arc<SimulationEnv>, process: ProcessId) -> Election {
 }
 
 /// Mostly a longer retry period than the default, which makes the simulation faster.
-fn durations(env: &SimulationEnv) -> Config {
+fn durations(env: &SimulationEnv) -> ElectionConfig {
     if env.scenario.seed.is_multiple_of(4) {
-        Config::default()
+        ElectionConfig::default()
     } else {
-        Config { retry_period: Duration::from_secs(5), ..Config::default() }
+        ElectionConfig { retry_period: Duration::from_secs(5), ..ElectionConfig::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_client::{Clock, Fence, sleep_until};
-use punctual_lease::{Action, Elector, Mono};
+use punctual_lease::{Elector, ElectorAction, MonotonicTime};
 use tokio_util::sync::CancellationToken;
 
 use super::Election;
@@ -30,29 +30,29 @@ impl ElectLoop {
             let now = self.now();
             let wall = self.clock.now();
             match self.elector.poll(now, wall, (self.election.random)()) {
-                Action::Get => {
+                ElectorAction::Get => {
                     let read = self.lease.read().await;
                     self.elector.on_observed(read, self.now());
                 }
-                Action::Create(record) => {
+                ElectorAction::Create(record) => {
                     let written = self.lease.create(&record).await;
                     self.elector.on_write(written, self.now());
                 }
-                Action::Update(record, version) => {
+                ElectorAction::Update(record, version) => {
                     let written = self.lease.update(&record, version).await;
                     self.elector.on_write(written, self.now());
                 }
-                Action::Sleep(until) => tokio::select! {
+                ElectorAction::Sleep(until) => tokio::select! {
                     biased;
                     () = release.cancelled(), if !is_releasing => {}
                     () = sleep_until(&*self.clock, until) => {}
                 },
-                Action::Released => return,
+                ElectorAction::Released => return,
             }
         }
     }
 
-    fn now(&self) -> Mono {
+    fn now(&self) -> MonotonicTime {
         self.clock.monotonic()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
 use punctual_client::{ApiClient, ApiError};
-use punctual_lease::{Read, Record, Version, Written};
+use punctual_lease::{LeaseRecord, ReadResult, ResourceVersion, WriteResult};
 
 use super::Election;
 use crate::context::Context;
@@ -44,22 +44,22 @@ impl LeaseClient {
     }
 
     /// Reads the Lease.
-    pub(super) async fn read(&mut self) -> Read {
+    pub(super) async fn read(&mut self) -> ReadResult {
         match self.calls.find(&lease_path(&self.namespace, &self.name)).await {
-            Ok(None) => Read::Absent,
+            Ok(None) => ReadResult::Absent,
             Ok(Some(lease)) => match self.store(lease) {
-                Some(version) => Read::Present(record(&self.current.spec), version),
-                None => Read::Failed,
+                Some(version) => ReadResult::Present(record(&self.current.spec), version),
+                None => ReadResult::Failed,
             },
             Err(error) => {
                 self.warn("read", &error);
-                Read::Failed
+                ReadResult::Failed
             }
         }
     }
 
     /// Creates the Lease.
-    pub(super) async fn create(&mut self, record: &Record) -> Written {
+    pub(super) async fn create(&mut self, record: &LeaseRecord) -> WriteResult {
         let metadata = ObjectMeta {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
@@ -72,36 +72,40 @@ impl LeaseClient {
             spec: with_record(LeaseSpec::default(), record),
             ..Lease::default()
         };
-        let Ok(text) = serde_json::to_string(&lease) else { return Written::Unknown };
+        let Ok(text) = serde_json::to_string(&lease) else { return WriteResult::Unknown };
         let response = self.calls.create(&leases_path(&self.namespace), text).await;
         self.handle_response(response)
     }
 
     /// Replaces the Lease if it still has this version.
-    pub(super) async fn update(&mut self, record: &Record, version: Version) -> Written {
+    pub(super) async fn update(
+        &mut self,
+        record: &LeaseRecord,
+        version: ResourceVersion,
+    ) -> WriteResult {
         let mut lease = self.current.clone();
         lease.metadata.resource_version = version;
         lease.spec = with_record(lease.spec, record);
-        let Ok(text) = serde_json::to_string(&lease) else { return Written::Unknown };
+        let Ok(text) = serde_json::to_string(&lease) else { return WriteResult::Unknown };
         let response = self.calls.replace(&lease_path(&self.namespace, &self.name), text).await;
         self.handle_response(response)
     }
 
-    fn handle_response(&mut self, response: Result<Lease, ApiError>) -> Written {
+    fn handle_response(&mut self, response: Result<Lease, ApiError>) -> WriteResult {
         match response {
-            Ok(lease) => self.store(lease).map_or(Written::Unknown, Written::Done),
+            Ok(lease) => self.store(lease).map_or(WriteResult::Unknown, WriteResult::Done),
             // Another process wrote or deleted the Lease first.
-            Err(error) if error.is_stale() => Written::Conflict,
+            Err(error) if error.is_stale() => WriteResult::Conflict,
             Err(error) => {
                 self.warn("write", &error);
-                Written::Unknown
+                WriteResult::Unknown
             }
         }
     }
 
     /// Stores the Lease and returns its version. Returns `None` for a Lease without a version, because an
     /// update without one is unconditional.
-    fn store(&mut self, mut lease: Lease) -> Option<Version> {
+    fn store(&mut self, mut lease: Lease) -> Option<ResourceVersion> {
         let version = Some(lease.metadata.resource_version.clone()).filter(|v| !v.is_empty())?;
         // An update without managed fields leaves them unchanged.
         lease.metadata.managed_fields = None;
@@ -121,8 +125,8 @@ impl LeaseClient {
 }
 
 /// The election record that a Lease holds.
-fn record(spec: &LeaseSpec) -> Record {
-    Record {
+fn record(spec: &LeaseSpec) -> LeaseRecord {
+    LeaseRecord {
         holder: spec.holder_identity.clone().unwrap_or_default(),
         lease_seconds: spec.lease_duration_seconds.unwrap_or_default(),
         acquire_time: spec.acquire_time.map(MicroTime::timestamp),
@@ -132,7 +136,7 @@ fn record(spec: &LeaseSpec) -> Record {
 }
 
 /// Puts a record into a Lease. Fields that do not belong to the record stay unchanged.
-fn with_record(spec: LeaseSpec, record: &Record) -> LeaseSpec {
+fn with_record(spec: LeaseSpec, record: &LeaseRecord) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(record.holder.clone()).filter(|holder| !holder.is_empty()),
         lease_duration_seconds: Some(record.lease_seconds),
@@ -164,9 +168,9 @@ mod tests {
     #[test]
     fn a_released_lease_has_no_holder() {
         let held = LeaseSpec { holder_identity: Some("a".to_owned()), ..LeaseSpec::default() };
-        let spec = with_record(held, &Record { lease_seconds: 1, ..Record::default() });
+        let spec = with_record(held, &LeaseRecord { lease_seconds: 1, ..LeaseRecord::default() });
         assert_eq!(spec.holder_identity, None);
         assert_eq!(record(&spec).holder, "");
-        assert_eq!(record(&LeaseSpec::default()), Record::default());
+        assert_eq!(record(&LeaseSpec::default()), LeaseRecord::default());
     }
 }

@@ -11,7 +11,7 @@ use punctual_controller::{
     BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Election, Fence, Metrics,
     run_cron_jobs, run_elected,
 };
-use punctual_lease::Config;
+use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Server, User};
 use punctual_store::{Forgetful, Options, Store};
@@ -185,7 +185,7 @@ impl World {
             burst_gate: BurstGate::default(),
             fence: Fence::always_open(),
         };
-        let config = Config { renew_deadline: secs(15), ..Config::default() };
+        let config = ElectionConfig { renew_deadline: secs(15), ..ElectionConfig::default() };
         let election = Election { config, ..election(0) };
         let refused =
             run_elected(context, election, run_controller, CancellationToken::new()).await;
@@ -320,7 +320,7 @@ fn election(number: usize) -> Election {
         namespace: "kube-system".to_owned(),
         name: "punctual".to_owned(),
         identity: format!("candidate-{number}"),
-        config: Config::default(),
+        config: ElectionConfig::default(),
         random: Arc::new(move || (number as u32).wrapping_mul(0x5bd1_e995)),
     }
 }

@@ -1,50 +1,50 @@
-//! The one Lease, with compare-and-swap.
+//! A server with one Lease and compare-and-swap.
 
-use punctual_lease::{Action, Read, Record, Written};
+use punctual_lease::{ElectorAction, LeaseRecord, ReadResult, WriteResult};
 
 #[derive(Default)]
-pub(crate) struct Server {
-    lease: Option<Record>,
+pub(crate) struct LeaseServer {
+    lease: Option<LeaseRecord>,
     version: u64,
 }
 
-/// What a request is answered with.
+/// The response to a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Read(Read),
-    Written(Written),
+pub(crate) enum LeaseResponse {
+    Read(ReadResult),
+    Written(WriteResult),
 }
 
-impl Server {
-    pub(crate) fn handle(&mut self, request: Action) -> Answer {
+impl LeaseServer {
+    pub(crate) fn handle(&mut self, request: ElectorAction) -> LeaseResponse {
         match request {
-            Action::Get => Answer::Read(match &self.lease {
-                Some(lease) => Read::Present(lease.clone(), self.version.to_string()),
-                None => Read::Absent,
+            ElectorAction::Get => LeaseResponse::Read(match &self.lease {
+                Some(lease) => ReadResult::Present(lease.clone(), self.version.to_string()),
+                None => ReadResult::Absent,
             }),
-            Action::Create(record) => {
+            ElectorAction::Create(record) => {
                 let is_free = self.lease.is_none();
-                Answer::Written(self.write(record, is_free))
+                LeaseResponse::Written(self.write(record, is_free))
             }
-            Action::Update(record, version) => {
+            ElectorAction::Update(record, version) => {
                 let is_same = self.lease.is_some() && version == self.version.to_string();
-                Answer::Written(self.write(record, is_same))
+                LeaseResponse::Written(self.write(record, is_same))
             }
-            Action::Sleep(_) | Action::Released => unreachable!("not a request"),
+            ElectorAction::Sleep(_) | ElectorAction::Released => unreachable!("not a request"),
         }
     }
 
-    /// Somebody edits the Lease's metadata.
-    pub(crate) fn touch(&mut self) {
+    /// Simulates an edit of the Lease's metadata by another client.
+    pub(crate) fn edit_metadata(&mut self) {
         self.version += 1;
     }
 
-    fn write(&mut self, record: Record, is_allowed: bool) -> Written {
+    fn write(&mut self, record: LeaseRecord, is_allowed: bool) -> WriteResult {
         if !is_allowed {
-            return Written::Conflict;
+            return WriteResult::Conflict;
         }
         self.lease = Some(record);
         self.version += 1;
-        Written::Done(self.version.to_string())
+        WriteResult::Done(self.version.to_string())
     }
 }
