@@ -5,6 +5,7 @@
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example prints its result")]
+#![allow(clippy::mutable_key_type, reason = "the cache of zones is not part of a schedule's value")]
 
 use std::{collections::HashMap, error::Error};
 

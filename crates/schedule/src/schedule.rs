@@ -43,7 +43,8 @@ use crate::{
 /// # Equality
 ///
 /// Two schedules are equal if they have equal zones and the same slots. The spelling does not
-/// matter.
+/// matter. A schedule can be the key of a map: the cache of loaded zones that it refers to, which
+/// clippy's `mutable_key_type` reports, is not part of its value.
 ///
 /// ```
 /// # use punctual_schedule::Schedule;

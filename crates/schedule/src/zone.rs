@@ -120,7 +120,6 @@ impl Zones {
     /// assert_eq!(zones.from_time_zone(TimeZone::fixed(offset(2))), Err(ZoneError::Unnamed));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[expect(clippy::wrong_self_convention, reason = "the database creates the zone")]
     pub fn from_time_zone(&self, time_zone: TimeZone) -> Result<Zone, ZoneError> {
         let name = time_zone.iana_name().ok_or(ZoneError::Unnamed)?;
         let known = self.get(name).ok().filter(|zone| *zone.time_zone() == time_zone);

@@ -4,6 +4,7 @@
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::mutable_key_type,
     clippy::unwrap_used,
     reason = "a test fails by panicking"
 )]
