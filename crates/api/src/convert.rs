@@ -1,41 +1,39 @@
-//! Between `batch/v1` and `batch/v1beta1` CronJob and `punctual.dev/v1` ScheduledJob.
+//! Conversion between `batch/v1` CronJob, `batch/v1beta1` CronJob and `punctual.dev/v1`
+//! ScheduledJob.
 //!
-//! The kinds have one schema, so converting renames and loses nothing: what goes there and back is
-//! what it was. The only work is at the edge to clusters whose CronJob lacks our fields, where the
-//! policy and the jitter travel as annotations ([`to_kubernetes`], [`from_kubernetes`]).
+//! The kinds share one schema, so a conversion only changes `apiVersion` and `kind`, and a round
+//! trip returns the same object. Clusters whose CronJob lacks our fields store the policy `CatchUp`
+//! and the jitter as annotations ([`to_kubernetes`], [`from_kubernetes`]).
 //!
-//! Events have two forms as well, which differ in names only ([`convert_event`]).
+//! Events are served in two API groups that differ only in field names ([`convert_event`]).
 
 use serde_json::Value;
 
 use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind};
 use crate::well_known::annotations;
 
-/// The same CronJob under another name.
-pub fn convert_cron_job(cron_job: CronJob, flavor: CronJobKind) -> CronJob {
-    CronJob {
-        api_version: flavor.api_version().to_owned(),
-        kind: flavor.kind().to_owned(),
-        ..cron_job
-    }
+/// Converts a CronJob to another kind.
+pub fn convert_cron_job(cron_job: CronJob, kind: CronJobKind) -> CronJob {
+    CronJob { api_version: kind.api_version().to_owned(), kind: kind.kind().to_owned(), ..cron_job }
 }
 
-/// The same object under another name, as a tree. Not a CronJob of any flavor: left as it is.
-pub fn convert_cron_job_json(object: &mut Value, flavor: CronJobKind) {
+/// Converts the JSON form of a CronJob to another kind. Leaves every other object unchanged.
+pub fn convert_cron_job_json(object: &mut Value, kind: CronJobKind) {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if CronJobKind::from_gvk(text("apiVersion"), text("kind")).is_none() {
         return;
     }
     if let Value::Object(fields) = object {
-        fields.insert("apiVersion".to_owned(), flavor.api_version().into());
-        fields.insert("kind".to_owned(), flavor.kind().into());
+        fields.insert("apiVersion".to_owned(), kind.api_version().into());
+        fields.insert("kind".to_owned(), kind.kind().into());
     }
 }
 
-/// A `batch/v1` CronJob that any cluster accepts: what it has no field for becomes annotations.
+/// Converts to a `batch/v1` CronJob that any cluster accepts: fields unknown to it become
+/// annotations.
 ///
-/// Under the field's own policy a cluster without our controller still behaves safely: `CatchUp`
-/// is written as `Forbid`, which never overlaps.
+/// `CatchUp` is written as `Forbid`, so that runs never overlap on a cluster without our
+/// controller.
 pub fn to_kubernetes(cron_job: CronJob) -> CronJob {
     let mut cron_job = convert_cron_job(cron_job, CronJobKind::BatchV1);
     if cron_job.spec.concurrency_policy == ConcurrencyPolicy::CatchUp.as_str() {
@@ -50,24 +48,26 @@ pub fn to_kubernetes(cron_job: CronJob) -> CronJob {
     cron_job
 }
 
-/// The reverse of [`to_kubernetes`]: annotations that stand for fields become fields.
-pub fn from_kubernetes(cron_job: CronJob, flavor: CronJobKind) -> CronJob {
-    let mut cron_job = convert_cron_job(cron_job, flavor);
-    let notes = &mut cron_job.metadata.annotations;
-    let policy = notes.get(annotations::CONCURRENCY_POLICY).map(String::as_str);
+/// Reverses [`to_kubernetes`]: the annotations become fields again.
+pub fn from_kubernetes(cron_job: CronJob, kind: CronJobKind) -> CronJob {
+    let mut cron_job = convert_cron_job(cron_job, kind);
+    let annotations_map = &mut cron_job.metadata.annotations;
+    let policy = annotations_map.get(annotations::CONCURRENCY_POLICY).map(String::as_str);
     if policy == Some(ConcurrencyPolicy::CatchUp.as_str()) {
-        notes.remove(annotations::CONCURRENCY_POLICY);
+        annotations_map.remove(annotations::CONCURRENCY_POLICY);
         cron_job.spec.concurrency_policy = ConcurrencyPolicy::CatchUp.as_str().to_owned();
     }
-    let jitter = notes.get(annotations::JITTER).and_then(|text| text.parse().ok());
-    if let (Some(jitter), None) = (jitter, cron_job.spec.jitter) {
-        notes.remove(annotations::JITTER);
+    let jitter = annotations_map.get(annotations::JITTER).and_then(|text| text.parse().ok());
+    if let Some(jitter) = jitter
+        && cron_job.spec.jitter.is_none()
+    {
+        annotations_map.remove(annotations::JITTER);
         cron_job.spec.jitter = Some(jitter);
     }
     cron_job
 }
 
-/// The two forms of an event.
+/// The API versions in which an event is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventVersion {
     /// `v1`.
@@ -76,7 +76,7 @@ pub enum EventVersion {
     EventsV1,
 }
 
-/// Fields of an event in the core group and in `events.k8s.io`, where the names differ.
+/// Event fields whose names differ: name in `v1`, name in `events.k8s.io/v1`.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -87,13 +87,13 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The same event in the other form. What has a field's new name already is not overwritten.
-pub fn convert_event(object: &mut Value, form: EventVersion) {
+/// Renames the fields of an event for the given version. Never overwrites a field that exists.
+pub fn convert_event(object: &mut Value, version: EventVersion) {
     let Value::Object(fields) = object else {
         return;
     };
     for (core, events) in EVENT_FIELDS {
-        let (from, to) = match form {
+        let (from, to) = match version {
             EventVersion::CoreV1 => (events, core),
             EventVersion::EventsV1 => (core, events),
         };
@@ -101,7 +101,7 @@ pub fn convert_event(object: &mut Value, form: EventVersion) {
             fields.entry(to).or_insert(value);
         }
     }
-    let api_version = match form {
+    let api_version = match version {
         EventVersion::CoreV1 => "v1",
         EventVersion::EventsV1 => "events.k8s.io/v1",
     };

@@ -1,6 +1,8 @@
-//! The small kinds around the batch ones: Namespace, ConfigMap, Secret, ServiceAccount, Node.
+//! Core `v1` kinds that CronJobs and Jobs depend on: Namespace, ConfigMap, Secret, ServiceAccount,
+//! Node.
 //!
-//! Slim on purpose: what servers and runners look at is named, the rest stays in `extra`.
+//! The types declare only the fields that servers and runners read; all other fields stay in
+//! `extra`.
 
 use std::collections::BTreeMap;
 
@@ -8,90 +10,90 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{Extra, ObjectMeta, StringMap};
 
-/// A namespace.
+/// A Namespace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Namespace {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// What must happen before it goes.
+    /// The desired state.
     pub spec: NamespaceSpec,
-    /// Whether it is on its way out.
+    /// The observed state.
     pub status: NamespaceStatus,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What must happen before a namespace goes.
+/// The desired state of a Namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NamespaceSpec {
-    /// `kubernetes` until its content is gone.
+    /// Finalizers; `kubernetes` blocks deletion until the namespace is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
 }
 
-/// Whether a namespace is on its way out.
+/// The observed state of a Namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NamespaceStatus {
     /// `Active` or `Terminating`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A config map.
+/// A ConfigMap.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMap {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// Values.
+    /// The text values by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: StringMap,
-    /// Values that are not text, in base64.
+    /// The binary values by key, in base64.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub binary_data: StringMap,
-    /// Whether it may change.
+    /// Whether updates of the data are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub immutable: Option<bool>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A secret. Its `Debug` shows no values.
+/// A Secret. Its `Debug` output omits the values.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Secret {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// Values, in base64.
+    /// The values by key, in base64.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: StringMap,
-    /// What the values are for.
+    /// The type, such as `Opaque` or `kubernetes.io/tls`.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub secret_type: String,
-    /// Whether it may change.
+    /// Whether updates of the data are rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub immutable: Option<bool>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -105,36 +107,36 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// An account that Pods act as.
+/// A ServiceAccount.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServiceAccount {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A machine.
+/// A Node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Node {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted of it.
+    /// The desired state.
     pub spec: Extra,
-    /// What was seen of it.
+    /// The observed state.
     pub status: Extra,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_never_shows_its_values() {
+    fn the_debug_output_of_a_secret_omits_its_values() {
         let text = r#"{"metadata":{"name":"s"},"data":{"key":"aHVzaA=="}}"#;
         let secret: Secret = serde_json::from_str(text).unwrap();
         let shown = format!("{secret:?}");

@@ -1,12 +1,14 @@
-//! The CronJob: one internal type for `batch/v1` and `batch/v1beta1` CronJob and for
-//! `punctual.dev/v1` ScheduledJob.
+//! The CronJob type, shared by `batch/v1` CronJob, `batch/v1beta1` CronJob and `punctual.dev/v1`
+//! ScheduledJob.
 //!
-//! The three have the same schema; they differ in the name they go by (see [`CronJobKind`]) and in
-//! what a server accepts of it (see `validate`). `jobTemplate` is kept as the text that came:
-//! the controller copies it, and a field that this version does not know must not be lost.
+//! The three kinds have the same schema. They differ in `apiVersion` and `kind` (see
+//! [`CronJobKind`]) and in the values that a server accepts (see `validate`). `jobTemplate` stays
+//! raw JSON because the controller copies it and must not lose fields that this version does not
+//! know.
 //!
-//! On a cluster whose CronJob has no such fields, the policy `CatchUp` and the jitter travel as
-//! annotations; [`CronJob::concurrency_policy`] and [`CronJob::jitter_percent`] give what counts.
+//! A cluster whose CronJob lacks our fields stores the policy `CatchUp` and the jitter as
+//! annotations. [`CronJob::concurrency_policy`] and [`CronJob::jitter_percent`] return the
+//! effective values.
 
 mod schedule_since;
 
@@ -21,7 +23,7 @@ use crate::meta::{Condition, Extra, ObjectMeta, ObjectReference, is_zero};
 use crate::time::Time;
 use crate::well_known::annotations;
 
-/// The names under which a CronJob is served.
+/// The kinds under which a CronJob is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CronJobKind {
     /// `batch/v1` CronJob.
@@ -33,11 +35,11 @@ pub enum CronJobKind {
 }
 
 impl CronJobKind {
-    /// All of them.
+    /// All variants.
     pub const ALL: [CronJobKind; 3] =
         [CronJobKind::BatchV1, CronJobKind::BatchV1Beta1, CronJobKind::ScheduledJob];
 
-    /// Group and version.
+    /// The API group and version.
     pub fn api_version(self) -> &'static str {
         match self {
             CronJobKind::BatchV1 => "batch/v1",
@@ -46,7 +48,7 @@ impl CronJobKind {
         }
     }
 
-    /// Group.
+    /// The API group.
     pub fn group(self) -> &'static str {
         match self {
             CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "batch",
@@ -54,7 +56,7 @@ impl CronJobKind {
         }
     }
 
-    /// Kind.
+    /// The kind.
     pub fn kind(self) -> &'static str {
         match self {
             CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "CronJob",
@@ -62,7 +64,7 @@ impl CronJobKind {
         }
     }
 
-    /// Resource, as in paths.
+    /// The plural resource name, as in request paths.
     pub fn plural(self) -> &'static str {
         match self {
             CronJobKind::BatchV1 | CronJobKind::BatchV1Beta1 => "cronjobs",
@@ -70,125 +72,126 @@ impl CronJobKind {
         }
     }
 
-    /// The flavor of an object, from its `apiVersion` and `kind`.
+    /// Finds the kind of an object by its `apiVersion` and `kind`.
     pub fn from_gvk(api_version: &str, kind: &str) -> Option<CronJobKind> {
         CronJobKind::ALL.into_iter().find(|f| f.api_version() == api_version && f.kind() == kind)
     }
 }
 
-/// A CronJob of any flavor.
+/// A CronJob of any kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJob {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The desired state.
     pub spec: CronJobSpec,
-    /// What was seen.
+    /// The observed state.
     pub status: CronJobStatus,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What is wanted of a CronJob.
+/// The desired state of a CronJob.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobSpec {
-    /// When to run, as cron text.
+    /// The schedule as a cron expression.
     pub schedule: String,
-    /// Zone in which the schedule is read; the controller's own when absent.
+    /// The time zone of the schedule; the controller's local zone if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// How late a run may start; without it, however late.
+    /// How many seconds late a run may start; no limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_deadline_seconds: Option<i64>,
-    /// `Allow`, `Forbid`, `Replace` or `CatchUp`, as written; may be empty before defaulting.
+    /// `Allow`, `Forbid`, `Replace` or `CatchUp`, as written by the client; may be empty before
+    /// defaulting.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub concurrency_policy: String,
-    /// Whether to start nothing for now.
+    /// Whether new runs are suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// The Job to make, as the text that came.
+    /// The Job template as raw JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_template: Option<Box<RawValue>>,
-    /// How many successful Jobs to keep; 3 when absent.
+    /// How many successful Jobs to keep; 3 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successful_jobs_history_limit: Option<i32>,
-    /// How many failed Jobs to keep; 1 when absent.
+    /// How many failed Jobs to keep; 1 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_jobs_history_limit: Option<i32>,
-    /// Spread of starts, in percent of the time between slots, 0 to 50.
+    /// The jitter: spreads starts over this percentage of the interval between slots, 0 to 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<i32>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What was seen of a CronJob.
+/// The observed state of a CronJob.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CronJobStatus {
-    /// Jobs that run.
+    /// The active Jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub active: Vec<ObjectReference>,
-    /// Slot of the latest run that was started.
+    /// The latest slot for which a Job was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_schedule_time: Option<Time>,
-    /// When a run last ended well.
+    /// When a Job last completed successfully.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_successful_time: Option<Time>,
-    /// When the next run will start, jitter included.
+    /// When the next run starts, including jitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_schedule_time: Option<Time>,
-    /// Runs that ended well.
+    /// How many runs succeeded.
     #[serde(skip_serializing_if = "is_zero")]
     pub successful_runs: i64,
-    /// Runs that failed, misses included.
+    /// How many runs failed, including missed slots.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed_runs: i64,
-    /// Runs that failed since one ended well.
+    /// How many runs failed since the last success.
     #[serde(skip_serializing_if = "is_zero")]
     pub failures_since_success: i64,
-    /// Slots whose deadline passed before they could start.
+    /// How many slots were missed: their deadline passed before they started.
     #[serde(skip_serializing_if = "is_zero")]
     pub missed_runs: i64,
-    /// The latest such slot.
+    /// The latest missed slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_missed_time: Option<Time>,
-    /// Conditions.
+    /// The conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What to do about a slot while an earlier run goes on.
+/// How to handle a slot that is due while an earlier Job is active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConcurrencyPolicy {
-    /// Start beside it.
+    /// Starts a concurrent Job.
     #[default]
     Allow,
-    /// Do not start; the slot is gone.
+    /// Skips the slot.
     Forbid,
-    /// Stop it and start.
+    /// Deletes the active Job and starts a new one.
     Replace,
-    /// Wait for it, then start every slot in turn.
+    /// Waits until the active Job finishes, then starts the pending slots one after another.
     CatchUp,
 }
 
 impl ConcurrencyPolicy {
-    /// Kubernetes' own policies, in the order in which it lists them.
+    /// The policies of Kubernetes, in the order of its error messages.
     pub const KUBERNETES: [ConcurrencyPolicy; 3] =
         [ConcurrencyPolicy::Allow, ConcurrencyPolicy::Forbid, ConcurrencyPolicy::Replace];
 
-    /// The policy of that name.
+    /// Parses the name of a policy.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "Allow" => Some(ConcurrencyPolicy::Allow),
@@ -199,7 +202,7 @@ impl ConcurrencyPolicy {
         }
     }
 
-    /// The policy's name.
+    /// Returns the name of the policy.
     pub fn as_str(self) -> &'static str {
         match self {
             ConcurrencyPolicy::Allow => "Allow",
@@ -210,16 +213,17 @@ impl ConcurrencyPolicy {
     }
 }
 
-/// The most jitter there may be, in percent: beyond it two slots could come close to overtaking.
+/// The maximum jitter in percent. A higher value could let a run start close to the next slot.
 pub const JITTER_PERCENT_MAX: i32 = 50;
 
 impl CronJob {
-    /// The flavor this object says it has.
+    /// Returns the kind that `apiVersion` and `kind` name.
     pub fn cron_job_kind(&self) -> Option<CronJobKind> {
         CronJobKind::from_gvk(&self.api_version, &self.kind)
     }
 
-    /// The policy that counts: the annotation where it names one, else the field, else `Allow`.
+    /// Returns the effective policy: the annotation if it names a policy, else the field, else
+    /// `Allow`.
     pub fn concurrency_policy(&self) -> ConcurrencyPolicy {
         self.metadata
             .annotation(annotations::CONCURRENCY_POLICY)
@@ -228,29 +232,29 @@ impl CronJob {
             .unwrap_or_default()
     }
 
-    /// The jitter that counts, in percent: the field, else the annotation, else none. A value out
-    /// of range is cut to the range, so that no object can make a run start before its slot.
+    /// Returns the effective jitter in percent: the field, else the annotation, else 0. Clamps the
+    /// value to the valid range, so that no object makes a run start before its slot.
     pub fn jitter_percent(&self) -> i32 {
         let annotated = || self.metadata.annotation(annotations::JITTER)?.trim().parse().ok();
         self.spec.jitter.or_else(annotated).unwrap_or(0).clamp(0, JITTER_PERCENT_MAX)
     }
 
-    /// Whether the CronJob is suspended.
+    /// Returns whether the CronJob is suspended.
     pub fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true)
     }
 
-    /// The template as text; `{}` when there is none.
+    /// Returns the Job template as JSON, or `{}` if it is absent.
     pub fn job_template_json(&self) -> &str {
         self.spec.job_template.as_deref().map_or("{}", RawValue::get)
     }
 
-    /// The template, read. Fails only on a template that no server would have accepted.
+    /// Parses the Job template. Fails only on a template that every server rejects.
     pub fn job_template(&self) -> Result<JobTemplateSpec, serde_json::Error> {
         serde_json::from_str(self.job_template_json())
     }
 
-    /// How many finished Jobs to keep: successful and failed.
+    /// Returns how many successful and how many failed Jobs to keep.
     pub fn history_limits(&self) -> (usize, usize) {
         let limit = |value: Option<i32>, otherwise| {
             value.map_or(otherwise, |value| usize::try_from(value).unwrap_or(0))
@@ -259,7 +263,7 @@ impl CronJob {
         (limit(spec.successful_jobs_history_limit, 3), limit(spec.failed_jobs_history_limit, 1))
     }
 
-    /// `namespace/name`, for messages.
+    /// Returns `namespace/name`, for messages.
     pub fn key(&self) -> Cow<'_, str> {
         match self.metadata.namespace.as_str() {
             "" => Cow::Borrowed(&self.metadata.name),
@@ -273,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cron_job_is_written_back_with_every_field_it_came_with() {
+    fn a_cron_job_round_trip_preserves_every_field() {
         let text = concat!(
             r#"{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a","x":1},"#,
             r#""spec":{"schedule":"* * * * *","jobTemplate":{ "spec" : {"new":1.0, "b":[ ]}},"#,
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_stand_in_for_fields_a_cluster_does_not_have() {
+    fn annotations_replace_missing_extension_fields() {
         for (policy, jitter, annotations, want) in [
             ("", None, "{}", ("Allow", 0)),
             ("Forbid", Some(7), "{}", ("Forbid", 7)),

@@ -1,27 +1,27 @@
-//! From the bytes of a request to a checked JSON tree, with Kubernetes' words for what is wrong.
+//! Decodes the body of a request into a checked JSON tree, with Kubernetes' error messages.
 //!
-//! Checked are JSON itself, `apiVersion` and `kind`, the types of all known fields, and names that
-//! are unknown or given twice. What a value means is `validate`'s business. Depth is bounded by
-//! serde_json's limit, and everything here recurses no deeper than the tree.
+//! Checks the JSON syntax, `apiVersion` and `kind`, the types of all known fields, and reports
+//! unknown and duplicate fields. `validate` checks the values. Recursion is limited by the depth
+//! limit of the tree.
 
-mod check;
 mod json;
+mod type_check;
 
 use serde_json::Value;
 
-use self::check::{Check, json_kind};
+use self::type_check::{TypeCheck, json_type};
 use crate::cronjob::CronJobKind;
 use crate::dialect::Dialect;
 use crate::json_tree::DEPTH_MAX;
 use crate::schema;
 use crate::status::Status;
 
-/// What a request is expected to contain.
+/// The kind of object that a request must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedKind<'a> {
-    /// Group and version, such as `batch/v1`.
+    /// The API group and version, such as `batch/v1`.
     pub api_version: &'a str,
-    /// Kind, such as `CronJob`.
+    /// The kind, such as `CronJob`.
     pub kind: &'a str,
 }
 
@@ -35,36 +35,38 @@ impl ExpectedKind<'_> {
     }
 
     fn cannot_be_handled(&self, why: &str) -> Status {
-        let (kind, version) = (self.kind, self.version());
+        let kind = self.kind;
+        let version = self.version();
         Status::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
         ))
     }
 }
 
-/// A tree and what is doubtful about it.
+/// A decoded object and its unknown and duplicate fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecodedObject {
-    /// The tree. Names given twice have the last value.
+    /// The tree. The last value of a duplicate field wins.
     pub value: Value,
-    /// `unknown field "…"` and `duplicate field "…"`: warnings or errors, as the client wishes.
+    /// `unknown field "…"` and `duplicate field "…"`: warnings or errors, depending on
+    /// [`FieldValidation`].
     pub field_warnings: Vec<String>,
 }
 
-/// What a client wants to happen to what is doubtful.
+/// How the server handles unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Nothing.
+    /// Ignores them.
     Ignore,
-    /// A warning.
+    /// Sends a warning.
     #[default]
     Warn,
-    /// A refusal.
+    /// Rejects the request.
     Strict,
 }
 
 impl FieldValidation {
-    /// The value of that name; the query parameter is empty for the default.
+    /// Parses the query parameter `fieldValidation`; empty means the default.
     pub fn parse(name: &str) -> Option<FieldValidation> {
         match name {
             "" | "Warn" => Some(FieldValidation::Warn),
@@ -76,7 +78,7 @@ impl FieldValidation {
 }
 
 impl DecodedObject {
-    /// The tree and the warnings, or a refusal, as the client wishes.
+    /// Returns the tree and the warnings, or an error in strict mode.
     pub fn accept(
         self,
         validation: FieldValidation,
@@ -93,30 +95,31 @@ impl DecodedObject {
     }
 }
 
-/// What becomes of fields that the tables do not have.
+/// How to store fields that the tables do not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// They stay.
+    /// Keeps them.
     Keep,
-    /// They go, as in kube-apiserver.
+    /// Drops them, like kube-apiserver.
     Drop,
 }
 
-/// Reads and checks the object of a request.
+/// Decodes and checks a JSON request body.
 pub fn decode_json(
     body: &[u8],
     expected: &ExpectedKind<'_>,
     dialect: Dialect,
     unknown: UnknownFields,
 ) -> Result<DecodedObject, Status> {
-    let decoded = json::read(body).map_err(|why| unrecognized(expected, &why, body))?;
+    let decoded =
+        json::parse(body).map_err(|error| unrecognized(expected, &error.to_string(), body))?;
     if !decoded.value.is_object() {
         return Err(unrecognized(expected, &not_an_object(&decoded.value), body));
     }
     check_object(decoded, expected, dialect, unknown)
 }
 
-/// Checks an object that did not come as JSON text: from YAML, or out of a patch.
+/// Checks an object that comes from YAML, protobuf or a patch.
 pub fn check_object(
     mut decoded: DecodedObject,
     expected: &ExpectedKind<'_>,
@@ -128,26 +131,27 @@ pub fn check_object(
         return Err(expected.cannot_be_handled(&why));
     }
     check_kind(&mut decoded.value, expected)?;
-    let flavor = CronJobKind::from_gvk(expected.api_version, expected.kind);
-    let dialect = flavor.map_or(dialect, |flavor| dialect.for_kind(flavor));
+    let kind = CronJobKind::from_gvk(expected.api_version, expected.kind);
+    let dialect = kind.map_or(dialect, |kind| dialect.for_kind(kind));
     if let Some(shape) = schema::find_kind(expected.api_version, expected.kind) {
-        let mut check = Check { dialect, unknown, path: Vec::new(), field_warnings: Vec::new() };
+        let mut check =
+            TypeCheck { dialect, unknown, path: Vec::new(), field_warnings: Vec::new() };
         check
-            .object(&mut decoded.value, shape, true)
-            .map_err(|why| expected.cannot_be_handled(&why))?;
+            .check_object(&mut decoded.value, shape, true)
+            .map_err(|error| expected.cannot_be_handled(&error.to_string()))?;
         decoded.field_warnings.splice(0..0, check.field_warnings);
     }
     Ok(decoded)
 }
 
-/// What is stored must be readable again, with what is written about its fields besides.
+/// Limits the depth, so that the stored object and its managed fields can be read again.
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
-    let Some(left) = levels.checked_sub(1) else {
+    let Some(levels_left) = levels.checked_sub(1) else {
         return value.is_object() || value.is_array();
     };
     match value {
-        Value::Object(fields) => fields.values().any(|below| is_deeper_than(below, left)),
-        Value::Array(items) => items.iter().any(|below| is_deeper_than(below, left)),
+        Value::Object(fields) => fields.values().any(|value| is_deeper_than(value, levels_left)),
+        Value::Array(items) => items.iter().any(|value| is_deeper_than(value, levels_left)),
         _ => false,
     }
 }
@@ -169,14 +173,15 @@ fn not_an_object(value: &Value) -> String {
     format!(
         "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
          \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-        json_kind(value)
+        json_type(value)
     )
 }
 
-/// Fills in what is missing of `apiVersion` and `kind`, and refuses what is other than expected.
+/// Sets missing `apiVersion` and `kind`, and rejects unexpected ones.
 fn check_kind(value: &mut Value, expected: &ExpectedKind<'_>) -> Result<(), Status> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let api_version = text("apiVersion");
+    let kind = text("kind");
     if !api_version.is_empty() && api_version != expected.api_version {
         return Err(Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version \
@@ -185,7 +190,9 @@ fn check_kind(value: &mut Value, expected: &ExpectedKind<'_>) -> Result<(), Stat
         )));
     }
     if !kind.is_empty() && kind != expected.kind {
-        let (version, group, want) = (expected.version(), expected.group(), expected.kind);
+        let version = expected.version();
+        let group = expected.group();
+        let want = expected.kind;
         return Err(Status::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {want}: converting \
              ({version}.{kind}) to ({group}.{want}): unknown conversion"

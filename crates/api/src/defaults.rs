@@ -1,11 +1,11 @@
-//! What kube-apiserver fills in, and the form in which it writes objects.
+//! Default values and canonical form, as in kube-apiserver.
 //!
-//! Works on JSON trees, because fields unknown to us must survive. Two steps: the values that a
-//! user left out (`cron_job`, `job`, `pod`), then the canonical form of everything (`form`). A
-//! tree of the wrong types is left as it is where it is wrong; `decode` refuses it before.
+//! Works on JSON trees, so that unknown fields survive. First `cron_job`, `job` or `pod` set
+//! missing values, then `form` brings the object into canonical form. Values of the wrong type are
+//! left unchanged; `decode` rejects them earlier.
 //!
-//! Left out, because nothing here serves them: defaults of services, endpoints, persistent
-//! volumes, limit ranges, and those that admission plugins rather than the API add to Pods.
+//! Not included: defaults of kinds that are not served here (services, endpoints, persistent
+//! volumes, limit ranges) and values that admission plugins add to Pods.
 
 mod container;
 mod form;
@@ -22,7 +22,7 @@ pub use self::job::{generate_selector, inherit_labels};
 use crate::schema;
 use crate::well_known::labels;
 
-/// Fills in what a CronJob of any flavor left out.
+/// Sets the defaults of a CronJob of any kind.
 pub fn cron_job(object: &mut Value) {
     let spec = section(object, "spec");
     text(spec, "concurrencyPolicy", "Allow");
@@ -33,14 +33,14 @@ pub fn cron_job(object: &mut Value) {
     canonical_as(object, "CronJob");
 }
 
-/// Fills in what a Job left out, its selector excepted: see [`generate_selector`].
+/// Sets the defaults of a Job except the selector: see [`generate_selector`].
 pub fn job(object: &mut Value) {
     job::spec(section(object, "spec"));
     inherit_labels(object);
     canonical_as(object, "Job");
 }
 
-/// Fills in what a Pod left out.
+/// Sets the defaults of a Pod.
 pub fn pod(object: &mut Value) {
     let spec = section(object, "spec");
     pod::spec(spec);
@@ -48,12 +48,12 @@ pub fn pod(object: &mut Value) {
     canonical_as(object, "Pod");
 }
 
-/// Brings a kind that has no defaults into canonical form.
+/// Brings a kind without defaults into canonical form.
 pub fn plain(object: &mut Value, kind: &str) {
     canonical_as(object, kind);
 }
 
-/// A namespace is labelled with its name, so that selectors can tell it.
+/// Labels a namespace with its name, so that selectors can match it.
 pub fn namespace(object: &mut Value) {
     let metadata = section(object, "metadata");
     if let Some(name) = metadata.get("name").and_then(Value::as_str).map(str::to_owned) {
@@ -62,7 +62,7 @@ pub fn namespace(object: &mut Value) {
     canonical_as(object, "Namespace");
 }
 
-/// A new namespace is open, and held until its content is gone.
+/// Sets the finalizer and the phase `Active` of a new namespace.
 pub fn activate_namespace(object: &mut Value) {
     let finalizers = section(object, "spec").entry("finalizers").or_insert(Value::Null);
     match finalizers.as_array_mut() {
@@ -73,7 +73,7 @@ pub fn activate_namespace(object: &mut Value) {
     section(object, "status").insert("phase".to_owned(), "Active".into());
 }
 
-/// A secret has a purpose, and its values in base64 only.
+/// Sets the default type of a Secret and merges `stringData` into `data`.
 pub fn secret(object: &mut Value) {
     let fields = as_object(object);
     text(fields, "type", "Opaque");
@@ -87,19 +87,19 @@ pub fn secret(object: &mut Value) {
     canonical_as(object, "Secret");
 }
 
-/// The canonical form of one of the kinds above, also for an object that does not say its kind.
+/// Brings an object into the canonical form of a kind, even if it does not name its kind.
 fn canonical_as(object: &mut Value, kind: &str) {
     if let Some(shape) = schema::find_struct(kind) {
         form::canonical_as(object, shape);
     }
 }
 
-/// The object below a name, made if there is none.
+/// Returns the object field `name`; creates it if it is absent.
 pub(crate) fn section<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<String, Value> {
     section_of(as_object(object), name)
 }
 
-/// The same below fields.
+/// Returns the object field `name` of a map; creates it if it is absent.
 pub(crate) fn section_of<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,
@@ -107,7 +107,7 @@ pub(crate) fn section_of<'a>(
     as_object(fields.entry(name).or_insert(Value::Null))
 }
 
-/// The value as an object; anything else is replaced by an empty one.
+/// Returns the value as an object; replaces any other value by an empty object.
 #[expect(clippy::expect_used, reason = "the value was made an object in the line before")]
 fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
@@ -116,12 +116,12 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().expect("just made an object")
 }
 
-/// The object below a name, if there is one.
+/// Returns the object field `name`, if it exists.
 fn child<'a>(fields: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
     fields.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// The objects of the list below a name.
+/// Iterates over the objects in the list field `name`.
 fn children<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,
@@ -130,7 +130,7 @@ fn children<'a>(
     items.into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// Sets a text that is absent or empty: in Go's types the two are the same.
+/// Sets a string that is absent or empty, which are equal in Go.
 fn text(fields: &mut Map<String, Value>, name: &str, default: &str) {
     let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
     if fields.get(name).is_none_or(is_empty) {
@@ -138,7 +138,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, default: &str) {
     }
 }
 
-/// Sets a number that is absent or zero: in Go's types the two are the same.
+/// Sets a number that is absent or zero, which are equal in Go.
 fn number(fields: &mut Map<String, Value>, name: &str, default: i32) {
     let is_zero = |value: &Value| value.is_null() || value.as_i64() == Some(0);
     if fields.get(name).is_none_or(is_zero) {
@@ -146,7 +146,7 @@ fn number(fields: &mut Map<String, Value>, name: &str, default: i32) {
     }
 }
 
-/// Sets what is absent, where absent is told from zero.
+/// Sets a value that is absent; keeps an explicit zero.
 fn value(fields: &mut Map<String, Value>, name: &str, default: impl Into<Value>) {
     if fields.get(name).is_none_or(Value::is_null) {
         fields.insert(name.to_owned(), default.into());

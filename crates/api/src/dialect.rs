@@ -1,19 +1,19 @@
-//! Whose CronJob is spoken.
+//! Which extensions to Kubernetes' CronJob a server accepts.
 
 /// What a server accepts in Kubernetes' own kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Our fields too: `jitter`, `CatchUp`, `@at`.
+    /// Accepts our extensions: `jitter`, `CatchUp`, `@at`.
     #[default]
     Punctual,
-    /// Only what kube-apiserver accepts, refused in its words.
+    /// Accepts only what kube-apiserver accepts, with its error messages.
     Strict,
 }
 
 impl Dialect {
-    /// The dialect for a kind: our own kind always has our fields.
-    pub fn for_kind(self, flavor: crate::CronJobKind) -> Dialect {
-        match flavor {
+    /// Returns the dialect for a kind. ScheduledJob always has our extensions.
+    pub fn for_kind(self, kind: crate::CronJobKind) -> Dialect {
+        match kind {
             crate::CronJobKind::ScheduledJob => Dialect::Punctual,
             crate::CronJobKind::BatchV1 | crate::CronJobKind::BatchV1Beta1 => self,
         }

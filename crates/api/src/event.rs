@@ -1,4 +1,4 @@
-//! Events: what happened to an object, for people (core `v1`, also served as `events.k8s.io/v1`).
+//! The Event (core `v1`, also served as `events.k8s.io/v1`).
 
 mod pending_event;
 
@@ -9,55 +9,55 @@ use crate::time::{MicroTime, Time};
 
 pub use self::pending_event::{EventType, PendingEvent};
 
-/// An event.
+/// An Event.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// The object it happened to.
+    /// The object that the event is about.
     pub involved_object: ObjectReference,
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Who reports it.
+    /// The component that reports the event.
     pub source: EventSource,
-    /// When it first happened.
+    /// When the event first occurred.
     pub first_timestamp: Option<Time>,
-    /// When it last happened.
+    /// When the event last occurred.
     pub last_timestamp: Option<Time>,
-    /// How often it happened.
+    /// How many times the event occurred.
     #[serde(skip_serializing_if = "is_zero")]
     pub count: i32,
     /// `Normal` or `Warning`.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub event_type: String,
-    /// When it happened, for reporters of the newer kind.
+    /// When the event occurred, set by reporters that use `events.k8s.io/v1`.
     pub event_time: Option<MicroTime>,
-    /// Who reports it, for reporters of the newer kind.
+    /// The reporting controller, set by reporters that use `events.k8s.io/v1`.
     pub reporting_component: String,
-    /// Which of them.
+    /// The instance of the reporting controller.
     pub reporting_instance: String,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Who reports an event.
+/// The component that reports an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventSource {
-    /// The program.
+    /// The name of the component.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub component: String,
-    /// The machine.
+    /// The node on which the component runs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host: String,
 }

@@ -1,8 +1,8 @@
-//! What is wrong with a field, as Kubernetes says it.
+//! Field errors with the text of Kubernetes.
 //!
-//! A [`FieldError`] is a path, a kind of error, the value at fault and a detail. Its `Display` is
-//! Kubernetes' text, byte for byte, because clients match on it. Paths are built on the stack and
-//! only written out when there is something to say.
+//! A [`FieldError`] consists of a path, a kind, the bad value and a detail. Its `Display` equals
+//! the text of Kubernetes byte for byte, because clients match on it. Paths live on the stack and
+//! are formatted only when an error is reported.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::go_format;
 
-/// A place in an object, such as `spec.containers[0].name`.
+/// The path of a field, such as `spec.containers[0].name`.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
@@ -25,22 +25,22 @@ enum Step<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// A field of the object itself.
+    /// A top-level field.
     pub const fn root(name: &'a str) -> FieldPath<'a> {
         FieldPath { parent: None, step: Step::Child(name) }
     }
 
-    /// A field below this one.
+    /// A field of the object at this path.
     pub const fn child(&'a self, name: &'a str) -> FieldPath<'a> {
         FieldPath { parent: Some(self), step: Step::Child(name) }
     }
 
-    /// An item of this list.
+    /// An item of the list at this path.
     pub const fn index(&'a self, index: usize) -> FieldPath<'a> {
         FieldPath { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// An entry of this map.
+    /// An entry of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> FieldPath<'a> {
         FieldPath { parent: Some(self), step: Step::Key(key) }
     }
@@ -60,29 +60,29 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
-/// What kind of error it is; also the reason in a `Status`' causes.
+/// The kind of a field error; also the reason of a status cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
-    /// It refers to something that is not there.
+    /// The value refers to an object that does not exist.
     NotFound,
-    /// It must be given.
+    /// The value is missing.
     Required,
-    /// It must be unique.
+    /// The value is not unique.
     Duplicate,
-    /// It is malformed.
+    /// The value is malformed.
     Invalid,
-    /// It is none of the words allowed.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// It may not be given here.
+    /// The field may not be set.
     Forbidden,
-    /// It is too long.
+    /// The value is too long.
     TooLong,
-    /// There are too many.
+    /// The list has too many items.
     TooMany,
 }
 
 impl FieldErrorKind {
-    /// The reason for a `Status`' causes.
+    /// Returns the reason for a status cause.
     pub fn reason(self) -> &'static str {
         match self {
             FieldErrorKind::NotFound => "FieldValueNotFound",
@@ -110,20 +110,20 @@ impl FieldErrorKind {
     }
 }
 
-/// The value at fault, as it is shown.
+/// The bad value as it appears in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue(Option<String>);
 
 impl BadValue {
-    /// Not shown.
+    /// Omits the value.
     pub const OMITTED: BadValue = BadValue(None);
 
-    /// Shown as JSON.
+    /// Formats a value as JSON.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> BadValue {
         BadValue(serde_json::to_string(value).ok().map(|text| go_format::html_escaped(&text)))
     }
 
-    /// Shown as it is.
+    /// Uses a text without quotes.
     pub fn verbatim(text: impl Into<String>) -> BadValue {
         BadValue(Some(text.into()))
     }
@@ -159,16 +159,16 @@ impl From<bool> for BadValue {
     }
 }
 
-/// What is wrong with one field.
+/// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Where.
+    /// The path of the field.
     pub path: String,
-    /// What kind of error.
+    /// The kind of the error.
     pub kind: FieldErrorKind,
-    /// The value at fault.
+    /// The bad value.
     pub value: BadValue,
-    /// Why, or what is allowed instead; may be empty.
+    /// The reason, or the supported values; may be empty.
     pub detail: String,
 }
 
@@ -182,12 +182,12 @@ impl FieldError {
         FieldError { path: path.to_string(), kind, value, detail: detail.into() }
     }
 
-    /// Something that must be given is not; `detail` may be empty.
+    /// A required field is missing; `detail` may be empty.
     pub fn required(path: &FieldPath<'_>, detail: impl Into<String>) -> Self {
         Self::new(path, FieldErrorKind::Required, BadValue::OMITTED, detail)
     }
 
-    /// A malformed value.
+    /// A value is malformed.
     pub fn invalid(
         path: &FieldPath<'_>,
         value: impl Into<BadValue>,
@@ -196,7 +196,7 @@ impl FieldError {
         Self::new(path, FieldErrorKind::Invalid, value.into(), detail)
     }
 
-    /// A word that is none of those allowed.
+    /// A value is not one of the supported values.
     pub fn not_supported(
         path: &FieldPath<'_>,
         value: impl Into<BadValue>,
@@ -207,34 +207,34 @@ impl FieldError {
         Self::new(path, FieldErrorKind::NotSupported, value.into(), detail)
     }
 
-    /// Something that may not be given here.
+    /// A field may not be set.
     pub fn forbidden(path: &FieldPath<'_>, detail: impl Into<String>) -> Self {
         Self::new(path, FieldErrorKind::Forbidden, BadValue::OMITTED, detail)
     }
 
-    /// A value that must be unique and is not.
+    /// A value is not unique.
     pub fn duplicate(path: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(path, FieldErrorKind::Duplicate, value.into(), "")
     }
 
-    /// A reference to something that is not there.
+    /// A value refers to an object that does not exist.
     pub fn not_found(path: &FieldPath<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(path, FieldErrorKind::NotFound, value.into(), "")
     }
 
-    /// A text of too many bytes.
+    /// A text has too many bytes.
     pub fn too_long(path: &FieldPath<'_>, max: usize) -> Self {
         let detail = format!("may not be more than {max} bytes");
         Self::new(path, FieldErrorKind::TooLong, BadValue::OMITTED, detail)
     }
 
-    /// A list of too many items.
+    /// A list has too many items.
     pub fn too_many(path: &FieldPath<'_>, actual: usize, max: usize) -> Self {
         let value = BadValue::verbatim(actual.to_string());
         Self::new(path, FieldErrorKind::TooMany, value, format!("must have at most {max} items"))
     }
 
-    /// The text without the path, as in a `Status`' causes.
+    /// Formats the error without its path, as in a status cause.
     pub fn body(&self) -> String {
         let mut text = self.kind.words().to_owned();
         for part in self.value.0.iter().chain(Some(&self.detail).filter(|d| !d.is_empty())) {
@@ -253,7 +253,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The errors as one text: alone, or as `[a, b]`, each text once.
+/// Formats errors as one text: a single error as is, several as `[a, b]` without duplicates.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for text in errors.iter().map(FieldError::to_string) {
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_reads_as_kubernetes_writes_it() {
+    fn errors_have_the_texts_of_kubernetes() {
         let spec = FieldPath::root("spec");
         let list = spec.child("env");
         let item = list.index(2);
@@ -299,9 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_are_one_list_with_each_text_once() {
+    fn several_errors_are_joined_without_duplicates() {
         let spec = FieldPath::root("spec");
-        let (a, b) = (FieldError::required(&spec, ""), FieldError::forbidden(&spec, ""));
+        let a = FieldError::required(&spec, "");
+        let b = FieldError::forbidden(&spec, "");
         assert_eq!(aggregate(std::slice::from_ref(&a)), "spec: Required value");
         assert_eq!(aggregate(&[a.clone(), a.clone()]), "spec: Required value");
         assert_eq!(aggregate(&[a.clone(), b, a]), "[spec: Required value, spec: Forbidden]");

@@ -1,8 +1,8 @@
-//! How Go writes values into messages: quoted text, escaped JSON, and internal types.
+//! Formats values as Go does in messages: quoted text, escaped JSON, internal structs.
 //!
-//! Kubernetes shows the value at fault as Go prints it. For a changed Pod template that is the
-//! whole internal struct with Go's field names ([`internal_json`]); clients are shown it verbatim,
-//! so it is rebuilt here from the same tables that check a request.
+//! Kubernetes formats a bad value with Go's formatting. For a changed Pod template that is the
+//! whole internal struct with Go's field names ([`internal_json`]). Clients see this text, so this
+//! module rebuilds it from the schema tables.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::schema::{FieldSchema, FieldType, StructSchema};
 
-/// A text as Go's `%q` writes it.
+/// Quotes a text like Go's `%q`.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -49,7 +49,7 @@ fn push_printable(out: &mut String, c: char) {
     };
 }
 
-/// JSON text with the characters that `encoding/json` hides from HTML.
+/// Escapes the characters that Go's `encoding/json` escapes for HTML.
 pub(crate) fn html_escaped(json: &str) -> String {
     if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return json.to_owned();
@@ -68,7 +68,7 @@ pub(crate) fn html_escaped(json: &str) -> String {
     out
 }
 
-/// A value as JSON of Go's internal struct: Go's names, every field, zeros included.
+/// Formats a value as JSON of Go's internal struct: Go's names, every field, including zeros.
 pub(crate) fn internal_json(value: &Value, shape: &StructSchema) -> String {
     let mut out = String::new();
     push_struct(&mut out, value, shape);
@@ -88,9 +88,9 @@ fn push_fields(
     shape: &StructSchema,
     separator: &mut &'static str,
 ) {
-    for field in shape.fields.iter().filter(|field| !field.is_ours) {
+    for field in shape.fields.iter().filter(|field| !field.is_extension) {
         let present = value.get(field.json);
-        // Object metadata is embedded: its fields stand in the struct itself.
+        // Go embeds the object metadata, so its fields appear directly in the struct.
         if let (FieldType::Struct(id), "ObjectMeta") = (&field.ty, field.go_name().as_ref()) {
             push_fields(out, present.unwrap_or(&Value::Null), id.get(), separator);
             continue;
@@ -147,7 +147,7 @@ mod tests {
     use crate::schema;
 
     #[test]
-    fn text_is_quoted_as_go_quotes_it() {
+    fn text_is_quoted_like_in_go() {
         for (text, want) in [
             ("a", r#""a""#),
             ("a\"\\b", r#""a\"\\b""#),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_struct_shows_every_field_with_its_go_name() {
+    fn an_internal_struct_is_formatted_with_every_field_and_go_names() {
         let toleration = schema::find_struct("Toleration").unwrap();
         let value = serde_json::json!({"key": "a<b", "tolerationSeconds": 5});
         assert_eq!(

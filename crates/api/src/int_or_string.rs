@@ -1,14 +1,14 @@
-//! A number or a name, for ports (`intstr.IntOrString`).
+//! An integer or a string, such as a port number or port name (`intstr.IntOrString`).
 
 use serde::{Deserialize, Serialize};
 
-/// A number or a name.
+/// An integer or a string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrString {
-    /// A number.
+    /// An integer.
     Int(i32),
-    /// A name.
+    /// A string.
     Text(String),
 }
 

@@ -1,7 +1,7 @@
-//! A JSON tree built from any format, with an eye on what a hostile text could make of it.
+//! Builds a JSON tree from any serde format, within limits for untrusted input.
 //!
-//! Names given twice are noted. Depth and size are bounded here, where aliases have become what
-//! they stand for, since no bound on the text is a bound on that.
+//! Depth and size are limited here, after aliases are expanded, because a short YAML text can
+//! expand to a huge tree. Duplicate field names are collected.
 
 use std::fmt;
 
@@ -10,19 +10,21 @@ use serde_json::{Map, Number, Value};
 
 use crate::field::FieldPath;
 
-/// Deeper than anything Kubernetes knows, and shallow enough for the stack of any thread.
+/// The maximum depth: deeper than any Kubernetes type, and shallow enough for the stack of any
+/// thread.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// Longer than any name that Kubernetes allows, and as long as a simple key of YAML may be.
-/// Without it a few names could make the paths below them take hours to write.
+/// The maximum length of a field name: longer than any name in Kubernetes, and equal to the limit
+/// of a simple YAML key. Without it a few long names make formatting the paths of their children
+/// take hours.
 const NAME_BYTES_MAX: usize = 1024;
-/// What the trees of one file may take in memory, roughly.
+/// The approximate memory that all trees of one file may take.
 const TREE_BYTES_MAX: usize = 128 << 20;
-/// What a value takes besides its text, roughly.
+/// The approximate memory of a value without its text.
 const VALUE_BYTES: usize = 64;
-/// Up to here every whole number is exact as a float.
+/// Every integer below this is exact as a float.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What is left of the bounds for one file.
+/// The memory that the trees of one file may still take.
 pub struct SizeBudget {
     bytes_left: usize,
 }
@@ -44,16 +46,16 @@ impl SizeBudget {
     }
 }
 
-/// How numbers are understood.
+/// How floating-point numbers are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberForm {
-    /// `1.0` is not `1`.
+    /// `1.0` stays a float.
     AsWritten,
-    /// A whole number is one however it is written, as when Go turns YAML into JSON.
+    /// `1.0` becomes the integer `1`, as when Go converts YAML to JSON.
     AsGo,
 }
 
-/// A tree to be built at a place of the document.
+/// Deserializes the tree at one path of a document.
 pub struct TreeSeed<'a> {
     path: Option<&'a FieldPath<'a>>,
     depth: usize,
@@ -63,7 +65,7 @@ pub struct TreeSeed<'a> {
 }
 
 impl<'a> TreeSeed<'a> {
-    /// A whole document. Paths of names that are given twice are put into the list.
+    /// Starts at the root of a document. Pushes the paths of duplicate fields to `duplicates`.
     pub fn root(
         numbers: NumberForm,
         duplicates: &'a mut Vec<String>,
@@ -150,7 +152,7 @@ impl<'de> Visitor<'de> for TreeSeed<'_> {
         loop {
             let path = match self.path {
                 Some(parent) => parent.index(items.len()),
-                // A list is no object; the path into it is never shown.
+                // The path of a top-level list is never reported.
                 None => FieldPath::root(""),
             };
             match list.next_element_seed(self.child(&path))? {

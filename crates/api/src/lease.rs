@@ -1,47 +1,47 @@
-//! Leases: who leads (`coordination.k8s.io/v1`).
+//! The Lease (`coordination.k8s.io/v1`), used for leader election.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Extra, ObjectMeta};
 use crate::time::MicroTime;
 
-/// A lease.
+/// A Lease.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lease {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// Who holds it.
+    /// The desired state.
     pub spec: LeaseSpec,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// Who holds a lease.
+/// The holder of a Lease and its term.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeaseSpec {
-    /// The holder.
+    /// The identity of the holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder_identity: Option<String>,
-    /// How long others must wait after the last renewal.
+    /// How many seconds other candidates wait after the last renewal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_duration_seconds: Option<i32>,
-    /// Since when the holder holds it.
+    /// When the holder acquired the Lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquire_time: Option<MicroTime>,
-    /// When the holder last renewed it.
+    /// When the holder last renewed the Lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renew_time: Option<MicroTime>,
-    /// How often the holder changed.
+    /// How many times the holder changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_transitions: Option<i32>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }

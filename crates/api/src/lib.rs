@@ -1,13 +1,14 @@
-//! What a CronJob, a Job and a Pod are, to the letter of Kubernetes' API.
+//! The Kubernetes API of CronJobs, Jobs and Pods: types, defaults, validation, warnings, conversion
+//! and status responses.
 //!
-//! Types, defaults, validation, warnings, conversion between the kinds, and the answers a server
-//! gives. Pure: no I/O, no clock, no randomness; time and identity are arguments. Behaviour is
-//! that of kube-apiserver v1.36/v1.37, with a few fields of our own (see [`Dialect`]).
+//! The crate is pure: it does no I/O and reads no clock or random source; time and identity are
+//! arguments. Its behaviour is that of kube-apiserver v1.36/v1.37 plus a few extensions (see
+//! [`Dialect`]).
 //!
-//! Two forms of an object live side by side. A write arrives as a JSON tree ([`serde_json::Value`])
-//! and stays one while it is checked ([`decode`]), defaulted ([`defaults`]) and stored, because
-//! fields unknown to us must survive. Decisions read typed views of it ([`cronjob`], [`job`],
-//! [`pod`]), which keep what they do not name. [`strategy`] puts the steps of a write in order.
+//! An object has two forms. A write arrives as a JSON tree ([`serde_json::Value`]) and stays a tree
+//! while it is checked ([`decode`]), defaulted ([`defaults`]) and stored, so that unknown fields
+//! survive. Decisions use typed views of the tree ([`cronjob`], [`job`], [`pod`]), which preserve
+//! undeclared fields. [`strategy`] runs the steps of a write in order.
 
 pub mod convert;
 pub mod core_v1;

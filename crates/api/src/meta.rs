@@ -1,7 +1,7 @@
-//! What every kind shares: object metadata, references, label selectors, conditions.
+//! Types that all kinds share: object metadata, references, label selectors, conditions.
 //!
-//! Fields that these types do not name are kept in `extra` and written back, so an object of a
-//! newer server passes through unharmed. Checks of the values live in `validate`, not here.
+//! Undeclared fields are kept in `extra` and written back, so that objects of a newer server
+//! survive a round trip. The module `validate` checks the values.
 
 use std::collections::BTreeMap;
 
@@ -11,91 +11,91 @@ use serde_json::{Map, Value};
 
 use crate::time::Time;
 
-/// Fields that a type does not name, kept as they came.
+/// The undeclared fields of an object, as received.
 pub type Extra = Map<String, Value>;
 
-/// Labels, annotations and the like.
+/// A map of strings, such as labels or annotations.
 pub type StringMap = BTreeMap<String, String>;
 
-/// Metadata of every object (`metav1.ObjectMeta`).
+/// The metadata of an object (`metav1.ObjectMeta`).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
-    /// Name, unique in the namespace and kind.
+    /// The name, unique within the namespace and kind.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Prefix from which a server makes a name when there is none.
+    /// The prefix from which the server generates a missing name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub generate_name: String,
-    /// Namespace; empty for kinds that have none.
+    /// The namespace; empty for cluster-scoped kinds.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Identity over time: a re-created object has another.
+    /// The unique ID. An object that is deleted and recreated gets another one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Opaque version for compare-and-swap.
+    /// The opaque version, for optimistic concurrency.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Count of changes of the desired state.
+    /// The number of changes of the desired state.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: i64,
     /// When the object was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
-    /// When the object was asked to go; it lives on until its finalizers are gone.
+    /// When deletion was requested. The object exists until its finalizers are removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Time>,
-    /// Grace that was granted with the deletion.
+    /// The grace period of the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
-    /// Labels, by which objects are selected.
+    /// The labels, which selectors match.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: StringMap,
-    /// Annotations, which nothing selects by.
+    /// The annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: StringMap,
-    /// Objects without which this one goes too.
+    /// The owners. The garbage collector deletes the object after its owners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
-    /// Names that must be removed before the object may go.
+    /// The finalizers, which block deletion until they are removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
-    /// Who set which field; raw, because only server-side apply looks inside.
+    /// The field managers, raw because only server-side apply reads them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub managed_fields: Option<Box<RawValue>>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl ObjectMeta {
-    /// The owner that manages this object, if one does.
+    /// Returns the owner reference that is marked as controller.
     pub fn controller(&self) -> Option<&OwnerReference> {
         self.owner_references.iter().find(|owner| owner.controller == Some(true))
     }
 
-    /// Whether this object's controller is the object with that UID.
+    /// Returns whether the object with this UID controls this object.
     pub fn is_controlled_by(&self, uid: &str) -> bool {
         self.controller().is_some_and(|owner| owner.uid == uid)
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).map(String::as_str)
     }
 }
 
-/// Metadata of a template, where identity has no place.
+/// The metadata of a template, which has no identity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TemplateMeta {
-    /// Labels for the object to be.
+    /// The labels of the created object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: StringMap,
-    /// Annotations for the object to be.
+    /// The annotations of the created object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: StringMap,
-    /// Everything else, such as a name that is ignored or a `creationTimestamp: null`.
+    /// All other fields, such as an ignored name or `creationTimestamp: null`.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -104,15 +104,15 @@ pub struct TemplateMeta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
-    /// Group and version of the owner.
+    /// The API group and version of the owner.
     pub api_version: String,
-    /// Kind of the owner.
+    /// The kind of the owner.
     pub kind: String,
-    /// Name of the owner.
+    /// The name of the owner.
     pub name: String,
-    /// UID of the owner; a namesake with another UID is not the owner.
+    /// The UID of the owner. An object with the same name and another UID is not the owner.
     pub uid: String,
-    /// Whether the owner manages this object; at most one does.
+    /// Whether the owner is the managing controller; at most one owner is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// Whether a foreground deletion of the owner waits for this object.
@@ -120,34 +120,34 @@ pub struct OwnerReference {
     pub block_owner_deletion: Option<bool>,
 }
 
-/// A pointer to an object (`v1.ObjectReference`).
+/// A reference to an object (`v1.ObjectReference`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectReference {
-    /// Kind of the object.
+    /// The kind.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Namespace of the object.
+    /// The namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Name of the object.
+    /// The name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// UID of the object.
+    /// The UID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Group and version of the object.
+    /// The API group and version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
-    /// Version of the object that was meant.
+    /// The resource version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Part of the object that was meant.
+    /// The path of the referenced field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field_path: String,
 }
 
-/// A query over labels (`metav1.LabelSelector`): all parts must hold.
+/// A label selector (`metav1.LabelSelector`): all requirements must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
@@ -163,18 +163,18 @@ pub struct LabelSelector {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabelRequirement {
-    /// The label's key.
+    /// The label key.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// Values for `In` and `NotIn`.
+    /// The values for `In` and `NotIn`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
 impl LabelSelector {
-    /// Whether labels satisfy the selector. An empty selector takes everything; a requirement with
-    /// an unknown operator takes nothing (validation refuses it before it matters).
+    /// Returns whether the labels match. An empty selector matches everything. A requirement with
+    /// an unknown operator matches nothing; validation rejects it.
     pub fn matches(&self, labels: &StringMap) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|requirement| requirement.holds(labels))
@@ -198,23 +198,23 @@ impl LabelRequirement {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// What the condition is about.
+    /// The condition type.
     #[serde(rename = "type")]
     pub condition_type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Generation of the object that the condition speaks of.
+    /// The generation of the object that the condition describes.
     #[serde(skip_serializing_if = "is_zero")]
     pub observed_generation: i64,
     /// When `status` last changed.
     pub last_transition_time: Option<Time>,
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message.
     pub message: String,
 }
 
-/// For `skip_serializing_if`: Go leaves zeros out.
+/// For `skip_serializing_if`: Go omits zeros.
 pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_takes_exactly_the_labels_that_satisfy_all_its_parts() {
+    fn a_selector_matches_labels_that_satisfy_all_requirements() {
         let labels = StringMap::from([("app".into(), "web".into()), ("tier".into(), "1".into())]);
         for (text, taken) in [
             (r#"{}"#, true),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_keeps_fields_it_does_not_know() {
+    fn metadata_preserves_undeclared_fields() {
         let text = r#"{"name":"a","managedFields":[{"x":1.50}],"newField":{"b":[1,null]}}"#;
         let meta: ObjectMeta = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&meta).unwrap(), text);

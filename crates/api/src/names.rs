@@ -1,8 +1,8 @@
-//! Names: which texts may be one, in Kubernetes' words, and the name of the Job for a slot.
+//! Validation of names with Kubernetes' messages, and the name of the Job for a slot.
 //!
-//! A check returns every reason why a text is refused, in Kubernetes' order; none means that the
-//! text is fine. Length is counted in bytes. Most texts say "characters" and some say "bytes":
-//! that is how kube-apiserver words them, and clients compare.
+//! Each check returns all reasons why a text is invalid, in Kubernetes' order, and an empty list
+//! for a valid text. Lengths are in bytes. Some messages say "characters" and some "bytes", as in
+//! kube-apiserver, because clients compare them.
 
 use jiff::Timestamp;
 
@@ -45,7 +45,7 @@ pub fn job_name(cron_job: &str, slot: Timestamp) -> String {
 }
 
 /// Checks a DNS label (RFC 1123): namespaces, containers, volumes.
-pub fn dns_label(text: &str) -> Vec<String> {
+pub fn check_dns_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > LABEL_LEN_MAX {
         reasons.push(too_many_characters(LABEL_LEN_MAX));
@@ -54,49 +54,49 @@ pub fn dns_label(text: &str) -> Vec<String> {
         reasons.push(if is_dns_subdomain(text) {
             "must not contain dots".to_owned()
         } else {
-            rule(DNS_LABEL_RULE, DNS_LABEL, &["my-name", "123-abc"])
+            format_rule(DNS_LABEL_RULE, DNS_LABEL, &["my-name", "123-abc"])
         });
     }
     reasons
 }
 
 /// Checks a DNS subdomain (RFC 1123): the names of most objects.
-pub fn dns_subdomain(text: &str) -> Vec<String> {
-    dns_subdomain_worded(text, too_many_characters(SUBDOMAIN_LEN_MAX))
+pub fn check_dns_subdomain(text: &str) -> Vec<String> {
+    check_dns_subdomain_with(text, too_many_characters(SUBDOMAIN_LEN_MAX))
 }
 
-fn dns_subdomain_worded(text: &str, too_long: String) -> Vec<String> {
+fn check_dns_subdomain_with(text: &str, too_long: String) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > SUBDOMAIN_LEN_MAX {
         reasons.push(too_long);
     }
     if !is_dns_subdomain(text) {
-        reasons.push(rule(DNS_SUBDOMAIN_RULE, DNS_SUBDOMAIN, &["example.com"]));
+        reasons.push(format_rule(DNS_SUBDOMAIN_RULE, DNS_SUBDOMAIN, &["example.com"]));
     }
     reasons
 }
 
-/// Checks a prefix from which a name is to be made: a trailing dash is fine there.
-pub fn dns_subdomain_prefix(text: &str) -> Vec<String> {
+/// Checks a `generateName` prefix, which may end with a dash.
+pub fn check_dns_subdomain_prefix(text: &str) -> Vec<String> {
     match text.strip_suffix('-') {
-        // As `maskTrailingDash`: the dash stands for the characters to come.
-        Some(stem) if !stem.is_empty() => dns_subdomain(&format!("{stem}a")),
-        _ => dns_subdomain(text),
+        // Like `maskTrailingDash`: replaces the dash by a letter.
+        Some(stem) if !stem.is_empty() => check_dns_subdomain(&format!("{stem}a")),
+        _ => check_dns_subdomain(text),
     }
 }
 
 /// Checks a key of a label or annotation: `name` or `example.com/name`.
-pub fn qualified_name(text: &str) -> Vec<String> {
+pub fn check_qualified_name(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut parts = text.split('/');
     let name = match (parts.next(), parts.next(), parts.next()) {
         (Some(name), None, _) => name,
         (Some(prefix), Some(name), None) => {
-            reasons.extend(prefix_reasons(prefix));
+            reasons.extend(check_prefix(prefix));
             name
         }
         _ => {
-            let rule = rule(QUALIFIED_RULE, QUALIFIED, &["MyName", "my.name", "123-abc"]);
+            let rule = format_rule(QUALIFIED_RULE, QUALIFIED, &["MyName", "my.name", "123-abc"]);
             reasons.push(format!(
                 "a valid label key {rule} with an optional DNS subdomain prefix and '/' \
                  (e.g. 'example.com/MyName')"
@@ -110,35 +110,35 @@ pub fn qualified_name(text: &str) -> Vec<String> {
         reasons.push(format!("name part {}", too_many_bytes(LABEL_LEN_MAX)));
     }
     if !is_qualified(name) {
-        let rule = rule(QUALIFIED_RULE, QUALIFIED, &["MyName", "my.name", "123-abc"]);
+        let rule = format_rule(QUALIFIED_RULE, QUALIFIED, &["MyName", "my.name", "123-abc"]);
         reasons.push(format!("name part {rule}"));
     }
     reasons
 }
 
-fn prefix_reasons(prefix: &str) -> Vec<String> {
+fn check_prefix(prefix: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["prefix part must be non-empty".to_owned()];
     }
-    let reasons = dns_subdomain_worded(prefix, too_many_bytes(SUBDOMAIN_LEN_MAX));
+    let reasons = check_dns_subdomain_with(prefix, too_many_bytes(SUBDOMAIN_LEN_MAX));
     reasons.into_iter().map(|reason| format!("prefix part {reason}")).collect()
 }
 
-/// Checks a label's value.
-pub fn label_value(text: &str) -> Vec<String> {
+/// Checks a label value.
+pub fn check_label_value(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > LABEL_LEN_MAX {
         reasons.push(too_many_bytes(LABEL_LEN_MAX));
     }
     if !text.is_empty() && !is_qualified(text) {
         let examples = ["MyValue", "my_value", "12345"];
-        reasons.push(rule(LABEL_VALUE_RULE, LABEL_VALUE, &examples));
+        reasons.push(format_rule(LABEL_VALUE_RULE, LABEL_VALUE, &examples));
     }
     reasons
 }
 
-/// Checks the name of a variable of the environment: printable ASCII without `=`.
-pub fn env_var(text: &str) -> Vec<String> {
+/// Checks the name of an environment variable: printable ASCII without `=`.
+pub fn check_env_var(text: &str) -> Vec<String> {
     if text.is_empty() {
         return vec!["environment variable name must be non-empty".to_owned()];
     }
@@ -152,15 +152,15 @@ pub fn env_var(text: &str) -> Vec<String> {
     ]
 }
 
-/// Checks a key of a config map or secret.
-pub fn config_key(text: &str) -> Vec<String> {
+/// Checks a key of a ConfigMap or Secret.
+pub fn check_config_key(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > SUBDOMAIN_LEN_MAX {
         reasons.push(too_many_characters(SUBDOMAIN_LEN_MAX));
     }
-    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-    if text.is_empty() || !text.bytes().all(is_fine) {
-        reasons.push(rule(
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    if text.is_empty() || !text.bytes().all(is_allowed) {
+        reasons.push(format_rule(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
@@ -176,12 +176,12 @@ pub fn config_key(text: &str) -> Vec<String> {
 }
 
 /// Checks the name of a port.
-pub fn port_name(text: &str) -> Vec<String> {
-    let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+pub fn check_port_name(text: &str) -> Vec<String> {
+    let is_allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let checks = [
         (text.len() > PORT_NAME_LEN_MAX, too_many_characters(PORT_NAME_LEN_MAX)),
         (
-            text.is_empty() || !text.bytes().all(is_fine),
+            text.is_empty() || !text.bytes().all(is_allowed),
             "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
         ),
         (
@@ -198,16 +198,16 @@ pub fn port_name(text: &str) -> Vec<String> {
 }
 
 /// Checks the name of an HTTP header.
-pub fn http_header(text: &str) -> Vec<String> {
+pub fn check_http_header(text: &str) -> Vec<String> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
         return Vec::new();
     }
     let what = "a valid HTTP header must consist of alphanumeric characters or '-'";
-    vec![rule(what, "[-A-Za-z0-9]+", &["X-Header-Name"])]
+    vec![format_rule(what, "[-A-Za-z0-9]+", &["X-Header-Name"])]
 }
 
-/// The text for a number out of range.
-pub fn out_of_range(low: i64, high: i64) -> String {
+/// Returns the message for a number out of range.
+pub fn out_of_range_message(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
@@ -219,8 +219,8 @@ fn too_many_bytes(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
 
-/// A rule with examples and the expression that Kubernetes checks by.
-pub(crate) fn rule(what: &str, expression: &str, examples: &[&str]) -> String {
+/// Formats a rule with examples and the regular expression of Kubernetes.
+pub(crate) fn format_rule(what: &str, expression: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
         return format!("{what} (regex used for validation is '{expression}')");
     }
@@ -259,10 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_subdomains_are_told_apart() {
+    fn dns_labels_and_subdomains_are_validated() {
         let long = "n".repeat(64);
         check(
-            dns_label,
+            check_dns_label,
             &[
                 ("a", &[]),
                 ("a-1", &[]),
@@ -273,17 +273,17 @@ mod tests {
             ],
         );
         check(
-            dns_subdomain,
+            check_dns_subdomain,
             &[("a.b-c.1", &[]), ("a..b", &["subdomain"]), ("a_b", &["subdomain"]), ("A", &["sub"])],
         );
-        check(dns_subdomain_prefix, &[("gen-", &[]), ("-", &["sub"]), ("x.-", &[])]);
+        check(check_dns_subdomain_prefix, &[("gen-", &[]), ("-", &["sub"]), ("x.-", &[])]);
     }
 
     #[test]
-    fn keys_and_values_of_labels_have_their_own_rules() {
+    fn label_keys_and_values_are_validated() {
         let long = "v".repeat(64);
         check(
-            qualified_name,
+            check_qualified_name,
             &[
                 ("a", &[]),
                 ("example.com/My_name.1", &[]),
@@ -295,22 +295,22 @@ mod tests {
             ],
         );
         check(
-            label_value,
+            check_label_value,
             &[("", &[]), ("a_b.c", &[]), ("-a", &["a valid label"]), (&long, &["63 bytes"])],
         );
     }
 
     #[test]
-    fn names_inside_a_pod_have_their_own_rules() {
-        check(env_var, &[("A B", &[]), ("", &["non-empty"]), ("A=B", &["other than '='"])]);
+    fn names_inside_a_pod_are_validated() {
+        check(check_env_var, &[("A B", &[]), ("", &["non-empty"]), ("A=B", &["other than '='"])]);
         check(
-            config_key,
+            check_config_key,
             &[("a.b_c", &[]), ("..x", &["not start with"]), ("a/b", &["config key"])],
         );
         check(
-            port_name,
+            check_port_name,
             &[("http", &[]), ("80", &["at least one letter"]), ("a--b", &["consecutive"])],
         );
-        check(http_header, &[("X-A", &[]), ("X A", &["HTTP header"])]);
+        check(check_http_header, &[("X-A", &[]), ("X A", &["HTTP header"])]);
     }
 }

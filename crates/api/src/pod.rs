@@ -1,8 +1,7 @@
-//! The Pod (core `v1`), as far as the Job controller and a runner of processes need it.
+//! The Pod (core `v1`): the fields that this project validates, defaults or runs.
 //!
-//! Named here are the fields that are validated, defaulted or run. Scheduling to nodes (affinity,
-//! spread constraints, DNS, resource claims) means nothing to one machine: those fields stay in
-//! `extra`, untouched and written back.
+//! Fields that only matter for scheduling to several nodes (affinity, spread constraints, DNS,
+//! resource claims) stay in `extra` and are written back unchanged.
 
 pub mod container;
 mod qos;
@@ -24,120 +23,120 @@ use crate::meta::{Extra, ObjectMeta, StringMap, TemplateMeta};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pod {
-    /// Group and version.
+    /// The API group and version.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Metadata.
+    /// The object metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The desired state.
     pub spec: PodSpec,
-    /// What was seen.
+    /// The observed state.
     pub status: PodStatus,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A Pod to be.
+/// The template of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodTemplateSpec {
-    /// Labels and annotations for the Pod.
+    /// The labels and annotations of the Pod.
     pub metadata: TemplateMeta,
-    /// Spec for the Pod.
+    /// The spec of the Pod.
     pub spec: PodSpec,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What is wanted of a Pod.
+/// The desired state of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
-    /// Volumes that containers may mount.
+    /// The volumes that containers may mount.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Volume>,
-    /// Containers that run first, one after the other.
+    /// The init containers, which run one after the other before the containers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<Container>,
-    /// Containers that run together.
+    /// The containers.
     pub containers: Vec<Container>,
-    /// Containers added for debugging; not allowed in templates.
+    /// Ephemeral containers for debugging; not allowed in templates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ephemeral_containers: Vec<Map<String, Value>>,
     /// `Always`, `OnFailure` or `Never`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub restart_policy: String,
-    /// Time between the polite and the final signal.
+    /// The grace period between `SIGTERM` and `SIGKILL`, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
-    /// How long the Pod may be active.
+    /// How many seconds the Pod may be active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_deadline_seconds: Option<i64>,
-    /// Where names are looked up.
+    /// The DNS policy.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub dns_policy: String,
-    /// Labels that the node must have.
+    /// The labels that the node must have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: StringMap,
-    /// Account the Pod acts as.
+    /// The name of the ServiceAccount.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub service_account_name: String,
-    /// The same, under its old name.
+    /// The deprecated alias of `serviceAccountName`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub service_account: String,
-    /// Node the Pod was given to.
+    /// The node to which the Pod is assigned.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub node_name: String,
-    /// Whether the Pod shares the machine's network.
+    /// Whether the Pod uses the network of the node.
     #[serde(skip_serializing_if = "is_false")]
     pub host_network: bool,
-    /// Whether the Pod sees the machine's processes.
+    /// Whether the Pod uses the process namespace of the node.
     #[serde(rename = "hostPID", skip_serializing_if = "is_false")]
     pub host_pid: bool,
-    /// Whether the containers see each other's processes.
+    /// Whether the containers share one process namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_process_namespace: Option<bool>,
-    /// Rights of all containers.
+    /// The security settings of all containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
-    /// Secrets for pulling images.
+    /// The Secrets for pulling images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<LocalObjectReference>,
-    /// Host name of the Pod.
+    /// The host name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hostname: String,
-    /// Domain of the Pod below the cluster's.
+    /// The subdomain.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subdomain: String,
-    /// Scheduler that is to place the Pod.
+    /// The name of the scheduler.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
-    /// Taints the Pod puts up with.
+    /// The tolerations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Lines for the hosts file.
+    /// Entries for the hosts file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host_aliases: Vec<HostAlias>,
-    /// Importance, by name.
+    /// The name of the priority class.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub priority_class_name: String,
-    /// Runtime, by name.
+    /// The name of the runtime class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_class_name: Option<String>,
-    /// Whether the Pod may displace others.
+    /// Whether the Pod may preempt other Pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_policy: Option<String>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl PodSpec {
-    /// All containers that a template may have, with the list they are in and their place there:
-    /// init containers first, as Kubernetes visits them.
+    /// Iterates over all containers that a template may have, each with the name of its list and
+    /// its index. Init containers come first, as in Kubernetes.
     pub fn containers_in_order(
         &self,
     ) -> impl Iterator<Item = (&'static str, usize, &Container)> + Clone {
@@ -147,72 +146,72 @@ impl PodSpec {
     }
 }
 
-/// Rights of all containers of a Pod.
+/// The security settings of all containers of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSecurityContext {
-    /// User the processes run as.
+    /// The user ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<i64>,
-    /// Group the processes run as.
+    /// The group ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_group: Option<i64>,
-    /// Whether running as root is refused.
+    /// Whether the kubelet refuses to run the container as root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<bool>,
-    /// Further groups of the processes.
+    /// The supplemental groups of the processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub supplemental_groups: Vec<i64>,
-    /// Group that owns the volumes.
+    /// The group that owns the volumes.
     #[serde(rename = "fsGroup", skip_serializing_if = "Option::is_none")]
     pub fs_group: Option<i64>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A reference by name alone, in the same namespace.
+/// A reference to an object in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LocalObjectReference {
-    /// Name of the object.
+    /// The name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
 }
 
-/// A taint that a Pod puts up with.
+/// A toleration of a taint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Toleration {
-    /// Key of the taint; all when empty.
+    /// The taint key; all if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// `Equal` or `Exists`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub operator: String,
-    /// Value of the taint.
+    /// The taint value.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub value: String,
-    /// Effect of the taint; all when empty.
+    /// The taint effect; all if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub effect: String,
-    /// For how long.
+    /// How many seconds the taint is tolerated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }
 
-/// A line for the hosts file.
+/// An entry of the hosts file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostAlias {
-    /// The address.
+    /// The IP address.
     pub ip: String,
-    /// Its names.
+    /// The host names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hostnames: Vec<String>,
 }
 
-/// For `skip_serializing_if`: Go leaves `false` out.
+/// For `skip_serializing_if`: Go omits `false`.
 pub(crate) fn is_false(flag: &bool) -> bool {
     !*flag
 }

@@ -1,28 +1,40 @@
-//! Amounts of resources: `500m`, `1Gi`, `2e3` (`resource.Quantity`).
+//! Resource quantities: `500m`, `1Gi`, `2e3` (`resource.Quantity`).
 //!
-//! A quantity is an exact number of billionths and the notation it was written in. It is written
-//! back in Kubernetes' canonical form, which need not be the text that came: `0.5` becomes `500m`,
-//! `1024Mi` becomes `1Gi`. Finer than a billionth is rounded away from zero, larger than what 63
-//! bits hold is cut to that, both as Kubernetes does.
+//! A quantity is an exact number of billionths plus the notation of its text. Formatting produces
+//! Kubernetes' canonical form, which may differ from the input: `0.5` becomes `500m`, `1024Mi`
+//! becomes `1Gi`. Like Kubernetes, parsing rounds values finer than a billionth away from zero and
+//! caps values that exceed 63 bits.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Billionths in one.
+/// One in billionths.
 const ONE: i128 = 1_000_000_000;
-/// The largest quantity, in billionths.
+/// The maximum quantity in billionths.
 const MAX: i128 = i64::MAX as i128 * ONE;
-/// Longest text that is looked at; a longer one is not a sensible amount of anything.
+/// The maximum length of a text. Longer texts are rejected.
 const TEXT_LEN_MAX: usize = 128;
 
-const WRONG_FORMAT: &str = "quantities must match the regular expression \
-     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
-const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
+/// The reason why a text is not a quantity, with Kubernetes' message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseQuantityError {
+    /// The text does not look like a quantity.
+    #[error(
+        "quantities must match the regular expression \
+         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
+    Format,
+    /// The number is malformed.
+    #[error("unable to parse numeric part of quantity")]
+    Number,
+    /// The suffix is unknown.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+}
 
-/// How a quantity is written.
+/// The notation of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Notation {
     /// `1k`, `500m`.
@@ -33,7 +45,7 @@ enum Notation {
     Exponent,
 }
 
-/// An amount of a resource.
+/// A resource quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     billionths: i128,
@@ -41,47 +53,47 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Quantity = Quantity { billionths: 0, notation: Notation::Decimal };
 
-    /// Reads a quantity; the reason for a refusal is in Kubernetes' words.
-    pub fn parse(text: &str) -> Result<Quantity, &'static str> {
+    /// Parses a quantity.
+    pub fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
         if text.is_empty() || text.len() > TEXT_LEN_MAX {
-            return Err(WRONG_FORMAT);
+            return Err(ParseQuantityError::Format);
         }
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let digits = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let (number, suffix) = unsigned.split_at(unsigned.len() - digits.len());
-        if number.is_empty() || !is_suffix_shaped(suffix) {
-            return Err(WRONG_FORMAT);
+        if number.is_empty() || !is_suffix_well_formed(suffix) {
+            return Err(ParseQuantityError::Format);
         }
-        let unit = Unit::parse(suffix).ok_or(WRONG_SUFFIX)?;
-        let size = unit.apply(Decimal::parse(number).ok_or(WRONG_NUMBER)?);
+        let unit = Unit::parse(suffix).ok_or(ParseQuantityError::Suffix)?;
+        let size = unit.apply(Decimal::parse(number).ok_or(ParseQuantityError::Number)?);
         let billionths = if text.starts_with('-') { -size } else { size };
         Ok(Quantity { billionths, notation: unit.notation })
     }
 
-    /// The amount in thousandths, rounded away from zero.
+    /// Returns the amount in thousandths, rounded away from zero.
     pub fn milli_value(self) -> i64 {
         i64::try_from(divide_away(self.billionths, 1_000_000)).unwrap_or(i64::MAX)
     }
 
-    /// The amount in whole units, rounded away from zero.
+    /// Returns the amount as an integer, rounded away from zero.
     pub fn value(self) -> i64 {
         i64::try_from(divide_away(self.billionths, ONE)).unwrap_or(i64::MAX)
     }
 
-    /// Whether it is less than nothing.
+    /// Returns whether the amount is negative.
     pub fn is_negative(self) -> bool {
         self.billionths < 0
     }
 
-    /// Whether it is a whole number of thousandths' thousand: an integer after rounding to milli.
+    /// Returns whether the amount is an integer after rounding to thousandths.
     pub fn is_integer(self) -> bool {
         self.milli_value() % 1000 == 0
     }
 
-    /// Rounded to thousandths, away from zero, as resource lists are.
+    /// Rounds to thousandths, away from zero, as Kubernetes does in resource lists.
     pub fn rounded_to_milli(self) -> Quantity {
         let billionths = divide_away(self.billionths, 1_000_000) * 1_000_000;
         Quantity { billionths, ..self }
@@ -94,19 +106,19 @@ fn divide_away(number: i128, by: i128) -> i128 {
     if number % by == 0 { quotient } else { quotient + number.signum() }
 }
 
-/// Whether a suffix has the shape `[eEinumkKMGTP]*[-+]?[0-9]*`.
-fn is_suffix_shaped(suffix: &str) -> bool {
+/// Returns whether a suffix matches `[eEinumkKMGTP]*[-+]?[0-9]*`.
+fn is_suffix_well_formed(suffix: &str) -> bool {
     let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
     rest.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Digits and how many of them follow the point.
+/// A decimal number: digits and the number of fractional digits.
 struct Decimal {
     digits: i128,
     scale: i32,
-    /// Whether digits were dropped because there were too many to hold.
-    inexact: bool,
+    /// Whether nonzero digits were dropped for lack of space.
+    is_inexact: bool,
 }
 
 impl Decimal {
@@ -115,7 +127,7 @@ impl Decimal {
         if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
             return None;
         }
-        let mut decimal = Decimal { digits: 0, scale: 0, inexact: false };
+        let mut decimal = Decimal { digits: 0, scale: 0, is_inexact: false };
         for (digit, is_fraction) in
             whole.bytes().map(|b| (b, false)).chain(fraction.bytes().map(|b| (b, true)))
         {
@@ -124,21 +136,20 @@ impl Decimal {
         Some(decimal)
     }
 
-    /// Keeps 30 digits: more than any quantity has, and room to multiply.
+    /// Keeps up to 30 digits: more than any quantity has, and few enough to multiply.
     fn push(&mut self, digit: u8, is_fraction: bool) {
-        let has_room = self.digits < 10_i128.pow(29);
-        match (has_room, is_fraction) {
-            (true, _) => {
-                self.digits = self.digits * 10 + i128::from(digit);
-                self.scale += i32::from(is_fraction);
-            }
-            (false, true) => self.inexact |= digit != 0,
-            (false, false) => self.scale -= 1,
+        if self.digits < 10_i128.pow(29) {
+            self.digits = self.digits * 10 + i128::from(digit);
+            self.scale += i32::from(is_fraction);
+        } else if is_fraction {
+            self.is_inexact |= digit != 0;
+        } else {
+            self.scale -= 1;
         }
     }
 }
 
-/// What a suffix multiplies by.
+/// The factor of a suffix.
 struct Unit {
     notation: Notation,
     power_of_10: i32,
@@ -176,7 +187,7 @@ impl Unit {
         }
     }
 
-    /// The size in billionths, rounded up and cut to the largest.
+    /// Returns the size in billionths, rounded up and capped at the maximum.
     fn apply(&self, number: Decimal) -> i128 {
         let power = self.power_of_10.saturating_sub(number.scale).saturating_add(9);
         let Some(digits) = number.digits.checked_mul(1024_i128.pow(self.power_of_1024)) else {
@@ -188,10 +199,10 @@ impl Unit {
         } else if power >= 0 {
             ten_to(power).and_then(|factor| digits.checked_mul(factor))
         } else {
-            // A divisor too large to hold leaves less than a billionth, which rounds up to one.
+            // A divisor that overflows leaves less than a billionth, which rounds up to one.
             Some(ten_to(power.saturating_neg()).map_or(1, |by| divide_away(digits, by)))
         };
-        size.map_or(MAX, |size| (size + i128::from(number.inexact)).min(MAX))
+        size.map_or(MAX, |size| (size + i128::from(number.is_inexact)).min(MAX))
     }
 }
 
@@ -213,7 +224,7 @@ const BINARY_SUFFIXES: [(&str, u32); 7] =
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_small = self.billionths.abs() < 1024 * ONE;
-        // Small and fractional amounts have no exact binary form.
+        // Kubernetes writes small and fractional amounts in decimal notation.
         if self.notation == Notation::Binary && !is_small && self.billionths % ONE == 0 {
             return self.write_binary(f);
         }
@@ -273,7 +284,7 @@ impl Serialize for Quantity {
     }
 }
 
-/// What may stand for a quantity in JSON: numbers are read by their text.
+/// A quantity in JSON: a string or a number, which is parsed from its text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TextOrNumber {
@@ -296,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantity_is_written_in_kubernetes_canonical_form() {
+    fn a_quantity_is_formatted_in_canonical_form() {
         for (text, canonical) in [
             ("0", "0"),
             ("1", "1"),
@@ -329,18 +340,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused_in_kubernetes_words() {
+    fn malformed_quantities_are_rejected() {
         for (text, reason) in [
-            ("", WRONG_FORMAT),
-            ("x", WRONG_FORMAT),
-            ("1 Gi", WRONG_FORMAT),
-            ("--1", WRONG_FORMAT),
-            ("1GiB", WRONG_FORMAT),
-            ("1..2", WRONG_NUMBER),
-            (".", WRONG_NUMBER),
-            ("1iK", WRONG_SUFFIX),
-            ("1K", WRONG_SUFFIX),
-            ("1e", WRONG_SUFFIX),
+            ("", ParseQuantityError::Format),
+            ("x", ParseQuantityError::Format),
+            ("1 Gi", ParseQuantityError::Format),
+            ("--1", ParseQuantityError::Format),
+            ("1GiB", ParseQuantityError::Format),
+            ("1..2", ParseQuantityError::Number),
+            (".", ParseQuantityError::Number),
+            ("1iK", ParseQuantityError::Suffix),
+            ("1K", ParseQuantityError::Suffix),
+            ("1e", ParseQuantityError::Suffix),
         ] {
             assert_eq!(Quantity::parse(text).unwrap_err(), reason, "{text}");
         }

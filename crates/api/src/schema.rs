@@ -1,16 +1,16 @@
-//! The shape of every type a request may contain, as tables.
+//! Tables of all types that a request may contain.
 //!
-//! One description serves three uses: it checks the JSON of a request and names unknown fields
-//! (`decode`), brings an object into the form in which kube-apiserver would write it
-//! (`defaults`), and shows internal values in messages as Go would. Rules about values are not
-//! here but in `validate`.
+//! The tables have three uses: `decode` checks the JSON of a request and reports unknown fields,
+//! `defaults` brings an object into the form that kube-apiserver writes, and messages show internal
+//! values as Go does. Rules about values are in `validate`. A test compares the tables with
+//! Kubernetes v1.36 (see `schema/openapi_tests.rs`).
 //!
-//! The tables are text files. A line that starts in the first column names a struct (with `json`
-//! behind it if its Go form has JSON names); the fields follow, each `name type`:
-//! `name/GoName` where Go's name is not simply capitalised, `name!` if it is always written,
-//! `name?` if it is left out when zero even though it is a struct, `~name` if it is ours;
-//! `*T` may be absent, `[]T` is a list, `{}T` a map from text, `string(Alias)` a named text,
-//! and `+Struct` stands for the fields of another struct.
+//! The tables are text files. A line that starts in the first column names a struct, followed by
+//! `json` if its Go form has JSON names. The fields follow, each as `name type`. `name/GoName`
+//! gives a Go name that is not the capitalized name, `name!` marks a field that is always written,
+//! `name?` a struct that is omitted if zero, `~name` an extension of ours. `*T` is optional, `[]T`
+//! a list, `{}T` a map with string keys, `string(Alias)` a named string type, and `+Struct` embeds
+//! the fields of another struct.
 
 mod merge_rules;
 
@@ -23,42 +23,42 @@ pub use self::merge_rules::{ListType, MergeRules, PatchStrategy};
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldType {
-    /// `true` or `false`.
+    /// A boolean.
     Bool,
-    /// A number of 32 bits.
+    /// A 32-bit integer.
     Int32,
-    /// A number of 64 bits.
+    /// A 64-bit integer.
     Int64,
-    /// A text, with the name of its Go type where that is not `string`.
+    /// A string, with the name of its Go type if that is not `string`.
     Text(Option<&'static str>),
     /// Bytes, in base64.
     Bytes,
-    /// An amount of a resource.
+    /// A resource quantity.
     Quantity,
-    /// A number or a text.
+    /// An integer or a string.
     IntOrString,
-    /// An instant of whole seconds.
+    /// An instant in seconds.
     Time,
-    /// An instant of microseconds.
+    /// An instant in microseconds.
     MicroTime,
-    /// Anything.
+    /// Any JSON value.
     Any,
-    /// An object of known fields.
+    /// An object with known fields.
     Struct(StructId),
     /// A list.
     List(Box<FieldType>),
-    /// A map from text.
+    /// A map with string keys.
     Map(Box<FieldType>),
 }
 
-/// A struct, by its place in the tables.
+/// The index of a struct in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StructId(usize);
 
 impl StructId {
-    /// The struct.
+    /// Returns the struct.
     pub fn get(self) -> &'static StructSchema {
-        // Ids are only made for structs of the tables, so the empty one is never seen.
+        // Indexes are only created for existing structs, so `EMPTY` is never returned.
         tables().structs.get(self.0).unwrap_or(&EMPTY)
     }
 }
@@ -66,26 +66,26 @@ impl StructId {
 /// A field of a struct.
 #[derive(Clone, Debug)]
 pub struct FieldSchema {
-    /// Name in JSON.
+    /// The JSON name.
     pub json: &'static str,
-    /// Name in Go where it is not the JSON name with a capital letter.
+    /// The Go name, if it is not the capitalized JSON name.
     go: Option<&'static str>,
-    /// Whether absence is told from zero.
+    /// Whether absence differs from zero (a pointer in Go).
     pub is_pointer: bool,
-    /// Whether it is written even if zero.
+    /// Whether the field is written even if it is zero (no `omitempty` in Go).
     pub is_always_written: bool,
-    /// Whether it is left out if zero although it is a struct.
+    /// Whether the field is omitted if zero although it is a struct (`omitzero` in Go).
     pub is_omitted_if_zero: bool,
-    /// Whether Kubernetes has no such field.
-    pub is_ours: bool,
-    /// Its type.
+    /// Whether the field is an extension that Kubernetes does not have.
+    pub is_extension: bool,
+    /// The type.
     pub ty: FieldType,
-    /// How it is merged with what is there already.
+    /// How patches and server-side apply merge the field.
     pub merge_rules: MergeRules,
 }
 
 impl FieldSchema {
-    /// Name in Go.
+    /// The Go name.
     pub fn go_name(&self) -> Cow<'static, str> {
         if let Some(name) = self.go {
             return Cow::Borrowed(name);
@@ -96,21 +96,21 @@ impl FieldSchema {
     }
 }
 
-/// An object of known fields.
+/// An object with known fields.
 #[derive(Clone, Debug)]
 pub struct StructSchema {
-    /// Name in Go.
+    /// The Go name.
     pub name: &'static str,
-    /// Whether Go shows it with JSON names.
+    /// Whether Go formats the struct with JSON names.
     pub has_json_names: bool,
-    /// Whether it is owned and applied as a whole, never field by field.
+    /// Whether server-side apply treats the struct as one value.
     pub is_atomic: bool,
-    /// The fields, those of embedded structs included.
+    /// The fields, including those of embedded structs.
     pub fields: Vec<FieldSchema>,
 }
 
 impl StructSchema {
-    /// The field of that name in JSON.
+    /// Returns the field with a JSON name.
     pub fn field(&self, json: &str) -> Option<&FieldSchema> {
         self.fields.iter().find(|field| field.json == json)
     }
@@ -119,13 +119,14 @@ impl StructSchema {
 static EMPTY: StructSchema =
     StructSchema { name: "", has_json_names: false, is_atomic: false, fields: Vec::new() };
 
-/// The struct of that name, such as `CronJob` or `PodTemplateSpec`.
+/// Finds a struct by name, such as `CronJob` or `PodTemplateSpec`.
 pub fn find_struct(name: &str) -> Option<&'static StructSchema> {
     let tables = tables();
     tables.structs.get(*tables.by_name.get(name)?)
 }
 
-/// The struct of a kind. Our own kind has the CronJob's; an event is not the same in every group.
+/// Finds the struct of a kind. ScheduledJob uses the struct of CronJob. The Event of
+/// `events.k8s.io/v1` has its own struct.
 pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static StructSchema> {
     find_struct(match (api_version, kind) {
         (_, "ScheduledJob") => "CronJob",
@@ -134,7 +135,7 @@ pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static StructSchema>
     })
 }
 
-/// The names of all structs.
+/// Returns the names of all structs.
 pub fn struct_names() -> impl Iterator<Item = &'static str> {
     tables().structs.iter().map(|shape| shape.name)
 }
@@ -162,7 +163,7 @@ fn tables() -> &'static Tables {
     })
 }
 
-/// A struct whose types are still text.
+/// A struct as it is written in the table, with unparsed fields.
 struct Draft {
     name: &'static str,
     has_json_names: bool,
@@ -199,7 +200,7 @@ fn resolve(drafts: Vec<Draft>) -> Tables {
     Tables { structs, by_name }
 }
 
-/// The fields of a draft. Embedded structs embed no further ones, so one level is enough.
+/// Parses the fields of a struct. Embedded structs do not embed others, so one level is enough.
 fn fields_of(
     draft: &Draft,
     drafts: &[Draft],
@@ -221,7 +222,7 @@ fn fields_of(
 
 fn read_field(entry: &'static str, by_name: &HashMap<&'static str, usize>) -> Option<FieldSchema> {
     let (name, ty) = entry.split_once(' ')?;
-    let (name, is_ours) = strip(name, name.strip_prefix('~'));
+    let (name, is_extension) = strip(name, name.strip_prefix('~'));
     let (name, is_always_written) = strip(name, name.strip_suffix('!'));
     let (name, is_omitted_if_zero) = strip(name, name.strip_suffix('?'));
     let (json, go) = match name.split_once('/') {
@@ -237,13 +238,13 @@ fn read_field(entry: &'static str, by_name: &HashMap<&'static str, usize>) -> Op
         is_pointer,
         is_always_written,
         is_omitted_if_zero,
-        is_ours,
+        is_extension,
         ty,
         merge_rules,
     })
 }
 
-/// The text without its mark, and whether it had one.
+/// Returns the text without its mark and whether the mark was present.
 fn strip<'a>(text: &'a str, stripped: Option<&'a str>) -> (&'a str, bool) {
     (stripped.unwrap_or(text), stripped.is_some())
 }
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_that_the_tables_mention_is_in_the_tables() {
+    fn every_type_used_in_the_tables_is_defined() {
         for entry in SOURCES.into_iter().flat_map(read_drafts).flat_map(|draft| draft.entries) {
             let name = entry.split_once(' ').map_or(entry, |(_, ty)| ty);
             let name = name.trim_start_matches(['*', '[', ']', '{', '}', '+']);
@@ -288,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn embedded_structs_embed_no_further_ones() {
+    fn embedded_structs_do_not_embed_others() {
         let drafts: Vec<_> = SOURCES.into_iter().flat_map(read_drafts).collect();
         for draft in &drafts {
             for embedded in draft.entries.iter().filter_map(|entry| entry.strip_prefix('+')) {
                 let embedded = drafts.iter().find(|draft| draft.name == embedded).unwrap();
-                // A probe's handler and the like: plain fields only.
+                // Embedded structs, such as the handler of a probe, have plain fields only.
                 let nested = embedded.entries.iter().any(|entry| entry.starts_with('+'));
                 assert!(!nested, "{} embeds {}", draft.name, embedded.name);
             }
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_spec_has_its_fields_with_their_types() {
+    fn the_pod_spec_table_has_names_types_and_flags() {
         let spec = find_struct("PodSpec").unwrap();
         let policy = spec.field("dnsPolicy").unwrap();
         assert_eq!(policy.go_name(), "DNSPolicy");
@@ -309,6 +310,6 @@ mod tests {
         assert!(spec.field("securityContext").unwrap().is_pointer);
         assert!(spec.field("containers").unwrap().is_always_written);
         assert!(find_struct("Volume").unwrap().field("emptyDir").is_some());
-        assert!(find_struct("CronJobSpec").unwrap().field("jitter").unwrap().is_ours);
+        assert!(find_struct("CronJobSpec").unwrap().field("jitter").unwrap().is_extension);
     }
 }

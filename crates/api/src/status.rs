@@ -1,7 +1,7 @@
-//! What a server answers when it does not answer with an object (`metav1.Status`).
+//! The response of a server that is not an object (`metav1.Status`).
 //!
-//! [`StatusReason`] is the one table of reasons and HTTP codes. Constructors carry Kubernetes' messages;
-//! anything that needs a message of its own can be made with [`Status::failure`].
+//! [`StatusReason`] lists the reasons and their HTTP codes. The constructors use Kubernetes'
+//! messages; [`Status::failure`] takes any message.
 
 use std::fmt;
 
@@ -10,51 +10,51 @@ use serde_json::{Map, Value};
 
 use crate::field::{FieldError, aggregate};
 
-/// Why a request failed, in one word.
+/// The machine-readable reason of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StatusReason {
-    /// Not said; the server failed in a way that has no word.
+    /// No reason is given.
     Unknown,
-    /// Nobody is known to be asking.
+    /// The caller is not authenticated.
     Unauthorized,
-    /// Whoever asks may not.
+    /// The caller is not authorized.
     Forbidden,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// There is such a thing already.
+    /// The object already exists.
     AlreadyExists,
-    /// It changed meanwhile.
+    /// The object was modified concurrently.
     Conflict,
-    /// It is no longer there, and it was said so.
+    /// The object is no longer available at this location.
     Gone,
-    /// What is asked about is too long ago.
+    /// The requested resource version is too old.
     Expired,
-    /// The object is wrong.
+    /// The object is invalid.
     Invalid,
-    /// The request is wrong.
+    /// The request is malformed.
     BadRequest,
-    /// The verb does not apply.
+    /// The resource does not support the verb.
     MethodNotAllowed,
-    /// No form of answer the client would take.
+    /// The server cannot produce a media type that the client accepts.
     NotAcceptable,
-    /// A form of request the server does not take.
+    /// The server does not support the media type of the request.
     UnsupportedMediaType,
     /// The request is too large.
     RequestEntityTooLarge,
     /// Too many requests.
     TooManyRequests,
-    /// The server failed.
+    /// The server failed internally.
     InternalError,
-    /// The server is not able now.
+    /// The server is temporarily unavailable.
     ServiceUnavailable,
-    /// The operation took too long, and may be tried again.
+    /// The operation timed out; the client may retry.
     ServerTimeout,
-    /// The request took too long.
+    /// The request timed out.
     Timeout,
 }
 
 impl StatusReason {
-    /// All of them.
+    /// All variants.
     pub const ALL: [StatusReason; 19] = [
         StatusReason::Unknown,
         StatusReason::Unauthorized,
@@ -77,7 +77,7 @@ impl StatusReason {
         StatusReason::Timeout,
     ];
 
-    /// The reason as it is written in JSON.
+    /// Returns the JSON form.
     pub fn as_str(self) -> &'static str {
         match self {
             StatusReason::Unknown => "",
@@ -102,7 +102,7 @@ impl StatusReason {
         }
     }
 
-    /// The HTTP status code.
+    /// Returns the HTTP status code.
     pub fn code(self) -> u16 {
         match self {
             StatusReason::Unknown => 500,
@@ -141,9 +141,9 @@ impl StatusReason {
 /// A resource as messages name it: `cronjobs.batch`, or `pods` in the core group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupResource<'a> {
-    /// Group; empty for the core group.
+    /// The group; empty for the core group.
     pub group: &'a str,
-    /// Plural name.
+    /// The plural name.
     pub name: &'a str,
 }
 
@@ -156,9 +156,9 @@ impl fmt::Display for GroupResource<'_> {
 /// A kind as messages name it: `CronJob.batch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupKind<'a> {
-    /// Group; empty for the core group.
+    /// The group; empty for the core group.
     pub group: &'a str,
-    /// Kind.
+    /// The kind.
     pub kind: &'a str,
 }
 
@@ -175,25 +175,25 @@ fn dotted(f: &mut fmt::Formatter<'_>, name: &str, group: &str) -> fmt::Result {
     }
 }
 
-/// An answer that is not an object.
+/// A response that is not an object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     kind: &'static str,
     api_version: &'static str,
-    /// Empty, or the continue token of an expired list.
+    /// List metadata: empty, or the continue token of an expired list.
     pub metadata: Map<String, Value>,
     status: &'static str,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Why, in one word.
+    /// Machine-readable reason.
     #[serde(skip_serializing_if = "StatusReason::is_unknown")]
     pub reason: StatusReason,
-    /// What it is about.
+    /// Details about the object and the causes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<StatusDetails>>,
-    /// HTTP code; not written for a success.
+    /// The HTTP status code; omitted for a success.
     #[serde(skip_serializing_if = "crate::meta::is_zero")]
     pub code: u16,
 }
@@ -204,47 +204,47 @@ impl Serialize for StatusReason {
     }
 }
 
-/// What a [`Status`] is about.
+/// Details of a [`Status`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
-    /// Name of the object.
+    /// The name of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its group.
+    /// The API group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Its kind, or in most messages its resource.
+    /// The kind, or in most messages the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Its UID.
+    /// The UID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// What exactly is wrong.
+    /// The individual causes of the failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<StatusCause>,
-    /// When to try again.
+    /// After how many seconds the client may retry.
     #[serde(skip_serializing_if = "crate::meta::is_zero")]
     pub retry_after_seconds: i32,
 }
 
-/// One thing that is wrong.
+/// One cause of a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusCause {
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The field at fault.
+    /// The path of the field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
 
 impl Status {
-    /// A failure without details.
+    /// Creates a failure without details.
     pub fn failure(reason: StatusReason, message: impl Into<String>) -> Status {
         Status {
             kind: "Status",
@@ -258,7 +258,7 @@ impl Status {
         }
     }
 
-    /// A success, with details of what was done: the answer to a deletion, for one.
+    /// Creates a success with details, such as the response to a deletion.
     pub fn success(details: StatusDetails) -> Status {
         Status {
             status: "Success",
@@ -268,7 +268,7 @@ impl Status {
         }
     }
 
-    /// The same with details.
+    /// Replaces the details.
     pub fn with_details(self, details: StatusDetails) -> Status {
         Status { details: Some(Box::new(details)), ..self }
     }
@@ -283,19 +283,19 @@ impl Status {
         Status { details: Some(Box::new(details)), ..self }
     }
 
-    /// There is no such object.
+    /// The object does not exist.
     pub fn not_found(resource: GroupResource<'_>, name: &str) -> Status {
         let message = format!("{resource} {} not found", crate::go_format::quoted(name));
         Status::failure(StatusReason::NotFound, message).with_resource(resource, name)
     }
 
-    /// There is such an object already.
+    /// The object already exists.
     pub fn already_exists(resource: GroupResource<'_>, name: &str) -> Status {
         let message = format!("{resource} {} already exists", crate::go_format::quoted(name));
         Status::failure(StatusReason::AlreadyExists, message).with_resource(resource, name)
     }
 
-    /// The object cannot be changed this way now.
+    /// The operation conflicts with the state of the object.
     pub fn conflict(resource: GroupResource<'_>, name: &str, why: &str) -> Status {
         let name_quoted = crate::go_format::quoted(name);
         let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
@@ -326,7 +326,7 @@ impl Status {
         Status::conflict(resource, name, &why)
     }
 
-    /// Whoever asks may not.
+    /// The caller is not authorized.
     pub fn forbidden(resource: GroupResource<'_>, name: &str, why: &str) -> Status {
         let message = match (resource.name, name) {
             ("", _) => format!("forbidden: {why}"),
@@ -336,7 +336,7 @@ impl Status {
         Status::failure(StatusReason::Forbidden, message).with_resource(resource, name)
     }
 
-    /// The object is wrong; says where and why.
+    /// The object is invalid; lists the field errors.
     pub fn invalid(kind: GroupKind<'_>, name: &str, errors: &[FieldError]) -> Status {
         let details = StatusDetails {
             name: name.to_owned(),
@@ -355,18 +355,18 @@ impl Status {
         }
     }
 
-    /// The request is wrong.
+    /// The request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Status {
         Status::failure(StatusReason::BadRequest, message)
     }
 
-    /// The verb does not apply to the resource.
+    /// The resource does not support the verb.
     pub fn method_not_supported(resource: GroupResource<'_>, verb: &str) -> Status {
         let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
         Status::failure(StatusReason::MethodNotAllowed, message).with_resource(resource, "")
     }
 
-    /// The server failed.
+    /// The server failed internally.
     pub fn internal(why: &str) -> Status {
         let message = format!("Internal error occurred: {why}");
         let cause = StatusCause { message: why.to_owned(), ..StatusCause::default() };
@@ -375,17 +375,17 @@ impl Status {
         Status { details: Some(Box::new(details)), ..status }
     }
 
-    /// Nobody is known to be asking.
+    /// The caller is not authenticated.
     pub fn unauthorized() -> Status {
         Status::failure(StatusReason::Unauthorized, "Unauthorized")
     }
 
-    /// The version asked for is too long ago.
+    /// The requested resource version is too old.
     pub fn expired(message: impl Into<String>) -> Status {
         Status::failure(StatusReason::Expired, message)
     }
 
-    /// Too many requests; try again later.
+    /// The client sends too many requests and may retry later.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: i32) -> Status {
         let details = StatusDetails { retry_after_seconds, ..StatusDetails::default() };
         let status = Status::failure(StatusReason::TooManyRequests, message);
@@ -393,7 +393,7 @@ impl Status {
     }
 }
 
-/// A cause for each error; what is found twice is said once.
+/// Converts field errors to causes and drops duplicates.
 fn causes(errors: &[FieldError]) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     for error in errors {
@@ -425,7 +425,7 @@ mod tests {
     const CRON_JOBS: GroupResource<'_> = GroupResource { group: "batch", name: "cronjobs" };
 
     #[test]
-    fn every_reason_is_found_by_its_word() {
+    fn every_reason_parses_from_its_text() {
         for reason in StatusReason::ALL {
             assert_eq!(StatusReason::parse(reason.as_str()), reason);
         }
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_kubernetes_own() {
+    fn messages_equal_those_of_kubernetes() {
         let pods = GroupResource { group: "", name: "pods" };
         for (status, code, message) in [
             (Status::not_found(CRON_JOBS, "a"), 404, r#"cronjobs.batch "a" not found"#),

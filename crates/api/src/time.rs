@@ -1,46 +1,46 @@
-//! Instants on the wire: `Time` has whole seconds, `MicroTime` has microseconds.
+//! Instants in JSON: `Time` has seconds, `MicroTime` has microseconds.
 //!
-//! Both are UTC. They read any RFC 3339 instant and always write one form, so that an instant that
-//! was read and written twice is the same text. Arithmetic is jiff's; nothing here reads a clock.
+//! Both are UTC. They read any RFC 3339 instant and write one canonical form, so that a round trip
+//! is stable. Nothing here reads a clock.
 
 use std::fmt;
 
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An instant as `metav1.Time` writes it: `2024-01-08T05:16:14Z`.
+/// An instant in the format of `metav1.Time`: `2024-01-08T05:16:14Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(Timestamp);
 
-/// An instant as `metav1.MicroTime` writes it: `2024-01-08T05:16:14.000250Z`.
+/// An instant in the format of `metav1.MicroTime`: `2024-01-08T05:16:14.000250Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MicroTime(Timestamp);
 
 impl Time {
-    /// The instant, cut to whole seconds as writing would cut it.
+    /// Truncates an instant to seconds.
     pub fn new(at: Timestamp) -> Self {
         Time(floor(at, Unit::Second))
     }
 
-    /// The instant itself.
+    /// Returns the instant.
     pub fn timestamp(self) -> Timestamp {
         self.0
     }
 }
 
 impl MicroTime {
-    /// The instant, cut to microseconds as writing would cut it.
+    /// Truncates an instant to microseconds.
     pub fn new(at: Timestamp) -> Self {
         MicroTime(floor(at, Unit::Microsecond))
     }
 
-    /// The instant itself.
+    /// Returns the instant.
     pub fn timestamp(self) -> Timestamp {
         self.0
     }
 }
 
-/// Cuts towards the past, so that a written instant is never later than the one it stands for.
+/// Rounds towards the past, so that a written instant is never later than the original.
 fn floor(at: Timestamp, unit: Unit) -> Timestamp {
     let round = jiff::TimestampRound::new().smallest(unit).mode(jiff::RoundMode::Floor);
     at.round(round).unwrap_or(at)
@@ -70,19 +70,19 @@ impl fmt::Display for MicroTime {
     }
 }
 
-/// Reads an RFC 3339 instant, as Go's `time.Parse(time.RFC3339, …)` does.
-///
-/// The reason for a refusal is in Go's words, because that is what API clients are shown.
-pub fn parse_rfc3339(text: &str) -> Result<Timestamp, String> {
-    let strict = text.len() >= "2006-01-02T15:04:05Z".len()
+/// A text is not an RFC 3339 instant. The message is Go's, because API clients see it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("parsing time {0:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {0:?} as \"2006\"")]
+pub struct ParseTimeError(String);
+
+/// Parses an RFC 3339 instant like Go's `time.Parse(time.RFC3339, …)`.
+pub fn parse_rfc3339(text: &str) -> Result<Timestamp, ParseTimeError> {
+    let is_strict = text.len() >= "2006-01-02T15:04:05Z".len()
         && text.as_bytes().get(10) == Some(&b'T')
         && !text.contains(['[', ' ', 'z', 't']);
     match text.parse() {
-        Ok(at) if strict => Ok(at),
-        _ => Err(format!(
-            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": \
-             cannot parse {text:?} as \"2006\""
-        )),
+        Ok(at) if is_strict => Ok(at),
+        _ => Err(ParseTimeError(text.to_owned())),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_written_in_one_form_whatever_it_was_read_as() {
+    fn an_instant_is_formatted_in_canonical_form() {
         for (text, seconds, micros) in [
             ("2024-01-08T05:16:14Z", "2024-01-08T05:16:14Z", "2024-01-08T05:16:14.000000Z"),
             ("2024-01-08T06:16:14+01:00", "2024-01-08T05:16:14Z", "2024-01-08T05:16:14.000000Z"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_rfc_3339_is_refused() {
+    fn texts_that_are_not_rfc_3339_are_rejected() {
         for text in ["", "now", "2024-01-08", "2024-01-08 05:16:14Z", "2024-01-08T05:16:14"] {
             assert!(parse_rfc3339(text).is_err(), "{text}");
         }

@@ -1,18 +1,19 @@
-//! What may be stored, refused in kube-apiserver's words and order (v1.37; v1.36 differs in
-//! nothing that is here but gang scheduling).
+//! Validation with the messages and the order of kube-apiserver (v1.37; v1.36 differs only in gang
+//! scheduling).
 //!
-//! Every check returns all errors it finds; none means that the object is fine. Objects are
-//! defaulted before. Where Kubernetes walks a map in random order, this walks it sorted.
+//! Every function returns all errors; an empty list means that the object is valid. Objects must be
+//! defaulted first. Where Kubernetes iterates over a map in random order, this module iterates in
+//! sorted order.
 //!
-//! Left out, because one machine makes nothing of them, and kept as they come: affinity, topology
-//! spread, DNS configuration, scheduling and readiness gates, resource claims, pod-level resources,
-//! overhead, `os`, `hostUsers`, sysctls, seccomp, AppArmor, SELinux and Windows options, annotations
-//! with a meaning of their own, resize policies and restart rules of containers, stop signals,
-//! ephemeral containers, the inside of volume sources that [`crate::pod`] does not type, workload
-//! scheduling of Jobs, and managed fields. Privileged containers are always allowed.
+//! Not validated, because a single node does not use them, and stored as received: affinity,
+//! topology spread, DNS configuration, scheduling and readiness gates, resource claims, pod-level
+//! resources, overhead, `os`, `hostUsers`, sysctls, seccomp, AppArmor, SELinux and Windows options,
+//! annotations with a special meaning, resize policies and restart rules of containers, stop
+//! signals, ephemeral containers, the content of volume sources that [`crate::pod`] does not type,
+//! workload scheduling of Jobs, and managed fields. Privileged containers are always allowed.
 
-mod cluster;
 mod container;
+mod core_v1;
 mod cronjob;
 mod env;
 mod failure_policy;
@@ -40,100 +41,100 @@ use crate::lease::Lease;
 use crate::names;
 use crate::pod::Pod;
 
-/// Errors found so far.
+/// The errors found so far.
 type Errors = Vec<FieldError>;
 
-/// What validation needs to know besides the object.
+/// The settings of validation.
 #[derive(Clone)]
 pub struct ValidationOptions {
-    /// Zones that exist.
+    /// The known time zones.
     pub zones: Zones,
-    /// What is accepted in Kubernetes' own kinds.
+    /// The extensions that Kubernetes' own kinds accept.
     pub dialect: Dialect,
 }
 
 impl ValidationOptions {
-    /// Checks a new CronJob.
+    /// Validates a new CronJob.
     pub fn cron_job_create(&self, cron_job: &CronJob) -> Vec<FieldError> {
         cronjob::create(self, cron_job)
     }
 
-    /// Checks a changed CronJob.
+    /// Validates an updated CronJob.
     pub fn cron_job_update(&self, new: &CronJob, old: &CronJob) -> Vec<FieldError> {
         cronjob::update(self, new, old)
     }
 }
 
-/// Checks a new Job.
+/// Validates a new Job.
 pub fn job_create(job: &Job) -> Vec<FieldError> {
     job::create(job)
 }
 
-/// Checks a changed Job.
+/// Validates an updated Job.
 pub fn job_update(new: &Job, old: &Job) -> Vec<FieldError> {
     job_update::spec(new, old)
 }
 
-/// Checks a Job whose status changed.
+/// Validates an updated Job status.
 pub fn job_status_update(new: &Job, old: &Job) -> Vec<FieldError> {
     job_status::update(new, old)
 }
 
-/// Checks a new Pod.
+/// Validates a new Pod.
 pub fn pod_create(pod: &Pod) -> Vec<FieldError> {
     pod::create(pod)
 }
 
-/// Checks a changed Pod.
+/// Validates an updated Pod.
 pub fn pod_update(new: &Pod, old: &Pod) -> Vec<FieldError> {
     pod::update(new, old)
 }
 
-/// Checks a new namespace.
+/// Validates a new Namespace.
 pub fn namespace_create(namespace: &Namespace) -> Vec<FieldError> {
-    cluster::namespace(namespace)
+    core_v1::namespace(namespace)
 }
 
-/// Checks a config map, against the one it replaces if it does.
+/// Validates a ConfigMap, on an update against the old one.
 pub fn config_map(new: &ConfigMap, old: Option<&ConfigMap>) -> Vec<FieldError> {
-    cluster::config_map(new, old)
+    core_v1::config_map(new, old)
 }
 
-/// Checks a secret, against the one it replaces if it does.
+/// Validates a Secret, on an update against the old one.
 pub fn secret(new: &Secret, old: Option<&Secret>) -> Vec<FieldError> {
-    cluster::secret(new, old)
+    core_v1::secret(new, old)
 }
 
-/// Checks a lease, against the one it replaces if it does.
+/// Validates a Lease, on an update against the old one.
 pub fn lease(new: &Lease, old: Option<&Lease>) -> Vec<FieldError> {
-    cluster::lease(new, old)
+    core_v1::lease(new, old)
 }
 
-/// Checks an event, against the one it replaces if it does.
+/// Validates an Event, on an update against the old one.
 pub fn event(new: &Event, old: Option<&Event>) -> Vec<FieldError> {
-    cluster::event(new, old)
+    core_v1::event(new, old)
 }
 
-/// Checks the metadata of any new object whose name is a DNS subdomain.
+/// Validates the metadata of a new object whose name must be a DNS subdomain.
 pub fn metadata_create(meta: &crate::ObjectMeta, is_namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     meta::create(meta, is_namespaced, &mut errors);
     errors
 }
 
-/// Checks the metadata of any changed object.
+/// Validates the metadata of an updated object.
 pub fn metadata_update(new: &crate::ObjectMeta, old: &crate::ObjectMeta) -> Vec<FieldError> {
     let mut errors = Vec::new();
     meta::update(new, old, &mut errors);
     errors
 }
 
-/// One error for each reason why a text is refused.
+/// Reports one error for each reason why a text is invalid.
 fn reasons(reasons: Vec<String>, value: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     errors.extend(reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)));
 }
 
-/// A number that may be absent but not below zero.
+/// Rejects a negative number.
 fn non_negative(value: Option<impl Into<i64>>, path: &FieldPath<'_>, errors: &mut Errors) {
     let value: Option<i64> = value.map(Into::into);
     if let Some(value) = value.filter(|value| *value < 0) {
@@ -141,14 +142,14 @@ fn non_negative(value: Option<impl Into<i64>>, path: &FieldPath<'_>, errors: &mu
     }
 }
 
-/// A number that must lie between two bounds.
+/// Rejects a number outside of two inclusive bounds.
 fn in_range(value: i64, low: i64, high: i64, path: &FieldPath<'_>, errors: &mut Errors) {
     if !(low..=high).contains(&value) {
-        errors.push(FieldError::invalid(path, value, names::out_of_range(low, high)));
+        errors.push(FieldError::invalid(path, value, names::out_of_range_message(low, high)));
     }
 }
 
-/// A word that must be one of a few; empty is reported as missing.
+/// Rejects a text that is not one of the supported values; reports an empty text as missing.
 fn one_of(word: &str, words: &[&str], path: &FieldPath<'_>, errors: &mut Errors) {
     if word.is_empty() {
         errors.push(FieldError::required(path, ""));
@@ -157,18 +158,18 @@ fn one_of(word: &str, words: &[&str], path: &FieldPath<'_>, errors: &mut Errors)
     }
 }
 
-/// A text that must be there.
+/// Rejects an empty text.
 fn required(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.is_empty() {
         errors.push(FieldError::required(path, ""));
     }
 }
 
-/// Labels: each key a qualified name, each value a label value.
+/// Validates labels: keys must be qualified names, values must be label values.
 fn labels(labels: &BTreeMap<String, String>, path: &FieldPath<'_>, errors: &mut Errors) {
     for (key, value) in labels {
-        reasons(names::qualified_name(key), key, path, errors);
-        reasons(names::label_value(value), value, path, errors);
+        reasons(names::check_qualified_name(key), key, path, errors);
+        reasons(names::check_label_value(value), value, path, errors);
     }
 }
 

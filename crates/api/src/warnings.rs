@@ -1,8 +1,8 @@
-//! What is accepted and still worth a word: Kubernetes' own warnings, and ours about schedules.
+//! Warnings about valid objects: those of Kubernetes, and ours about schedules.
 //!
-//! Texts go out as `Warning` headers. Ours appear in our own dialect only, since a strict server
-//! is to be told from kube-apiserver by nothing. Kubernetes' warnings about nodes, affinity,
-//! addresses and storage that one machine has no use for are left out.
+//! Servers send them as `Warning` headers. Ours appear only in the Punctual dialect, because a
+//! strict server must behave like kube-apiserver. Kubernetes' warnings about nodes, affinity,
+//! addresses and storage that a single node does not use are not included.
 
 mod pod;
 
@@ -21,7 +21,7 @@ const COMPLETIONS_HIGH: i32 = 100_000;
 const PARALLELISM_HIGH: i32 = 10_000;
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-/// Warnings about a new CronJob.
+/// Returns the warnings about a new CronJob.
 pub fn cron_job_create(
     rules: &ValidationOptions,
     cron_job: &CronJob,
@@ -34,7 +34,7 @@ pub fn cron_job_create(
     warnings
 }
 
-/// Warnings about a changed CronJob: nothing is said again about what did not change.
+/// Returns the warnings about an updated CronJob. Unchanged parts cause no warning.
 pub fn cron_job_update(
     rules: &ValidationOptions,
     new: &CronJob,
@@ -60,14 +60,14 @@ pub fn cron_job_update(
     warnings
 }
 
-/// Warnings about a new Job.
+/// Returns the warnings about a new Job.
 pub fn job_create(job: &Job) -> Vec<String> {
     let mut warnings: Vec<_> = name(&job.metadata.name).into_iter().collect();
     warnings.extend(job_spec(&job.spec, &SPEC));
     warnings
 }
 
-/// Warnings about a changed Job.
+/// Returns the warnings about an updated Job.
 pub fn job_update(new: &Job, old: &Job) -> Vec<String> {
     if new.metadata.generation == old.metadata.generation {
         return Vec::new();
@@ -75,14 +75,14 @@ pub fn job_update(new: &Job, old: &Job) -> Vec<String> {
     job_spec(&new.spec, &SPEC)
 }
 
-/// Warnings about a new Pod.
+/// Returns the warnings about a new Pod.
 pub fn pod_create(pod: &Pod) -> Vec<String> {
     pod::spec(&pod.spec, &pod.metadata.annotations, &SPEC, &FieldPath::root("metadata"))
 }
 
-/// A name that is no DNS label makes odd names of Pods and hosts.
+/// Warns about a name that is not a DNS label, because it leads to invalid host names of Pods.
 fn name(name: &str) -> Option<String> {
-    let reasons = names::dns_label(name);
+    let reasons = names::check_dns_label(name);
     let reasons = (!reasons.is_empty()).then(|| reasons.join(" "))?;
     Some(format!(
         "metadata.name: this is used in Pod names and hostnames, which can result in surprising \
@@ -109,12 +109,13 @@ fn job_spec(spec: &JobSpec, path: &FieldPath<'_>) -> Vec<String> {
     }
     let template = path.child("template");
     let annotations = &spec.template.metadata.annotations;
-    let (pod, metadata) = (template.child("spec"), template.child("metadata"));
+    let pod = template.child("spec");
+    let metadata = template.child("metadata");
     warnings.extend(pod::spec(&spec.template.spec, annotations, &pod, &metadata));
     warnings
 }
 
-/// Ours: what the schedule says that its author may not mean.
+/// Our warnings: schedules that are valid but probably not intended.
 fn schedule(rules: &ValidationOptions, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
     let flavor = cron_job.cron_job_kind().unwrap_or(CronJobKind::BatchV1);
     if rules.dialect.for_kind(flavor) == Dialect::Strict {

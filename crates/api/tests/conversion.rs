@@ -1,4 +1,4 @@
-//! Converting between the kinds loses nothing, whatever a CronJob contains.
+//! Conversion between the kinds preserves every CronJob.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -10,7 +10,7 @@ use punctual_api::{CronJob, CronJobKind, convert};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// Any JSON, with odd numbers and texts, a few levels deep.
+/// Generates JSON with unusual numbers and texts, a few levels deep.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -27,24 +27,25 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Fields that no version of ours knows.
+/// Generates fields that no version declares.
 fn unknown_fields() -> impl Strategy<Value = Map<String, Value>> {
     btree_map("x-[a-z]{1,6}", any_json(), 0..3).prop_map(|map| map.into_iter().collect())
 }
 
-/// A template as text, with the spaces that a person puts in.
+/// Generates a template as JSON text, with or without white space.
 fn any_template() -> impl Strategy<Value = Box<RawValue>> {
     (any_json(), any::<bool>()).prop_map(|(value, is_pretty)| {
         let object = json!({"spec": value});
-        let text = match is_pretty {
-            true => serde_json::to_string_pretty(&object),
-            false => serde_json::to_string(&object),
+        let text = if is_pretty {
+            serde_json::to_string_pretty(&object)
+        } else {
+            serde_json::to_string(&object)
         };
         RawValue::from_string(text.unwrap()).unwrap()
     })
 }
 
-fn any_flavor() -> impl Strategy<Value = CronJobKind> {
+fn any_kind() -> impl Strategy<Value = CronJobKind> {
     proptest::sample::select(&CronJobKind::ALL[..])
 }
 
@@ -58,12 +59,12 @@ fn any_cron_job() -> impl Strategy<Value = CronJob> {
         of(any::<i32>()),
         of(any_template()),
     );
-    let around = (any_flavor(), unknown_fields(), unknown_fields(), unknown_fields());
+    let around = (any_kind(), unknown_fields(), unknown_fields(), unknown_fields());
     let annotations = btree_map("[a-z]{1,5}", ".{0,9}", 0..3);
     (spec, around, annotations, any::<i64>()).prop_map(|(spec, around, annotations, runs)| {
-        let (flavor, top, in_spec, in_meta) = around;
+        let (kind, top, in_spec, in_meta) = around;
         let mut cron_job =
-            convert::convert_cron_job(CronJob { extra: top, ..CronJob::default() }, flavor);
+            convert::convert_cron_job(CronJob { extra: top, ..CronJob::default() }, kind);
         cron_job.metadata.annotations = annotations;
         cron_job.metadata.extra = in_meta;
         cron_job.spec.schedule = spec.0;
@@ -85,16 +86,16 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn there_and_back_is_where_it_was(cron_job in any_cron_job(), over in any_flavor()) {
-        let flavor = cron_job.cron_job_kind().unwrap();
+    fn a_conversion_round_trip_changes_nothing(cron_job in any_cron_job(), over in any_kind()) {
+        let kind = cron_job.cron_job_kind().unwrap();
         let there = convert::convert_cron_job(cron_job.clone(), over);
         prop_assert_eq!(there.cron_job_kind(), Some(over));
         prop_assert_eq!(there.job_template_json(), cron_job.job_template_json());
-        prop_assert_eq!(text(&convert::convert_cron_job(there, flavor)), text(&cron_job));
+        prop_assert_eq!(text(&convert::convert_cron_job(there, kind)), text(&cron_job));
     }
 
     #[test]
-    fn a_tree_is_renamed_and_nothing_else(cron_job in any_cron_job(), over in any_flavor()) {
+    fn converting_json_changes_only_api_version_and_kind(cron_job in any_cron_job(), over in any_kind()) {
         let mut tree = serde_json::to_value(&cron_job).unwrap();
         convert::convert_cron_job_json(&mut tree, over);
         let typed = serde_json::to_value(convert::convert_cron_job(cron_job, over)).unwrap();
@@ -102,26 +103,26 @@ proptest! {
     }
 
     #[test]
-    fn reading_and_writing_changes_no_byte(cron_job in any_cron_job()) {
+    fn a_json_round_trip_changes_no_byte(cron_job in any_cron_job()) {
         let written = text(&cron_job);
         let read: CronJob = serde_json::from_str(&written).unwrap();
         prop_assert_eq!(text(&read), written);
     }
 
     #[test]
-    fn a_cluster_without_our_fields_carries_them_all_the_same(cron_job in any_cron_job()) {
-        let flavor = cron_job.cron_job_kind().unwrap();
+    fn extension_fields_survive_a_round_trip_through_annotations(cron_job in any_cron_job()) {
+        let kind = cron_job.cron_job_kind().unwrap();
         let plain = convert::to_kubernetes(cron_job.clone());
         prop_assert_eq!(plain.spec.jitter, None);
         prop_assert!(plain.spec.concurrency_policy != "CatchUp");
         prop_assert_eq!(plain.concurrency_policy(), cron_job.concurrency_policy());
         prop_assert_eq!(plain.jitter_percent(), cron_job.jitter_percent());
-        prop_assert_eq!(text(&convert::from_kubernetes(plain, flavor)), text(&cron_job));
+        prop_assert_eq!(text(&convert::from_kubernetes(plain, kind)), text(&cron_job));
     }
 }
 
 #[test]
-fn what_is_no_cron_job_is_left_alone() {
+fn converting_ignores_other_kinds() {
     for object in [json!({"apiVersion": "v1", "kind": "Pod"}), json!({}), json!(null), json!([1])] {
         let mut tree = object.clone();
         convert::convert_cron_job_json(&mut tree, CronJobKind::ScheduledJob);
@@ -130,7 +131,7 @@ fn what_is_no_cron_job_is_left_alone() {
 }
 
 #[test]
-fn an_event_has_two_forms_with_the_same_content() {
+fn converting_an_event_preserves_its_content() {
     let core = json!({"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "x"},
         "message": "m", "reason": "R", "count": 2, "source": {"component": "c"}, "type": "Normal",
         "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": null,

@@ -1,8 +1,8 @@
-//! Replays requests that were made to kube-apiserver and compares every answer: code, message,
-//! causes, warnings, and the object with all its defaults.
+//! Replays recorded requests to kube-apiserver and compares every response: code, message, causes,
+//! warnings, and the object with all its defaults.
 //!
-//! Requests of a scenario build on each other, so a small map stands in for the server's store.
-//! Patches are applied by the simplest means that these requests need.
+//! The requests of a scenario build on each other, so a map replaces the store of a server. Patches
+//! are applied in the simplest way that these requests need.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
@@ -17,13 +17,13 @@ use punctual_schedule::Zones;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Cases that cannot be decided without looking at the HTTP request itself.
+/// Cases that depend on the HTTP request itself.
 const ABOUT_HTTP: [(&str, &str); 1] =
     [("bad dryRun value", "an error in a query parameter, not in an object")];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Case {
+struct RecordedRequest {
     scenario: String,
     name: String,
     method: String,
@@ -36,38 +36,39 @@ struct Case {
 }
 
 #[test]
-fn answers_are_those_of_kube_apiserver() {
+fn responses_equal_those_of_kube_apiserver() {
     let text = include_str!("../testdata/kube-apiserver.jsonl");
-    let cases: Vec<Case> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let mut world = World::default();
+    let requests: Vec<RecordedRequest> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut store = ObjectStore::default();
     let mut failures = Vec::new();
     let mut compared = 0;
-    for case in &cases {
-        if ABOUT_HTTP.iter().any(|(name, _)| *name == case.name) {
+    for request in &requests {
+        if ABOUT_HTTP.iter().any(|(name, _)| *name == request.name) {
             continue;
         }
         compared += 1;
-        let differences = differences(case, world.answer(case));
+        let differences = differences(request, store.respond(request));
         if !differences.is_empty() {
             let differences = differences.join("\n    ");
-            failures.push(format!("{} / {}:\n    {differences}", case.scenario, case.name));
+            failures.push(format!("{} / {}:\n    {differences}", request.scenario, request.name));
         }
     }
-    println!("{compared} answers compared, {} are about HTTP only", ABOUT_HTTP.len());
+    println!("{compared} responses compared, {} are about HTTP only", ABOUT_HTTP.len());
     assert_eq!(compared + ABOUT_HTTP.len(), 95);
     assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
 }
 
-type Answer = Result<(u16, AdmittedObject), Status>;
+type Response = Result<(u16, AdmittedObject), Status>;
 
-/// What a server keeps, by path.
+/// The stored objects by path.
 #[derive(Default)]
-struct World {
+struct ObjectStore {
     objects: BTreeMap<String, Value>,
 }
 
-/// Where a request goes.
-struct Target<'a> {
+/// The target of a request.
+struct RequestTarget<'a> {
     namespace: &'a str,
     kind: ResourceKind,
     resource: GroupResource<'static>,
@@ -77,8 +78,8 @@ struct Target<'a> {
     validation: FieldValidation,
 }
 
-impl<'a> Target<'a> {
-    fn parse(path: &'a str) -> Target<'a> {
+impl<'a> RequestTarget<'a> {
+    fn parse(path: &'a str) -> RequestTarget<'a> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let parts: Vec<_> =
             path.trim_start_matches("/apis/batch/v1/namespaces/").split('/').collect();
@@ -86,7 +87,7 @@ impl<'a> Target<'a> {
             "jobs" => (ResourceKind::Job, "jobs"),
             _ => (ResourceKind::CronJob(CronJobKind::BatchV1), "cronjobs"),
         };
-        Target {
+        RequestTarget {
             namespace: parts[0],
             kind,
             resource: GroupResource { group: "batch", name },
@@ -119,32 +120,36 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-impl World {
-    fn answer(&mut self, case: &Case) -> Answer {
-        let target = Target::parse(&case.path);
+impl ObjectStore {
+    fn respond(&mut self, request: &RecordedRequest) -> Response {
+        let target = RequestTarget::parse(&request.path);
         if target.namespace != "golden" {
             let namespaces = GroupResource { group: "", name: "namespaces" };
             return Err(Status::not_found(namespaces, target.namespace));
         }
-        match case.method.as_str() {
-            "GET" => self.get(&target).map(|object| (200, plain(object))),
-            "POST" => self.create(case, &target).map(|admitted| (201, admitted)),
-            "PUT" => self.put(case, &target).map(|admitted| (200, admitted)),
-            _ => self.patch(case, &target).map(|admitted| (200, admitted)),
+        match request.method.as_str() {
+            "GET" => self.get(&target).map(|object| (200, without_warnings(object))),
+            "POST" => self.create(request, &target).map(|admitted| (201, admitted)),
+            "PUT" => self.put(request, &target).map(|admitted| (200, admitted)),
+            _ => self.patch(request, &target).map(|admitted| (200, admitted)),
         }
     }
 
-    fn get(&self, target: &Target<'_>) -> Result<Value, Status> {
+    fn get(&self, target: &RequestTarget<'_>) -> Result<Value, Status> {
         let found = self.objects.get(&target.key(target.name)).cloned();
         found.ok_or_else(|| Status::not_found(target.resource, target.name))
     }
 
-    fn create(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
-        let (object, field_warnings) = decoded(case, target)?;
-        // What a server makes up is taken from the recording.
-        let generated = text(&case.answer, "/metadata/name");
-        let suffix = generated.trim_start_matches(text(&case.answer, "/metadata/generateName"));
-        let uid = match text(&case.answer, "/metadata/uid") {
+    fn create(
+        &mut self,
+        request: &RecordedRequest,
+        target: &RequestTarget<'_>,
+    ) -> Result<AdmittedObject, Status> {
+        let (object, field_warnings) = decoded(request, target)?;
+        // Uses the generated values of the recording.
+        let generated = text(&request.answer, "/metadata/name");
+        let suffix = generated.trim_start_matches(text(&request.answer, "/metadata/generateName"));
+        let uid = match text(&request.answer, "/metadata/uid") {
             "" => "11111111-1111-1111-1111-111111111111",
             uid => uid,
         };
@@ -157,43 +162,58 @@ impl World {
             return Err(Status::already_exists(target.resource, &name));
         }
         if !target.is_dry_run {
-            self.keep(target, &name, case, &admitted.object);
+            self.store_object(target, &name, request, &admitted.object);
         }
         Ok(admitted)
     }
 
-    /// Stores an object under the version that the recording gave it.
-    fn keep(&mut self, target: &Target<'_>, name: &str, case: &Case, object: &Value) {
+    /// Stores an object with the resource version of the recording.
+    fn store_object(
+        &mut self,
+        target: &RequestTarget<'_>,
+        name: &str,
+        request: &RecordedRequest,
+        object: &Value,
+    ) {
         let mut object = object.clone();
-        let version = text(&case.answer, "/metadata/resourceVersion");
+        let version = text(&request.answer, "/metadata/resourceVersion");
         object["metadata"]["resourceVersion"] = version.into();
         self.objects.insert(target.key(name), object);
     }
 
-    fn put(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
-        let (object, _) = decoded(case, target)?;
+    fn put(
+        &mut self,
+        request: &RecordedRequest,
+        target: &RequestTarget<'_>,
+    ) -> Result<AdmittedObject, Status> {
+        let (object, _) = decoded(request, target)?;
         strategy::check_name(&object, target.name)?;
-        self.write(case, target, object)
+        self.write(request, target, object)
     }
 
-    fn patch(&mut self, case: &Case, target: &Target<'_>) -> Result<AdmittedObject, Status> {
+    fn patch(
+        &mut self,
+        request: &RecordedRequest,
+        target: &RequestTarget<'_>,
+    ) -> Result<AdmittedObject, Status> {
         let mut object = self.get(target)?;
-        let merges_lists = case.content_type.contains("strategic");
-        let patch = serde_json::from_str(case.body.as_deref().unwrap()).unwrap();
+        let merges_lists = request.content_type.contains("strategic");
+        let patch = serde_json::from_str(request.body.as_deref().unwrap()).unwrap();
         merge(&mut object, &patch, merges_lists);
-        self.write(case, target, object)
+        self.write(request, target, object)
     }
 
     fn write(
         &mut self,
-        case: &Case,
-        target: &Target<'_>,
+        request: &RecordedRequest,
+        target: &RequestTarget<'_>,
         object: Value,
     ) -> Result<AdmittedObject, Status> {
         let old = self.get(target)?;
-        let (uid, old_uid) = (text(&object, "/metadata/uid"), text(&old, "/metadata/uid"));
+        let uid = text(&object, "/metadata/uid");
+        let old_uid = text(&old, "/metadata/uid");
         if !uid.is_empty() && uid != old_uid {
-            let Target { resource, namespace, name, .. } = *target;
+            let RequestTarget { resource, namespace, name, .. } = *target;
             return Err(Status::uid_mismatch(resource, namespace, name, uid, old_uid));
         }
         let version = text(&object, "/metadata/resourceVersion");
@@ -204,27 +224,31 @@ impl World {
             }
         }
         let now = "2026-11-15T07:40:00Z".parse().unwrap();
-        let admitted = match target.is_status {
-            true => strategy::update_status(target.kind, object, &old)?,
-            false => strategy::update(target.kind, object, &old, &rules(), now)?,
+        let admitted = if target.is_status {
+            strategy::update_status(target.kind, object, &old)?
+        } else {
+            strategy::update(target.kind, object, &old, &rules(), now)?
         };
-        self.keep(target, target.name, case, &admitted.object);
+        self.store_object(target, target.name, request, &admitted.object);
         Ok(admitted)
     }
 }
 
-fn plain(object: Value) -> AdmittedObject {
+fn without_warnings(object: Value) -> AdmittedObject {
     AdmittedObject { object, warnings: Vec::new() }
 }
 
-fn decoded(case: &Case, target: &Target<'_>) -> Result<(Value, Vec<String>), Status> {
-    let body = case.body.as_deref().unwrap_or_default();
+fn decoded(
+    request: &RecordedRequest,
+    target: &RequestTarget<'_>,
+) -> Result<(Value, Vec<String>), Status> {
+    let body = request.body.as_deref().unwrap_or_default();
     let expected = target.expected();
     decode::decode_json(body.as_bytes(), &expected, Dialect::Strict, UnknownFields::Drop)?
         .accept(target.validation, &expected)
 }
 
-/// A merge patch; in a strategic one, objects in lists are matched by name.
+/// Applies a merge patch. A strategic one matches objects in lists by name.
 fn merge(target: &mut Value, patch: &Value, merges_lists: bool) {
     match (target, patch) {
         (Value::Object(target), Value::Object(patch)) => {
@@ -244,47 +268,47 @@ fn merge(target: &mut Value, patch: &Value, merges_lists: bool) {
     }
 }
 
-fn differences(case: &Case, answer: Answer) -> Vec<String> {
+fn differences(request: &RecordedRequest, answer: Response) -> Vec<String> {
     let mut found = Vec::new();
     let (code, mut got, warnings) = match answer {
         Ok((code, admitted)) => (code, admitted.object, admitted.warnings),
         Err(status) => (status.code, serde_json::to_value(status).unwrap(), Vec::new()),
     };
-    if code != case.code {
-        found.push(format!("code {code}, want {}", case.code));
+    if code != request.code {
+        found.push(format!("code {code}, want {}", request.code));
     }
     let warning = warnings.first().map(|text| format!("299 - {text:?}"));
-    if warning != case.warning {
-        found.push(format!("warning {warning:?}, want {:?}", case.warning));
+    if warning != request.warning {
+        found.push(format!("warning {warning:?}, want {:?}", request.warning));
     }
-    let mut want = case.answer.clone();
+    let mut want = request.answer.clone();
     for value in [&mut got, &mut want] {
         if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
             metadata.remove("resourceVersion");
             metadata.remove("creationTimestamp");
         }
-        blur_uids(value);
+        mask_uids(value);
     }
     compare(&got, &want, "", &mut found);
     found
 }
 
-/// A failed request never shows the UID that the recording made up.
-fn blur_uids(value: &mut Value) {
+/// Replaces the UIDs in messages, because those of the recording are unknown here.
+fn mask_uids(value: &mut Value) {
     match value {
         Value::String(text) => {
             let is_uid = |word: &str| {
                 word.len() == 36 && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
             };
             let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-            let blurred = words.map(|word| {
+            let masked = words.map(|word| {
                 let end = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
                 if is_uid(end) { word.replace(end, "UID") } else { word.to_owned() }
             });
-            *text = blurred.collect();
+            *text = masked.collect();
         }
-        Value::Array(items) => items.iter_mut().for_each(blur_uids),
-        Value::Object(fields) => fields.values_mut().for_each(blur_uids),
+        Value::Array(items) => items.iter_mut().for_each(mask_uids),
+        Value::Object(fields) => fields.values_mut().for_each(mask_uids),
         _ => {}
     }
 }
@@ -293,7 +317,8 @@ fn compare(got: &Value, want: &Value, path: &str, found: &mut Vec<String>) {
     if let (Value::Object(got), Value::Object(want)) = (got, want) {
         let names: std::collections::BTreeSet<_> = got.keys().chain(want.keys()).collect();
         for name in names {
-            let (got, want) = (got.get(name), want.get(name));
+            let got = got.get(name);
+            let want = want.get(name);
             let absent = Value::Null;
             compare(
                 got.unwrap_or(&absent),

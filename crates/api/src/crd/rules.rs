@@ -1,5 +1,4 @@
-//! What holds beyond the types of fields, by struct: parts of schemas that are laid over those from
-//! the tables.
+//! Schema fragments with rules beyond the types, merged into the schemas of the tables.
 
 use serde_json::{Map, Value};
 
@@ -8,11 +7,11 @@ use crate::yaml;
 
 const SOURCE: &str = include_str!("rules.yaml");
 
-/// The parts, by the name of the struct.
+/// Schema fragments by struct name.
 pub(super) struct Rules(Map<String, Value>);
 
 impl Rules {
-    /// Those of `rules.yaml`. The file is ours, and a test reads it.
+    /// Reads `rules.yaml`. A test checks the file.
     pub(super) fn read() -> Rules {
         match yaml::parse_document(SOURCE, 0, &mut SizeBudget::default()) {
             Ok((Value::Object(parts), _)) => Rules(parts),
@@ -20,7 +19,7 @@ impl Rules {
         }
     }
 
-    /// Adds a part for a struct.
+    /// Adds a fragment for a struct.
     pub(super) fn add(&mut self, name: &str, part: Value) {
         match (self.0.get_mut(name).and_then(Value::as_object_mut), part) {
             (Some(known), part) => merge(known, &part),
@@ -28,19 +27,19 @@ impl Rules {
         }
     }
 
-    /// The part for a struct.
+    /// Returns the fragment for a struct.
     pub(super) fn of(&self, name: &str) -> &Value {
         self.0.get(name).unwrap_or(&Value::Null)
     }
 
-    /// The names of the structs.
+    /// Returns the names of the structs.
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
 
-/// Lays a part over a schema: objects are merged, lists are joined, and all else is replaced.
+/// Merges a fragment into a schema: merges objects, joins lists and replaces other values.
 pub(super) fn merge(schema: &mut Map<String, Value>, part: &Value) {
     let Value::Object(part) = part else { return };
     for (key, value) in part {

@@ -1,9 +1,9 @@
-//! The grammar of schedules, as rules of the Common Expression Language.
+//! The grammar of schedules as rules in the Common Expression Language (CEL).
 //!
-//! All that a field can say is a regular language, bounds and the order of a range included, so
-//! that the expressions are exact. They are made from the bounds, since nobody could read or check
-//! them by hand. What is inexact: numbers of more than 18 digits in a step are refused, and `@at`
-//! takes the extended form of ISO 8601 alone.
+//! The valid fields of a schedule form a regular language, including bounds and the order of
+//! ranges, so the expressions are exact. They are generated from the bounds because they are too
+//! long to write by hand. Two exceptions: steps with more than 18 digits are rejected, and `@at`
+//! accepts only the extended form of ISO 8601.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ struct Field {
     name: &'static str,
     low: u32,
     high: u32,
-    /// Names of the values from the lowest on.
+    /// The names of the values, starting with the lowest.
     names: &'static [&'static str],
 }
 
@@ -36,28 +36,28 @@ const FIELDS: [Field; 5] = [
     },
 ];
 
-/// What separates fields is all that Unicode calls white space.
+/// Fields are separated by Unicode white space.
 const WORD: &str = r"[^\s\v\x{85}\p{Z}]+";
 const DESCRIPTORS: &str =
     "['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']";
 const DURATION: &str =
     r"^@every [+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\x{b5}s|\x{3bc}s|ms|s|m|h))+)$";
-/// Dates that exist, by the length of the month, and the 29th of February of leap years.
+/// Valid dates by length of month, including February 29 of leap years.
 const DATE: &str = concat!(
     r"([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])",
     r"|[0-9]{4}-(0[13-9]|1[0-2])-(29|30)",
     r"|[0-9]{4}-(0[13578]|1[02])-31",
     r"|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)",
 );
-/// A time of day, which may be left out, and an offset, which a date alone cannot have.
+/// An optional time of day with an optional offset.
 const TIME: &str = concat!(
     r"([Tt ]([01][0-9]|2[0-3])(:[0-5][0-9](:([0-5][0-9]|60)([.,]0{1,9})?)?)?",
     r"([Zz]|[+-]([01][0-9]|2[0-5])(:[0-5][0-9](:[0-5][0-9])?|[0-5][0-9]([0-5][0-9])?)?)?)?",
 );
-/// Far more than a schedule can say; a bound makes the cost of the rules one.
+/// The maximum length of a schedule; it bounds the cost of the rules.
 const LEN_MAX: usize = 4096;
 
-/// The part of a schema for the struct that has a schedule.
+/// Returns the schema fragment for the struct that has a schedule.
 pub(super) fn rules() -> Value {
     let mut rules = vec![
         json!({
@@ -109,7 +109,8 @@ fn descriptors() -> [Value; 4] {
 }
 
 impl Field {
-    /// The rule for the field at a place. A comma is put behind it, so that every item has one.
+    /// Returns the rule for the field at an index. Appends a comma, so that every list item ends
+    /// with one.
     fn rule(&self, place: usize) -> Value {
         let words = format!("self.findAll({})", raw(WORD));
         let list = raw(&format!("^(({})?,)+$", self.item()));
@@ -124,7 +125,7 @@ impl Field {
         })
     }
 
-    /// One item of the list: `first-last/step`. Behind a star and a hyphen anything goes.
+    /// Returns the expression for a list item: `first-last/step`. Anything may follow `*-`.
     fn item(&self) -> String {
         let ranges: Vec<_> = (self.low..=self.high)
             .map(|first| {
@@ -134,7 +135,8 @@ impl Field {
         format!(r"([*?](-[^,/]*)?|{})(/\+?0*[1-9][0-9]{{0,17}})?", ranges.join("|"))
     }
 
-    /// Any of the values between two, as a number or as a name in any case.
+    /// Returns the expression for the values between two bounds, as numbers or case-insensitive
+    /// names.
     fn values(&self, low: u32, high: u32) -> String {
         let names = self.names.iter().zip(self.low..);
         let names = names.filter(|(_, value)| (low..=high).contains(value));
@@ -143,11 +145,12 @@ impl Field {
     }
 }
 
-/// The numbers from one to another, both below a hundred: `3[7-9]|[4-5][0-9]`. A leading zero is the
-/// caller's, who allows any number of them.
+/// Returns the expression for the numbers between two bounds below 100: `3[7-9]|[4-5][0-9]`. The
+/// caller allows leading zeros.
 fn numbers(low: u32, high: u32) -> String {
     let tens = |ten: u32| {
-        let (first, last) = (low.max(ten * 10) % 10, high.min(ten * 10 + 9) % 10);
+        let first = low.max(ten * 10) % 10;
+        let last = high.min(ten * 10 + 9) % 10;
         let ten = if ten == 0 { String::new() } else { ten.to_string() };
         if first == last { format!("{ten}{first}") } else { format!("{ten}[{first}-{last}]") }
     };
@@ -159,7 +162,7 @@ fn in_any_case(name: &str) -> String {
     name.chars().map(|letter| format!("[{letter}{}]", letter.to_ascii_uppercase())).collect()
 }
 
-/// A text of the expression language in which a backslash is one.
+/// Formats a raw CEL string, in which a backslash is literal.
 fn raw(text: &str) -> String {
     format!("r'{text}'")
 }
@@ -169,7 +172,7 @@ mod tests {
     use super::numbers;
 
     #[test]
-    fn numbers_are_written_by_their_tens() {
+    fn number_ranges_are_grouped_by_tens() {
         for (low, high, want) in [
             (0, 9, "[0-9]"),
             (7, 7, "7"),

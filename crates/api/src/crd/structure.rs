@@ -1,17 +1,17 @@
-//! Structural schemas from the tables of types.
+//! Structural schemas generated from the tables.
 
 use serde_json::{Map, Value, json};
 
 use super::rules::{Rules, merge};
 use crate::schema::{FieldSchema, FieldType, ListType, StructSchema};
 
-/// What a quantity looks like as text.
+/// The pattern of a quantity.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
-/// What no template may have is not described: only the key of the list that must be empty.
+/// Fields that templates must not have: only the list key is described.
 const ABSENT: (&str, &str) = ("EphemeralContainer", "name");
 
-/// The schema of a struct, with the rules that hold in it. The tables have no circles.
+/// Returns the schema of a struct with its rules. The tables have no cycles.
 pub(super) fn of_struct(shape: &StructSchema, rules: &Rules) -> Map<String, Value> {
     let property =
         |field: &FieldSchema| (field.json.to_owned(), Value::Object(of_field(field, rules)));
@@ -36,7 +36,7 @@ fn of_field(field: &FieldSchema, rules: &Rules) -> Map<String, Value> {
         mark(&mut schema, "map-type", json!("atomic"));
     }
     match &field.merge_rules.list_type {
-        // What a list is if nothing is said.
+        // `atomic` is the default list type.
         ListType::Atomic => {}
         ListType::Set => mark(&mut schema, "list-type", json!("set")),
         ListType::Map(keys) => {
@@ -48,7 +48,7 @@ fn of_field(field: &FieldSchema, rules: &Rules) -> Map<String, Value> {
     schema
 }
 
-/// An item without its keys is none, but where they have a default.
+/// Requires the keys of list items that have no default.
 fn require_keys(list: &mut Map<String, Value>, keys: &[&str]) {
     let Some(items) = list.get_mut("items").and_then(Value::as_object_mut) else {
         return;
@@ -88,8 +88,8 @@ fn of_type(ty: &FieldType, rules: &Rules) -> Map<String, Value> {
     }
 }
 
-/// An amount: a text, or any number. `x-kubernetes-int-or-string` would refuse `cpu: 0.5`, which
-/// people write; so this is a value of no type, of which everything else is refused.
+/// Returns the schema of a quantity: a string or a number. `x-kubernetes-int-or-string` rejects
+/// `cpu: 0.5`, so this schema has no type and excludes all other values.
 fn quantity() -> Map<String, Value> {
     let mut schema = Map::new();
     mark(&mut schema, "preserve-unknown-fields", json!(true));

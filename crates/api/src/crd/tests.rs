@@ -5,7 +5,7 @@ use serde_json::Map;
 use super::*;
 use crate::cronjob::JITTER_PERCENT_MAX;
 
-/// kubectl copies what it applies into an annotation, which cannot be larger.
+/// The maximum size of all annotations; `kubectl apply` stores the object in one.
 const ANNOTATION_LEN_MAX: usize = 256 * 1024;
 
 fn property<'a>(schema: &'a Value, path: &str) -> &'a Value {
@@ -19,7 +19,7 @@ fn spec() -> Value {
     property(&root(), "spec").clone()
 }
 
-/// Every schema inside one, itself included, each with the name of its property.
+/// Collects a schema and all schemas in it, each with the name of its property.
 fn all<'a>(name: &'a str, schema: &'a Value, found: &mut Vec<(&'a str, &'a Map<String, Value>)>) {
     let Value::Object(keys) = schema else { return };
     found.push((name, keys));
@@ -34,7 +34,7 @@ fn all<'a>(name: &'a str, schema: &'a Value, found: &mut Vec<(&'a str, &'a Map<S
 }
 
 #[test]
-fn the_manifest_in_deploy_is_the_one_that_is_printed() {
+fn the_manifest_in_deploy_is_up_to_date() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
@@ -75,9 +75,9 @@ fn every_rule_belongs_to_a_struct_and_names_its_fields() {
     }
 }
 
-/// What kube-apiserver asks of a structural schema, as far as a mistake in the rules could break it.
+/// The requirements for structural schemas that a mistake in the rules could violate.
 #[test]
-fn every_field_has_one_type_and_no_rule_adds_one() {
+fn every_schema_has_a_type_and_requires_only_its_properties() {
     let schema = root();
     let mut schemas = Vec::new();
     all("", &schema, &mut schemas);
@@ -113,7 +113,7 @@ fn keys_of_lists_are_required_or_have_a_default() {
 }
 
 #[test]
-fn defaults_and_bounds_are_those_of_our_own_server() {
+fn defaults_and_limits_equal_those_of_our_server() {
     let spec = spec();
     assert_eq!(property(&spec, "concurrencyPolicy")["default"], "Allow");
     assert_eq!(property(&spec, "suspend")["default"], false);
@@ -123,8 +123,9 @@ fn defaults_and_bounds_are_those_of_our_own_server() {
 }
 
 #[test]
-fn the_fields_of_our_own_are_described() {
-    let (spec, root) = (spec(), root());
+fn extension_fields_have_descriptions() {
+    let spec = spec();
+    let root = root();
     for part in [&spec, property(&root, "status"), property(&spec, "jobTemplate/spec")] {
         for (name, schema) in part["properties"].as_object().unwrap() {
             assert!(schema["description"].is_string(), "{name}");
@@ -133,7 +134,7 @@ fn the_fields_of_our_own_are_described() {
 }
 
 #[test]
-fn every_zone_of_the_bundled_database_may_be_named() {
+fn every_zone_of_the_bundled_database_is_allowed() {
     let rule = time_zone().to_string();
     for zone in ["Europe/Berlin", "UTC", "America/Argentina/ComodRivadavia"] {
         assert!(rule.contains(&format!("\\\"{zone}\\\"")), "{zone}");

@@ -1,9 +1,9 @@
-//! Since when the schedule holds, remembered in an annotation.
+//! The annotation that records since when a schedule is in effect.
 //!
-//! Editing a schedule must not start a run for a time that has passed (kubernetes/kubernetes#63371,
-//! #130838). The object itself does not tell when it was edited, so the schedule is kept beside the
-//! moment from which it holds. Our server writes it when it takes the edit, a controller of other
-//! servers when it first sees it.
+//! Editing a schedule must not start a run for a time in the past (kubernetes/kubernetes#63371,
+//! #130838). Kubernetes does not record when a schedule was edited, so this annotation stores the
+//! schedule together with the time of the edit. Our server writes it with the edit. On other
+//! servers the controller writes it when it first observes the edit.
 
 use jiff::Timestamp;
 
@@ -11,36 +11,36 @@ use super::CronJob;
 use crate::time::Time;
 use crate::well_known::annotations;
 
-/// A schedule, and the moment from which it holds.
+/// A schedule and the time since which it is in effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleSince {
-    /// The moment.
+    /// The time since which the schedule is in effect.
     pub since: Timestamp,
-    /// Schedule and zone, as one text.
+    /// The schedule and time zone as one text.
     pub schedule: String,
 }
 
 impl ScheduleSince {
-    /// The key of the annotation.
+    /// The annotation key.
     pub const ANNOTATION: &str = annotations::SCHEDULE_SINCE;
 
-    /// The value of the annotation: `2026-01-31T08:00:00Z 30 2 * * * Europe/Berlin`.
+    /// Returns the annotation value, such as `2026-01-31T08:00:00Z 30 2 * * * Europe/Berlin`.
     pub fn to_annotation(&self) -> String {
         format!("{} {}", Time::new(self.since), self.schedule)
     }
 
-    /// Reads the value of the annotation. What cannot be read remembers nothing.
+    /// Parses the annotation value. Returns `None` for a malformed value.
     pub fn parse(text: &str) -> Option<ScheduleSince> {
         let (since, schedule) = text.split_once(' ')?;
         Some(ScheduleSince { since: since.parse().ok()?, schedule: schedule.into() })
     }
 
-    /// What a CronJob remembers.
+    /// Reads the annotation of a CronJob.
     pub fn from_cron_job(cron_job: &CronJob) -> Option<ScheduleSince> {
         cron_job.metadata.annotation(Self::ANNOTATION).and_then(ScheduleSince::parse)
     }
 
-    /// Schedule and zone as one text. Two are the same schedule if their texts are.
+    /// Formats a schedule and its time zone as one text. Equal texts mean equal schedules.
     pub fn schedule_text(schedule: &str, zone: Option<&str>) -> String {
         format!("{schedule} {}", zone.unwrap_or_default()).trim_end().into()
     }

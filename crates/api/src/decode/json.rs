@@ -1,4 +1,4 @@
-//! JSON, read like serde_json's own `Value`, but with an eye on names that are given twice.
+//! A JSON reader that builds a [`Value`] and records duplicate field names.
 
 use std::fmt;
 
@@ -8,34 +8,45 @@ use serde_json::{Map, Number, Value};
 use super::DecodedObject;
 use crate::field::FieldPath;
 
-/// More names given twice than this are not told one by one.
+/// How many duplicate fields are reported.
 const DUPLICATES_MAX: usize = 100;
 
-/// Reads JSON and notes names that are given twice in one object.
-pub(super) fn read(body: &[u8]) -> Result<DecodedObject, String> {
+/// Parses JSON and records duplicate fields.
+pub(super) fn parse(body: &[u8]) -> Result<DecodedObject, JsonError> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let seed = Tree { path: None, duplicates: &mut duplicates };
-    let value = seed.deserialize(&mut reader).map_err(|error| json_error(&error))?;
-    reader.end().map_err(|error| json_error(&error))?;
+    let seed = TreeBuilder { path: None, duplicates: &mut duplicates };
+    let value = seed.deserialize(&mut reader)?;
+    reader.end()?;
     let field_warnings =
         duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
     Ok(DecodedObject { value, field_warnings })
 }
 
-fn json_error(error: &serde_json::Error) -> String {
-    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
+/// A syntax error in JSON, with Go's message for truncated input.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JsonError {
+    #[error("unexpected end of JSON input")]
+    UnexpectedEnd,
+    #[error(transparent)]
+    Syntax(serde_json::Error),
 }
 
-/// Builds a tree like `Value` does, but notices names given twice.
-struct Tree<'a> {
-    /// None for the document itself. Written out only where something is to be said: a path for
-    /// every value would cost its length each time.
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_eof() { JsonError::UnexpectedEnd } else { JsonError::Syntax(error) }
+    }
+}
+
+/// Builds a tree like `Value` and records duplicate fields.
+struct TreeBuilder<'a> {
+    /// The path of the value; `None` at the root. Formatted only for a report, because formatting
+    /// the path of every value would be quadratic.
     path: Option<&'a FieldPath<'a>>,
     duplicates: &'a mut Vec<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
+impl<'de> DeserializeSeed<'de> for TreeBuilder<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -43,7 +54,7 @@ impl<'de> DeserializeSeed<'de> for Tree<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Tree<'_> {
+impl<'de> Visitor<'de> for TreeBuilder<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +95,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut items = Vec::new();
         loop {
             let path = list_path.index(items.len());
-            let seed = Tree { path: Some(&path), duplicates: &mut *self.duplicates };
+            let seed = TreeBuilder { path: Some(&path), duplicates: &mut *self.duplicates };
             match list.next_element_seed(seed)? {
                 Some(item) => items.push(item),
                 None => return Ok(Value::Array(items)),
@@ -96,7 +107,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
             let path = self.path.map_or_else(|| FieldPath::root(&name), |path| path.child(&name));
-            let seed = Tree { path: Some(&path), duplicates: &mut *self.duplicates };
+            let seed = TreeBuilder { path: Some(&path), duplicates: &mut *self.duplicates };
             let value = map.next_value_seed(seed)?;
             if fields.contains_key(&name) && self.duplicates.len() < DUPLICATES_MAX {
                 self.duplicates.push(path.to_string());

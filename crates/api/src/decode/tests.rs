@@ -7,7 +7,7 @@ fn decode(text: &str) -> Result<DecodedObject, Status> {
 }
 
 #[test]
-fn malformed_requests_are_refused_in_kubernetes_words() {
+fn malformed_requests_are_rejected_with_the_messages_of_kubernetes() {
     let head = "CronJob in version \"v1\" cannot be handled as a CronJob: ";
     let unrecognized = "the object provided is unrecognized (must be of type CronJob): couldn't \
                         get version/kind; json parse error: ";
@@ -67,7 +67,7 @@ fn malformed_requests_are_refused_in_kubernetes_words() {
 }
 
 #[test]
-fn unknown_and_repeated_names_are_doubts_that_a_client_may_have_refused() {
+fn unknown_and_duplicate_fields_are_warnings_or_errors() {
     let text = r#"{"metadata":{"name":"a"},"metadata":{"name":"b"},"spec":{"schedul":"x",
         "jobTemplate":{"spec":{"template":{"spec":{"containers":[{"nme":"c"}]}}}}}}"#;
     let decoded = decode(text).unwrap();
@@ -86,7 +86,7 @@ fn unknown_and_repeated_names_are_doubts_that_a_client_may_have_refused() {
 }
 
 #[test]
-fn unknown_fields_can_be_dropped_and_null_is_nothing() {
+fn unknown_fields_can_be_dropped_and_null_means_absent() {
     let text = r#"{"metadata":{"labels":null},"spec":{"x":1,"schedule":"* * * * *"}}"#;
     let decoded =
         decode_json(text.as_bytes(), &CRON_JOB, Dialect::Punctual, UnknownFields::Drop).unwrap();
@@ -98,7 +98,7 @@ fn unknown_fields_can_be_dropped_and_null_is_nothing() {
 }
 
 #[test]
-fn null_in_a_list_is_a_zero() {
+fn null_in_a_list_becomes_zero() {
     let text = r#"{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"containers":[null],
         "nodeSelector":{"a":null}}}}}}}"#;
     let pod =
@@ -119,13 +119,13 @@ fn our_fields_are_unknown_in_the_strict_dialect_only() {
 }
 
 #[test]
-fn a_deep_tree_is_refused_and_not_followed() {
+fn deeply_nested_json_is_rejected_without_deep_recursion() {
     let deep = "[".repeat(100_000);
     assert_eq!(decode(&format!("{{\"spec\":{{\"x\":{deep}")).unwrap_err().code, 400);
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_refused() {
+fn objects_nested_too_deeply_are_rejected() {
     let nested = |levels: usize| {
         let deep = (0..levels).fold("1".to_owned(), |below, _| format!("{{\"d\":{below}}}"));
         let body = format!("{{\"metadata\":{{\"name\":\"a\"}},\"spec\":{{\"x\":{deep}}}}}");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{child, children, number, section_of, text, value};
 
-/// Fills in what a container left out.
+/// Sets the defaults of a container.
 pub(super) fn fill(container: &mut Map<String, Value>) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let pull = if is_latest(image) { "Always" } else { "IfNotPresent" };
@@ -29,8 +29,8 @@ pub(super) fn fill(container: &mut Map<String, Value>) {
     }
 }
 
-/// Whether an image names the tag `latest`, or no tag and no digest. What is no image name at all
-/// is not the latest of anything.
+/// Returns whether an image has the tag `latest`, or no tag and no digest. Returns `false` for a
+/// malformed image name.
 fn is_latest(image: &str) -> bool {
     let is_name = !image.is_empty() && !image.contains(char::is_whitespace);
     if !is_name {
@@ -75,7 +75,7 @@ fn http_get(handler: &mut Map<String, Value>) {
     }
 }
 
-/// A resource with a limit and no request is requested as limited.
+/// Sets missing requests to the limits.
 pub(super) fn requests_from_limits(container: &mut Map<String, Value>) {
     let Some(resources) = child(container, "resources") else {
         return;
@@ -89,7 +89,7 @@ pub(super) fn requests_from_limits(container: &mut Map<String, Value>) {
     }
 }
 
-/// With the machine's network, a port that names no port of the machine is the same there.
+/// Sets missing host ports to the container ports, for Pods on the host network.
 pub(super) fn host_ports(container: &mut Map<String, Value>) {
     for port in children(container, "ports") {
         let same = port.get("containerPort").and_then(Value::as_i64).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! The form in which kube-apiserver writes an object, whatever form it came in.
+//! The canonical form in which kube-apiserver writes an object.
 //!
-//! Zeros that Go leaves out are left out, structs that Go always writes are there, quantities and
-//! instants are canonical. Fields that the tables do not have are not touched.
+//! Omits zeros that Go omits, adds structs that Go always writes, and normalizes quantities and
+//! instants. Fields that the tables do not contain stay unchanged.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +9,8 @@ use crate::quantity::Quantity;
 use crate::schema::{self, FieldSchema, FieldType, StructSchema};
 use crate::time::{MicroTime, Time, parse_rfc3339};
 
-/// Brings an object into canonical form, by its `apiVersion` and `kind`. A kind that is not in the
-/// tables is left as it is.
+/// Brings an object into canonical form, by its `apiVersion` and `kind`. Leaves a kind that is not
+/// in the tables unchanged.
 pub fn canonical(object: &mut Value) {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     if let Some(shape) = schema::find_kind(text("apiVersion"), text("kind")) {
@@ -51,14 +51,14 @@ fn fill_absent(fields: &mut Map<String, Value>, field: &FieldSchema) {
             Value::Object(below)
         }
         FieldType::Quantity => Value::from("0"),
-        // Go writes a zero instant as null, since it is a struct that is never empty.
+        // Go writes a zero instant as null, because it is a struct without `omitempty`.
         FieldType::Time | FieldType::MicroTime => Value::Null,
         FieldType::Text(_) if field.is_always_written => Value::from(""),
         FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString if field.is_always_written => {
             Value::from(0)
         }
         FieldType::Bool if field.is_always_written => Value::Bool(false),
-        // A list or map that is always written would be null; readers prefer it absent.
+        // Go writes null for such a list or map; readers prefer an absent field.
         _ => return,
     };
     fields.insert(field.json.to_owned(), zero);
@@ -82,7 +82,9 @@ fn rewrite(value: &mut Value, ty: &FieldType) {
     match (ty, &mut *value) {
         (FieldType::Struct(id), Value::Object(fields)) => fill(fields, id.get()),
         (FieldType::List(item), Value::Array(items)) => {
-            items.iter_mut().for_each(|value| rewrite(value, item));
+            for value in items {
+                rewrite(value, item);
+            }
         }
         (FieldType::Map(item), Value::Object(entries)) => {
             let is_resource_list = **item == FieldType::Quantity;

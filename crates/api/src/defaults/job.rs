@@ -1,18 +1,18 @@
-//! Defaults of Jobs, and the selector that a server makes for them.
+//! Defaults of Jobs, and the generated selector.
 
 use serde_json::{Map, Value};
 
 use super::{child, children, pod, section, section_of, text, value};
 use crate::well_known::labels;
 
-/// Fills in what a Job inside a CronJob left out: only the Pod template and policies. The Job's
-/// own defaults come when the Job is made, so that a CronJob follows changes of them.
+/// Sets the defaults of the Job template in a CronJob: only the Pod template and policies. The
+/// other defaults are set when a Job is created, so that CronJobs follow changes of those defaults.
 pub(super) fn template(spec: &mut Map<String, Value>) {
     failure_policy(spec);
     pod::template(section_of(spec, "template"));
 }
 
-/// Fills in what a Job left out.
+/// Sets the defaults of a Job.
 pub(super) fn spec(spec: &mut Map<String, Value>) {
     template(spec);
     let is_absent = |spec: &Map<String, Value>, name| spec.get(name).is_none_or(Value::is_null);
@@ -41,9 +41,9 @@ fn failure_policy(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Makes the selector of a new Job and the labels it selects by, from the Job's name and UID.
-/// A Job with `manualSelector` keeps its own; labels that the user gave are kept too, and
-/// validation then says that they are wrong.
+/// Generates the selector and the matching labels of a new Job from its name and UID. A Job with
+/// `manualSelector` keeps its selector. Labels that the client set are kept; validation rejects
+/// wrong ones.
 pub fn generate_selector(object: &mut Value, uid: &str) {
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let name = name.to_owned();
@@ -64,7 +64,7 @@ pub fn generate_selector(object: &mut Value, uid: &str) {
     }
 }
 
-/// Gives a Job without labels those of its Pod template.
+/// Copies the labels of the Pod template to a Job without labels.
 pub fn inherit_labels(object: &mut Value) {
     let Some(template) = object.pointer("/spec/template/metadata/labels").cloned() else {
         return;

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{children, container, section_of, text, value, volume};
 
-/// Fills in what a Pod template left out.
+/// Sets the defaults of a Pod template.
 pub(super) fn template(template: &mut Map<String, Value>) {
     spec(section_of(template, "spec"));
 }
 
-/// Fills in what is filled in both in Pods and in templates.
+/// Sets the defaults that Pods and Pod templates share.
 pub(super) fn spec(spec: &mut Map<String, Value>) {
     service_account(spec);
     text(spec, "dnsPolicy", "ClusterFirst");
@@ -23,7 +23,7 @@ pub(super) fn spec(spec: &mut Map<String, Value>) {
     }
 }
 
-/// The account has an old name that is kept in step; the new one wins.
+/// Keeps the deprecated alias equal to `serviceAccountName`, which takes precedence.
 fn service_account(spec: &mut Map<String, Value>) {
     if let Some(old) = spec.get("serviceAccount").and_then(Value::as_str) {
         let old = old.to_owned();
@@ -34,8 +34,8 @@ fn service_account(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Fills in what is filled in only when a Pod is made: requests follow limits, and with the
-/// machine's network a container's port is the machine's.
+/// Sets the defaults of Pods that templates do not have: requests equal limits, and host ports
+/// equal container ports on the host network.
 pub(super) fn only_in_pods(spec: &mut Map<String, Value>) {
     value(spec, "enableServiceLinks", true);
     let has_host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));

@@ -17,7 +17,7 @@ fn pod_with(spec: Value) -> Value {
 }
 
 #[test]
-fn a_template_gets_what_kubernetes_gives_it() {
+fn a_pod_template_gets_the_defaults_of_kubernetes() {
     let spec = json!({
         "containers": [{
             "name": "c", "image": "a:1", "ports": [{"containerPort": 80}],
@@ -61,7 +61,7 @@ fn a_template_gets_what_kubernetes_gives_it() {
 }
 
 #[test]
-fn a_job_gets_its_own_defaults_only_when_it_is_made() {
+fn a_job_template_does_not_get_the_defaults_of_a_job() {
     let given = json!({"spec": {"schedule": "x", "jobTemplate": {"spec": {}}}});
     let mut cron_job_object = given;
     cron_job(&mut cron_job_object);
@@ -88,7 +88,7 @@ fn a_job_gets_its_own_defaults_only_when_it_is_made() {
 }
 
 #[test]
-fn a_selector_is_made_from_name_and_uid_unless_the_user_has_one() {
+fn the_selector_is_generated_unless_it_is_manual() {
     let mut object = json!({"metadata": {"name": "j"}, "spec": {}});
     generate_selector(&mut object, "u-1");
     assert_eq!(
@@ -109,7 +109,7 @@ fn a_selector_is_made_from_name_and_uid_unless_the_user_has_one() {
 }
 
 #[test]
-fn a_pod_requests_what_it_is_limited_to() {
+fn missing_requests_of_a_pod_default_to_its_limits() {
     let container = json!({"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Mi"},
         "requests": {"cpu": "500m"}}, "ports": [{"containerPort": 80}]});
     let given = json!({"spec": {"hostNetwork": true, "containers": [container]}});
@@ -123,7 +123,7 @@ fn a_pod_requests_what_it_is_limited_to() {
 }
 
 #[test]
-fn trees_of_the_wrong_types_are_survived() {
+fn values_of_the_wrong_type_do_not_panic() {
     for given in [
         json!(null),
         json!([]),

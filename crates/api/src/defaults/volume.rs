@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{child, children, section_of, text, value};
 
-/// Mode of files unless said otherwise: 0644.
+/// The default mode of files: 0644.
 const FILE_MODE: i32 = 0o644;
-/// How long a projected token is good for unless said otherwise.
+/// The default lifetime of a projected token in seconds.
 const TOKEN_SECONDS: i32 = 60 * 60;
 
-/// Texts that old kinds of storage get, by source and field.
+/// Default texts of legacy volume sources: source, field, default.
 const OLD_STORAGE: [(&str, &[(&str, &str)]); 4] = [
     ("iscsi", &[("iscsiInterface", "default")]),
     ("rbd", &[("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")]),
@@ -17,7 +17,7 @@ const OLD_STORAGE: [(&str, &[(&str, &str)]); 4] = [
     ("scaleIO", &[("storageMode", "ThinProvisioned"), ("fsType", "xfs")]),
 ];
 
-/// Fills in what a volume left out.
+/// Sets the defaults of a volume.
 pub(super) fn fill(volume: &mut Map<String, Value>) {
     if volume.keys().all(|name| name == "name") {
         section_of(volume, "emptyDir");
@@ -57,7 +57,9 @@ fn projection(source: &mut Map<String, Value>) {
 fn old_storage(volume: &mut Map<String, Value>) {
     for (source, texts) in OLD_STORAGE {
         if let Some(source) = child(volume, source) {
-            texts.iter().for_each(|(name, default)| text(source, name, default));
+            for (name, default) in texts.iter() {
+                text(source, name, default);
+            }
         }
     }
     if let Some(disk) = child(volume, "azureDisk") {

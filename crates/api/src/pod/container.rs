@@ -1,4 +1,4 @@
-//! Containers: what to run, with which environment, resources, probes and rights.
+//! Containers: command, environment, resources, probes and security settings.
 
 use std::collections::BTreeMap;
 
@@ -14,53 +14,53 @@ use crate::quantity::Quantity;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Container {
-    /// Name, unique in the Pod.
+    /// The name, unique in the Pod.
     pub name: String,
-    /// Image it is made from.
+    /// The image.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub image: String,
-    /// Program and arguments, in place of the image's.
+    /// The command, which replaces the entry point of the image.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Arguments, in place of the image's.
+    /// The arguments, which replace those of the image.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Folder it starts in.
+    /// The working directory.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub working_dir: String,
-    /// Ports it listens on.
+    /// The ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ContainerPort>,
-    /// Environment taken from whole config maps and secrets.
+    /// The environment variables from whole ConfigMaps and Secrets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_from: Vec<EnvFromSource>,
-    /// Environment, variable by variable; later ones see earlier ones.
+    /// The environment variables; a variable may refer to earlier ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// What it needs and what it may take.
+    /// The resource requests and limits.
     pub resources: ResourceRequirements,
-    /// `Always` makes an init container a sidecar.
+    /// The restart policy; `Always` makes an init container a sidecar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
-    /// Volumes it sees.
+    /// The volume mounts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<VolumeMount>,
-    /// Raw devices it sees.
+    /// The block devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_devices: Vec<VolumeDevice>,
-    /// Restarted when this fails.
+    /// The liveness probe: its failure restarts the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub liveness_probe: Option<Probe>,
-    /// Not ready while this fails.
+    /// The readiness probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
-    /// The other probes wait for this.
+    /// The startup probe: the other probes wait for its success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_probe: Option<Probe>,
-    /// What to do after start and before stop.
+    /// The `postStart` and `preStop` hooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
-    /// File whose content becomes the termination message.
+    /// The file that contains the termination message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub termination_message_path: String,
     /// `File` or `FallbackToLogsOnError`.
@@ -69,55 +69,55 @@ pub struct Container {
     /// `Always`, `IfNotPresent` or `Never`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub image_pull_policy: String,
-    /// Rights of the processes.
+    /// The security settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<SecurityContext>,
-    /// Whether standard input is kept open.
+    /// Whether standard input stays open.
     #[serde(skip_serializing_if = "is_false")]
     pub stdin: bool,
-    /// Whether it has a terminal.
+    /// Whether the container has a terminal.
     #[serde(skip_serializing_if = "is_false")]
     pub tty: bool,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A port a container listens on.
+/// A port of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerPort {
-    /// Name, unique in the Pod.
+    /// The name, unique in the Pod.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Port of the machine.
+    /// The port on the node.
     #[serde(skip_serializing_if = "is_zero")]
     pub host_port: i32,
-    /// Port of the container.
+    /// The port of the container.
     pub container_port: i32,
     /// `TCP`, `UDP` or `SCTP`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub protocol: String,
-    /// Address of the machine.
+    /// The IP address of the node.
     #[serde(rename = "hostIP", skip_serializing_if = "String::is_empty")]
     pub host_ip: String,
 }
 
-/// A variable of the environment.
+/// An environment variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvVar {
-    /// Name of the variable.
+    /// The name.
     pub name: String,
-    /// Value, in which `$(OTHER)` stands for another variable.
+    /// The value; `$(OTHER)` expands to another variable.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub value: String,
-    /// Where else the value comes from.
+    /// The source of the value, instead of `value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<EnvVarSource>,
 }
 
-/// Where a variable's value comes from: exactly one of these.
+/// The source of a variable: exactly one of the fields is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvVarSource {
@@ -127,10 +127,10 @@ pub struct EnvVarSource {
     /// A request or limit of a container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_field_ref: Option<ResourceFieldSelector>,
-    /// A key of a config map.
+    /// A key of a ConfigMap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<KeySelector>,
-    /// A key of a secret.
+    /// A key of a Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeySelector>,
     /// A key of a file on a volume.
@@ -142,7 +142,7 @@ pub struct EnvVarSource {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectFieldSelector {
-    /// Version in whose terms the path is written.
+    /// The API version of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
     /// The path, such as `metadata.name`.
@@ -153,26 +153,26 @@ pub struct ObjectFieldSelector {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceFieldSelector {
-    /// The container; this one when empty.
+    /// The container; the container itself if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub container_name: String,
-    /// Such as `limits.cpu`.
+    /// The resource, such as `limits.cpu`.
     pub resource: String,
-    /// Unit in which it is given.
+    /// The unit of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divisor: Option<Quantity>,
 }
 
-/// A key of a config map or secret.
+/// A key of a ConfigMap or Secret.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KeySelector {
-    /// Name of the object.
+    /// The name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The key.
     pub key: String,
-    /// Whether it may be missing.
+    /// Whether the object may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
@@ -183,228 +183,228 @@ pub struct KeySelector {
 pub struct FileKeySelector {
     /// The volume.
     pub volume_name: String,
-    /// The file on it.
+    /// The path of the file in the volume.
     pub path: String,
-    /// The key in it.
+    /// The key in the file.
     pub key: String,
-    /// Whether it may be missing.
+    /// Whether the object may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
 
-/// Environment taken from a whole config map or secret: exactly one of them.
+/// Environment variables from a whole ConfigMap or Secret: exactly one of them is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvFromSource {
-    /// Put before each name.
+    /// The prefix of each variable name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prefix: String,
-    /// The config map.
+    /// The ConfigMap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<EnvSource>,
-    /// The secret.
+    /// The Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<EnvSource>,
 }
 
-/// A config map or secret to take an environment from.
+/// A ConfigMap or Secret that provides environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EnvSource {
-    /// Name of the object.
+    /// The name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Whether it may be missing.
+    /// Whether the object may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
 
-/// Quantities by name of resource.
+/// Quantities by resource name.
 pub type ResourceList = BTreeMap<String, Quantity>;
 
-/// What a container needs and what it may take.
+/// The resource requests and limits of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceRequirements {
-    /// What it may take at most.
+    /// The limits.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: ResourceList,
-    /// What it needs at least.
+    /// The requests.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: ResourceList,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A raw device a container sees.
+/// A block device of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VolumeDevice {
     /// The volume.
     pub name: String,
-    /// Where the container sees it.
+    /// The path inside the container.
     pub device_path: String,
 }
 
-/// A check of a container.
+/// A probe of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Probe {
-    /// What to do for the check.
+    /// The action of the probe.
     #[serde(flatten)]
     pub handler: Handler,
-    /// Wait before the first check.
+    /// The delay before the first probe, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub initial_delay_seconds: i32,
-    /// Time for one check.
+    /// The timeout of one probe, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub timeout_seconds: i32,
-    /// Time between checks.
+    /// The interval between probes, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub period_seconds: i32,
-    /// Successes in a row that make it good.
+    /// How many consecutive successes make the probe succeed.
     #[serde(skip_serializing_if = "is_zero")]
     pub success_threshold: i32,
-    /// Failures in a row that make it bad.
+    /// How many consecutive failures make the probe fail.
     #[serde(skip_serializing_if = "is_zero")]
     pub failure_threshold: i32,
-    /// Grace when this check kills.
+    /// The grace period when this probe stops the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
 }
 
-/// What to do for a check or a hook: exactly one of these.
+/// The action of a probe or hook: exactly one of the fields is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Handler {
-    /// Run a command.
+    /// Runs a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exec: Option<ExecAction>,
-    /// Ask by HTTP.
+    /// Sends an HTTP request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGetAction>,
-    /// Open a connection.
+    /// Opens a TCP connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_socket: Option<TcpSocketAction>,
-    /// Ask by gRPC; probes only.
+    /// Calls the gRPC health service; probes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grpc: Option<GrpcAction>,
-    /// Wait; hooks only.
+    /// Waits; hooks only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sleep: Option<SleepAction>,
 }
 
-/// A command to run.
+/// An action that runs a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExecAction {
-    /// Program and arguments.
+    /// The program and its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
 }
 
-/// A question by HTTP.
+/// An action that sends an HTTP request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HttpGetAction {
-    /// Path to ask for.
+    /// The request path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Port, by number or name.
+    /// The port number or port name.
     pub port: IntOrString,
-    /// Host; the Pod when empty.
+    /// The host; the Pod's address if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// `HTTP` or `HTTPS`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheme: String,
-    /// Headers to send.
+    /// The request headers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub http_headers: Vec<HttpHeader>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A header to send.
+/// An HTTP request header.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HttpHeader {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: String,
 }
 
-/// A connection to open.
+/// An action that opens a TCP connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpSocketAction {
-    /// Port, by number or name.
+    /// The port number or port name.
     pub port: IntOrString,
-    /// Host; the Pod when empty.
+    /// The host; the Pod's address if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host: String,
 }
 
-/// A question by gRPC.
+/// An action that calls the gRPC health service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GrpcAction {
-    /// Port.
+    /// The port number.
     pub port: i32,
-    /// Service to ask for.
+    /// The name of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A wait.
+/// An action that waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SleepAction {
-    /// How long.
+    /// How many seconds to wait.
     pub seconds: i64,
 }
 
-/// What to do after start and before stop.
+/// The `postStart` and `preStop` hooks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Lifecycle {
-    /// Right after the start.
+    /// Runs right after the container starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_start: Option<Handler>,
-    /// Before the polite signal.
+    /// Runs before the container gets its stop signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_stop: Option<Handler>,
-    /// The polite signal, if not `SIGTERM`.
+    /// The stop signal, if it is not `SIGTERM`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<String>,
 }
 
-/// Rights of a container's processes.
+/// The security settings of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecurityContext {
-    /// Whether it may do everything.
+    /// Whether the container is privileged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privileged: Option<bool>,
-    /// User the processes run as.
+    /// The user ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<i64>,
-    /// Group the processes run as.
+    /// The group ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_group: Option<i64>,
-    /// Whether running as root is refused.
+    /// Whether the kubelet refuses to run the container as root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<bool>,
-    /// Whether processes may gain rights.
+    /// Whether processes may gain more privileges than their parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_privilege_escalation: Option<bool>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -1,25 +1,25 @@
-//! How a Pod is treated when memory is short, from what it asks for.
+//! The quality-of-service class of a Pod, derived from its requests and limits.
 
 use super::PodSpec;
 use super::container::{Container, ResourceList};
 use crate::quantity::Quantity;
 
-/// Resources that count.
+/// The resources that determine the class.
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
-/// A Pod's class of service.
+/// A quality-of-service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QosClass {
-    /// Every container has limits and requests them in full: last to be stopped.
+    /// Every container has equal limits and requests: evicted last.
     Guaranteed,
-    /// Some container asks for something.
+    /// At least one container has a request or limit.
     Burstable,
-    /// Nothing is asked for: first to be stopped.
+    /// No container has a request or limit: evicted first.
     BestEffort,
 }
 
 impl QosClass {
-    /// Its name.
+    /// Returns the name of the class.
     pub fn as_str(self) -> &'static str {
         match self {
             QosClass::Guaranteed => "Guaranteed",
@@ -30,7 +30,7 @@ impl QosClass {
 }
 
 impl PodSpec {
-    /// The class of a Pod with this spec, after defaulting.
+    /// Returns the class of a Pod with this spec, after defaulting.
     pub fn qos_class(&self) -> QosClass {
         let mut containers = self.containers_in_order().map(|(_, _, container)| container);
         if containers.clone().all(asks_for_nothing) {
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_class_follows_from_what_every_container_asks_for() {
+    fn the_qos_class_depends_on_the_requests_and_limits_of_all_containers() {
         let full = json!({"cpu": "1", "memory": "1Gi"});
         let guaranteed = json!({"resources": {"limits": full, "requests": full}});
         let nothing = json!({});

@@ -1,68 +1,68 @@
-//! What was seen of a Pod and its containers.
+//! The observed state of a Pod and its containers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Extra, is_zero};
 use crate::time::Time;
 
-/// What was seen of a Pod.
+/// The observed state of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// Conditions.
+    /// The conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<PodCondition>,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Address of the machine.
+    /// The IP address of the node.
     #[serde(rename = "hostIP", skip_serializing_if = "String::is_empty")]
     pub host_ip: String,
-    /// Address of the Pod.
+    /// The IP address of the Pod.
     #[serde(rename = "podIP", skip_serializing_if = "String::is_empty")]
     pub pod_ip: String,
-    /// When the Pod was taken on.
+    /// When the kubelet accepted the Pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Time>,
-    /// Init containers.
+    /// The states of the init containers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub init_container_statuses: Vec<ContainerStatus>,
-    /// Containers.
+    /// The states of the containers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub container_statuses: Vec<ContainerStatus>,
-    /// How it is treated when memory is short.
+    /// The quality-of-service class.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub qos_class: String,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 /// Phases of a Pod.
 pub mod phase {
-    /// Not all containers run yet.
+    /// Not all containers have started.
     pub const PENDING: &str = "Pending";
-    /// At least one container runs or is about to.
+    /// At least one container is running or starting.
     pub const RUNNING: &str = "Running";
-    /// All containers ended well.
+    /// All containers terminated successfully.
     pub const SUCCEEDED: &str = "Succeeded";
-    /// All containers ended, one badly.
+    /// All containers terminated, at least one with a failure.
     pub const FAILED: &str = "Failed";
 }
 
 impl PodStatus {
-    /// Whether the Pod ended, either way.
+    /// Returns whether the Pod succeeded or failed.
     pub fn is_terminal(&self) -> bool {
         self.phase == phase::SUCCEEDED || self.phase == phase::FAILED
     }
 
-    /// Whether a condition of that type has the status `True`.
+    /// Returns whether the condition of a type has the status `True`.
     pub fn is_true(&self, condition_type: &str) -> bool {
         self.conditions.iter().any(|c| c.condition_type == condition_type && c.status == "True")
     }
@@ -72,134 +72,134 @@ impl PodStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodCondition {
-    /// What the condition is about.
+    /// The condition type.
     #[serde(rename = "type")]
     pub condition_type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Generation of the Pod that the condition speaks of.
+    /// The generation of the Pod that the condition describes.
     #[serde(skip_serializing_if = "is_zero")]
     pub observed_generation: i64,
-    /// When the condition was last looked at.
+    /// When the condition was last probed.
     pub last_probe_time: Option<Time>,
     /// When `status` last changed.
     pub last_transition_time: Option<Time>,
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// What was seen of a container.
+/// The observed state of a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStatus {
-    /// The container.
+    /// The name of the container.
     pub name: String,
-    /// What it does now.
+    /// The current state.
     pub state: ContainerState,
-    /// What it did before it was restarted.
+    /// The state before the last restart.
     pub last_state: ContainerState,
-    /// Whether its readiness probe is content.
+    /// Whether the readiness probe succeeds.
     pub ready: bool,
-    /// How often it was restarted.
+    /// How many times the container was restarted.
     pub restart_count: i32,
-    /// Image it runs.
+    /// The image.
     pub image: String,
-    /// Image it runs, by content.
+    /// The image ID.
     #[serde(rename = "imageID")]
     pub image_id: String,
-    /// Identity of the running container.
+    /// The ID of the container.
     #[serde(rename = "containerID", skip_serializing_if = "String::is_empty")]
     pub container_id: String,
-    /// Whether its startup probe was passed.
+    /// Whether the startup probe succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What a container does: at most one of these; none means that it waits.
+/// The state of a container: at most one field is set; none means waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerState {
-    /// It waits to be started.
+    /// The container waits to be started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<ContainerStateWaiting>,
-    /// It runs.
+    /// The container is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<ContainerStateRunning>,
-    /// It ended.
+    /// The container terminated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminated: Option<ContainerStateTerminated>,
 }
 
-/// Why a container waits.
+/// The state of a waiting container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContainerStateWaiting {
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// Since when a container runs.
+/// The state of a running container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStateRunning {
-    /// Since when.
+    /// When the container started.
     pub started_at: Option<Time>,
 }
 
-/// How a container ended.
+/// The state of a terminated container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStateTerminated {
-    /// Exit code.
+    /// The exit code.
     pub exit_code: i32,
-    /// Signal that ended it.
+    /// The signal that terminated the container.
     #[serde(skip_serializing_if = "is_zero")]
     pub signal: i32,
-    /// One word for programs.
+    /// Machine-readable reason in CamelCase.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What it left as its termination message.
+    /// The termination message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When it started.
+    /// When the container started.
     pub started_at: Option<Time>,
-    /// When it ended.
+    /// When the container terminated.
     pub finished_at: Option<Time>,
-    /// Identity of the container that ended.
+    /// The ID of the container.
     #[serde(rename = "containerID", skip_serializing_if = "String::is_empty")]
     pub container_id: String,
 }
 
 impl ContainerStatus {
-    /// Whether the container ended, and is not to be started again as far as can be seen.
+    /// Returns whether the container is terminated.
     pub fn has_terminated(&self) -> bool {
         self.state.terminated.is_some()
     }
 
-    /// The exit code, once it ended.
+    /// Returns the exit code of a terminated container.
     pub fn exit_code(&self) -> Option<i32> {
         self.state.terminated.as_ref().map(|terminated| terminated.exit_code)
     }
 }
 
 impl ContainerState {
-    /// Whether nothing is known.
+    /// Returns whether no state is set.
     pub fn is_unknown(&self) -> bool {
         self.waiting.is_none() && self.running.is_none() && self.terminated.is_none()
     }
 
-    /// Whether the container runs.
+    /// Returns whether the container is running.
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }

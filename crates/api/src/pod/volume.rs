@@ -1,7 +1,8 @@
-//! Volumes and where containers see them.
+//! Volumes and volume mounts.
 //!
-//! The sources that one machine can provide are typed; the others (network storage, clouds,
-//! projections) stay in `extra` under their own names and are counted, not looked into.
+//! The volume sources that a single node can provide are typed. All other sources (network and
+//! cloud storage, projections) stay in `extra` under their names; validation counts them but does
+//! not inspect them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,123 +15,123 @@ use crate::quantity::Quantity;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Volume {
-    /// Name, unique in the Pod.
+    /// The name, unique in the Pod.
     pub name: String,
-    /// An empty folder that lives as long as the Pod.
+    /// An empty directory that lives as long as the Pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_dir: Option<EmptyDir>,
-    /// A path of the machine.
+    /// A path on the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_path: Option<HostPath>,
-    /// Files from a secret.
+    /// Files with the values of a Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretVolume>,
-    /// Files from a config map.
+    /// Files with the values of a ConfigMap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapVolume>,
-    /// Files from the Pod's own fields.
+    /// Files with fields of the Pod (downward API).
     #[serde(rename = "downwardAPI", skip_serializing_if = "Option::is_none")]
     pub downward_api: Option<DownwardApiVolume>,
-    /// Storage that was claimed.
+    /// A PersistentVolumeClaim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent_volume_claim: Option<ClaimVolume>,
-    /// Sources not named here, by name.
+    /// The other sources, by name.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// An empty folder.
+/// An empty directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EmptyDir {
-    /// `Memory` or the default.
+    /// The storage medium: `Memory`, or empty for the default.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub medium: String,
-    /// The most it may hold.
+    /// The maximum size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_limit: Option<Quantity>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// A path of the machine.
+/// A path on the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostPath {
     /// The path.
     pub path: String,
-    /// What must be there, such as `DirectoryOrCreate`.
+    /// The required file type, such as `DirectoryOrCreate`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub path_type: Option<String>,
 }
 
-/// Files from a secret.
+/// Files with the values of a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecretVolume {
-    /// Name of the secret.
+    /// The name of the Secret.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub secret_name: String,
-    /// Which keys; all when empty.
+    /// The selected keys; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<KeyToPath>,
-    /// Mode of the files.
+    /// The default mode of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<i32>,
-    /// Whether it may be missing.
+    /// Whether the object may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
 
-/// Files from a config map.
+/// Files with the values of a ConfigMap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigMapVolume {
-    /// Name of the config map.
+    /// The name of the ConfigMap.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Which keys; all when empty.
+    /// The selected keys; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<KeyToPath>,
-    /// Mode of the files.
+    /// The default mode of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<i32>,
-    /// Whether it may be missing.
+    /// Whether the object may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
 
-/// A key and the file it becomes.
+/// A key and the path of its file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KeyToPath {
     /// The key.
     pub key: String,
-    /// The file, relative to the volume.
+    /// The path of the file, relative to the volume.
     pub path: String,
-    /// Mode of the file.
+    /// The mode of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<i32>,
 }
 
-/// Files from the Pod's own fields.
+/// Files with fields of the Pod (downward API).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DownwardApiVolume {
     /// The files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<DownwardApiFile>,
-    /// Mode of the files.
+    /// The default mode of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<i32>,
 }
 
-/// A file from one of the Pod's own fields.
+/// A file with a field of the Pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DownwardApiFile {
-    /// The file, relative to the volume.
+    /// The path of the file, relative to the volume.
     pub path: String,
     /// A field of the Pod.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,46 +139,46 @@ pub struct DownwardApiFile {
     /// A request or limit of a container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_field_ref: Option<ResourceFieldSelector>,
-    /// Mode of the file.
+    /// The mode of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<i32>,
 }
 
-/// Storage that was claimed.
+/// A PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimVolume {
-    /// Name of the claim.
+    /// The name of the claim.
     pub claim_name: String,
-    /// Whether it is mounted read-only.
+    /// Whether the volume is mounted read-only.
     #[serde(skip_serializing_if = "is_false")]
     pub read_only: bool,
 }
 
-/// Where a container sees a volume.
+/// The mount of a volume in a container.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VolumeMount {
-    /// The volume.
+    /// The name of the volume.
     pub name: String,
-    /// Whether the container may only read.
+    /// Whether the mount is read-only.
     #[serde(skip_serializing_if = "is_false")]
     pub read_only: bool,
-    /// Where the container sees it.
+    /// The path inside the container.
     pub mount_path: String,
-    /// The part of the volume that it sees.
+    /// The path inside the volume.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sub_path: String,
-    /// The same, with variables.
+    /// The path inside the volume, with environment variables to expand.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sub_path_expr: String,
-    /// Whether later mounts spread.
+    /// The mount propagation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mount_propagation: Option<String>,
-    /// Whether mounts below are read-only too.
+    /// Whether nested mounts are read-only too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recursive_read_only: Option<String>,
-    /// Fields not named here.
+    /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -1,27 +1,27 @@
-//! The messages: which number a field has (`schema/proto.txt`), and what it is.
+//! The protobuf messages: field numbers (`schema/proto.txt`) and types.
 //!
-//! Names and types are those of the schema; a few messages that are never stored have their types
-//! with their numbers.
+//! Names and types come from the schema tables. Messages that are never stored have their types in
+//! `proto.txt`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::schema::{self, FieldSchema, FieldType, StructSchema};
 
-/// How a field stands in its message.
+/// The cardinality and type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    One(Shape),
-    List(Shape),
-    /// From text.
-    Map(Shape),
-    /// A message whose fields are those of the message around it in JSON.
+pub(super) enum Cardinality {
+    Single(ValueType),
+    List(ValueType),
+    /// A map with string keys.
+    Map(ValueType),
+    /// A message whose fields belong to the enclosing object in JSON.
     Embedded(MessageId),
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ValueType {
     Bool,
     Int32,
     Int64,
@@ -31,33 +31,33 @@ pub(super) enum Shape {
     IntOrString,
     Time,
     MicroTime,
-    /// Any JSON, as text inside a message.
+    /// Any JSON value, as text inside a message.
     Json,
     Message(MessageId),
 }
 
-/// A message, by its place in the table.
+/// The index of a message in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MessageId(usize);
 
 impl MessageId {
-    /// The message.
+    /// Returns the message.
     pub(super) fn get(self) -> &'static Message {
-        // Ids are only made for messages of the table, so the empty one is never seen.
+        // Indexes are only created for existing messages, so `EMPTY` is never returned.
         table().messages.get(self.0).unwrap_or(&EMPTY)
     }
 }
 
 /// A field with its number.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct ProtoField {
     pub(super) number: u32,
-    /// Name in JSON; for an embedded message the name of the message.
+    /// The JSON name; for an embedded message the name of the message.
     pub(super) name: &'static str,
-    /// Name in Go, for what is to be said.
+    /// The Go name, for error messages.
     pub(super) go_name: String,
-    pub(super) role: Role,
-    /// Whether a zero means more than that the field is not there.
+    pub(super) cardinality: Cardinality,
+    /// Whether an explicit zero differs from an absent field.
     pub(super) keeps_zero: bool,
 }
 
@@ -65,31 +65,32 @@ pub(super) struct Slot {
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) name: &'static str,
-    /// In the order of their numbers.
-    pub(super) slots: Vec<Slot>,
+    /// The fields in the order of their numbers.
+    pub(super) fields: Vec<ProtoField>,
 }
 
 impl Message {
-    /// The field of that number.
-    pub(super) fn slot(&self, number: u32) -> Option<&Slot> {
-        let place = self.slots.binary_search_by_key(&number, |slot| slot.number).ok()?;
-        self.slots.get(place)
+    /// Returns the field with a number.
+    pub(super) fn field(&self, number: u32) -> Option<&ProtoField> {
+        let index = self.fields.binary_search_by_key(&number, |field| field.number).ok()?;
+        self.fields.get(index)
     }
 }
 
-static EMPTY: Message = Message { name: "", slots: Vec::new() };
+static EMPTY: Message = Message { name: "", fields: Vec::new() };
 
-/// The message of that name.
-pub(super) fn named(name: &str) -> Option<&'static Message> {
+/// Finds a message by name.
+pub(super) fn find_message(name: &str) -> Option<&'static Message> {
     let table = table();
     table.messages.get(*table.by_name.get(name)?)
 }
 
-/// The message of a kind. A kind of ours has none: its fields have no numbers that others know.
-pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
+/// Finds the message of a kind. ScheduledJob has none, because custom resources have no protobuf
+/// form.
+pub(super) fn find_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     match (api_version, kind) {
         (_, "ScheduledJob") => None,
-        _ => named(schema::find_kind(api_version, kind).map_or(kind, |shape| shape.name)),
+        _ => find_message(schema::find_kind(api_version, kind).map_or(kind, |shape| shape.name)),
     }
 }
 
@@ -103,69 +104,81 @@ const SOURCE: &str = include_str!("../schema/proto.txt");
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let drafts = read_drafts();
-        let names = drafts.iter().enumerate().map(|(i, (name, _))| (*name, i));
+        let sources = read_sources();
+        let names = sources.iter().enumerate().map(|(i, source)| (source.name, i));
         let by_name: HashMap<_, _> = names.collect();
-        let messages = drafts.iter().map(|draft| message(draft, &by_name)).collect();
+        let messages = sources.iter().map(|source| parse_message(source, &by_name)).collect();
         Table { messages, by_name }
     })
 }
 
-/// The name of a message and its fields as they are written.
-type Draft = (&'static str, Vec<&'static str>);
+/// A message as it is written in the table: name and unparsed fields.
+struct MessageSource {
+    name: &'static str,
+    entries: Vec<&'static str>,
+}
 
-fn read_drafts() -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+fn read_sources() -> Vec<MessageSource> {
+    let mut sources: Vec<MessageSource> = Vec::new();
     for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
-        match drafts.last_mut() {
-            Some((_, entries)) if line.starts_with(' ') => entries.extend(line.split_whitespace()),
-            _ => drafts.push((line, Vec::new())),
+        match sources.last_mut() {
+            Some(source) if line.starts_with(' ') => {
+                source.entries.extend(line.split_whitespace());
+            }
+            _ => sources.push(MessageSource { name: line, entries: Vec::new() }),
         }
     }
-    drafts
+    sources
 }
 
-fn message((name, entries): &Draft, by_name: &HashMap<&'static str, usize>) -> Message {
-    let lines = Lines { shape: schema::find_struct(name), by_name };
-    let mut slots: Vec<_> = entries.iter().filter_map(|entry| lines.slot(entry)).collect();
-    slots.sort_by_key(|slot| slot.number);
-    Message { name, slots }
+fn parse_message(source: &MessageSource, by_name: &HashMap<&'static str, usize>) -> Message {
+    let parser = FieldParser { shape: schema::find_struct(source.name), by_name };
+    let mut fields: Vec<_> =
+        source.entries.iter().filter_map(|entry| parser.field(entry)).collect();
+    fields.sort_by_key(|field| field.number);
+    Message { name: source.name, fields }
 }
 
-/// What the entries of a message are read with.
-struct Lines<'a> {
+/// Parses the fields of one message.
+struct FieldParser<'a> {
     shape: Option<&'static StructSchema>,
     by_name: &'a HashMap<&'static str, usize>,
 }
 
-impl Lines<'_> {
-    fn slot(&self, entry: &'static str) -> Option<Slot> {
+impl FieldParser<'_> {
+    fn field(&self, entry: &'static str) -> Option<ProtoField> {
         let (name, rest) = entry.split_once('=')?;
         let (number, ty) = rest.split_once(':').unwrap_or((rest, ""));
         let number = number.parse().ok()?;
         if let Some(name) = name.strip_prefix('+') {
-            let role = Role::Embedded(self.id(name)?);
-            return Some(Slot { number, name, go_name: name.to_owned(), role, keeps_zero: true });
+            let cardinality = Cardinality::Embedded(self.id(name)?);
+            return Some(ProtoField {
+                number,
+                name,
+                go_name: name.to_owned(),
+                cardinality,
+                keeps_zero: true,
+            });
         }
         if ty.is_empty() {
-            return self.known_slot(number, self.shape?.field(name)?);
+            return self.schema_field(number, self.shape?.field(name)?);
         }
         let plain = ty.trim_start_matches('*');
-        Some(Slot {
+        Some(ProtoField {
             number,
             name,
             go_name: capitalized(name),
-            role: self.written_role(plain)?,
+            cardinality: self.parse_cardinality(plain)?,
             keeps_zero: plain != ty,
         })
     }
 
-    fn known_slot(&self, number: u32, field: &FieldSchema) -> Option<Slot> {
-        Some(Slot {
+    fn schema_field(&self, number: u32, field: &FieldSchema) -> Option<ProtoField> {
+        Some(ProtoField {
             number,
             name: field.json,
             go_name: field.go_name().into_owned(),
-            role: self.role_of(&field.ty)?,
+            cardinality: self.cardinality_of(&field.ty)?,
             keeps_zero: field.is_pointer || field.is_always_written,
         })
     }
@@ -174,46 +187,46 @@ impl Lines<'_> {
         self.by_name.get(message).copied().map(MessageId)
     }
 
-    fn role_of(&self, ty: &FieldType) -> Option<Role> {
+    fn cardinality_of(&self, ty: &FieldType) -> Option<Cardinality> {
         Some(match ty {
-            FieldType::List(item) => Role::List(self.shape_of(item)?),
-            FieldType::Map(item) => Role::Map(self.shape_of(item)?),
-            ty => Role::One(self.shape_of(ty)?),
+            FieldType::List(item) => Cardinality::List(self.value_type_of(item)?),
+            FieldType::Map(item) => Cardinality::Map(self.value_type_of(item)?),
+            ty => Cardinality::Single(self.value_type_of(ty)?),
         })
     }
 
-    fn shape_of(&self, ty: &FieldType) -> Option<Shape> {
+    fn value_type_of(&self, ty: &FieldType) -> Option<ValueType> {
         Some(match ty {
-            FieldType::Bool => Shape::Bool,
-            FieldType::Int32 => Shape::Int32,
-            FieldType::Int64 => Shape::Int64,
-            FieldType::Text(_) => Shape::Text,
-            FieldType::Bytes => Shape::Bytes,
-            FieldType::Quantity => Shape::Quantity,
-            FieldType::IntOrString => Shape::IntOrString,
-            FieldType::Time => Shape::Time,
-            FieldType::MicroTime => Shape::MicroTime,
-            FieldType::Any => Shape::Json,
-            FieldType::Struct(id) => Shape::Message(self.id(id.get().name)?),
-            // Protobuf has no lists of lists, nor have the tables.
+            FieldType::Bool => ValueType::Bool,
+            FieldType::Int32 => ValueType::Int32,
+            FieldType::Int64 => ValueType::Int64,
+            FieldType::Text(_) => ValueType::Text,
+            FieldType::Bytes => ValueType::Bytes,
+            FieldType::Quantity => ValueType::Quantity,
+            FieldType::IntOrString => ValueType::IntOrString,
+            FieldType::Time => ValueType::Time,
+            FieldType::MicroTime => ValueType::MicroTime,
+            FieldType::Any => ValueType::Json,
+            FieldType::Struct(id) => ValueType::Message(self.id(id.get().name)?),
+            // Neither protobuf nor the tables have nested lists.
             FieldType::List(_) | FieldType::Map(_) => return None,
         })
     }
 
-    fn written_role(&self, ty: &str) -> Option<Role> {
+    fn parse_cardinality(&self, ty: &str) -> Option<Cardinality> {
         match ty.strip_prefix("[]") {
-            Some(item) => Some(Role::List(self.written_shape(item)?)),
-            None => Some(Role::One(self.written_shape(ty)?)),
+            Some(item) => Some(Cardinality::List(self.parse_value_type(item)?)),
+            None => Some(Cardinality::Single(self.parse_value_type(ty)?)),
         }
     }
 
-    /// The few shapes that messages which are never stored have.
-    fn written_shape(&self, ty: &str) -> Option<Shape> {
+    /// Parses the types of messages that are never stored.
+    fn parse_value_type(&self, ty: &str) -> Option<ValueType> {
         match ty {
-            "bool" => Some(Shape::Bool),
-            "int64" => Some(Shape::Int64),
-            "string" => Some(Shape::Text),
-            message => self.id(message).map(Shape::Message),
+            "bool" => Some(ValueType::Bool),
+            "int64" => Some(ValueType::Int64),
+            "string" => Some(ValueType::Text),
+            message => self.id(message).map(ValueType::Message),
         }
     }
 }

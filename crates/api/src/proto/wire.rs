@@ -1,22 +1,20 @@
-//! The wire of protobuf: tags, numbers and stretches of bytes, with the words that Kubernetes'
-//! generated readers have for what is wrong.
+//! The protobuf wire format: tags, varints and length-delimited fields.
 //!
-//! Nothing here copies or recurses: a stretch is part of the input, and what is skipped is counted.
+//! Nothing here copies or recurses: a length-delimited field borrows from the input, and nested
+//! groups are counted while they are skipped.
 
-/// A number of 7 bits a byte, the lowest first.
+use super::error::ProtoError;
+
+/// Wire type of an integer with 7 bits per byte, lowest bits first.
 pub(super) const VARINT: u8 = 0;
 const FIXED_64: u8 = 1;
-/// A length, and as many bytes.
-pub(super) const STRETCH: u8 = 2;
+/// Wire type of a length followed by that many bytes.
+pub(super) const LENGTH_DELIMITED: u8 = 2;
 const GROUP_START: u8 = 3;
 const GROUP_END: u8 = 4;
 const FIXED_32: u8 = 5;
 
-const UNEXPECTED_END: &str = "unexpected EOF";
-const OVERFLOW: &str = "proto: integer overflow";
-const NEGATIVE_LENGTH: &str = "proto: negative length found during unmarshaling";
-
-/// What stands before every field of a message.
+/// The number and wire type that precede every field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
     pub(super) number: u32,
@@ -24,17 +22,16 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// Refuses another wire type than the one that a field has.
-    pub(super) fn expect(self, wire_type: u8, field: &str) -> Result<(), String> {
-        if self.wire_type == wire_type { Ok(()) } else { Err(self.wrong(field)) }
-    }
-
-    fn wrong(self, field: &str) -> String {
-        format!("proto: wrong wireType = {} for field {field}", self.wire_type)
+    /// Rejects a wire type that does not match the type of the field.
+    pub(super) fn expect(self, wire_type: u8, field: &str) -> Result<(), ProtoError> {
+        if self.wire_type == wire_type {
+            return Ok(());
+        }
+        Err(ProtoError::WrongWireType { wire_type: self.wire_type, field: field.to_owned() })
     }
 }
 
-/// The rest of a message.
+/// Reads the fields of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -49,61 +46,60 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The next tag of a message of this name; none at its end.
-    pub(super) fn tag(&mut self, message: &str) -> Result<Option<Tag>, String> {
+    /// Reads the next tag. Returns `None` at the end of the message.
+    pub(super) fn tag(&mut self, message: &str) -> Result<Option<Tag>, ProtoError> {
         if self.is_at_end() {
             return Ok(None);
         }
         let (key, tag) = self.key()?;
         if tag.wire_type == GROUP_END {
-            return Err(format!("proto: {message}: wiretype end group for non-group"));
+            return Err(ProtoError::EndGroup { message: message.to_owned() });
         }
-        // Go takes the number for one of 32 bits with a sign.
+        // Go reads the number as a signed 32-bit integer.
         let number = tag.number.cast_signed();
         if number <= 0 {
-            return Err(format!("proto: {message}: illegal tag {number} (wire type {key})"));
+            return Err(ProtoError::IllegalTag { message: message.to_owned(), number, key });
         }
         Ok(Some(tag))
     }
 
-    fn key(&mut self) -> Result<(u64, Tag), String> {
+    fn key(&mut self) -> Result<(u64, Tag), ProtoError> {
         let key = self.varint()?;
-        // Both are cut as Go cuts them.
+        // Truncates both like Go.
         Ok((key, Tag { number: (key >> 3) as u32, wire_type: (key & 7) as u8 }))
     }
 
-    /// The number of a field.
-    pub(super) fn number(&mut self, tag: Tag, field: &str) -> Result<i64, String> {
+    /// Reads the value of an integer field.
+    pub(super) fn number(&mut self, tag: Tag, field: &str) -> Result<i64, ProtoError> {
         tag.expect(VARINT, field)?;
         Ok(self.varint()?.cast_signed())
     }
 
-    /// The bytes of a field.
-    pub(super) fn bytes(&mut self, tag: Tag, field: &str) -> Result<&'a [u8], String> {
-        tag.expect(STRETCH, field)?;
-        self.stretch()
+    /// Reads the value of a bytes or message field.
+    pub(super) fn bytes(&mut self, tag: Tag, field: &str) -> Result<&'a [u8], ProtoError> {
+        tag.expect(LENGTH_DELIMITED, field)?;
+        self.length_delimited()
     }
 
-    /// The text of a field.
-    pub(super) fn text(&mut self, tag: Tag, field: &str) -> Result<&'a str, String> {
+    /// Reads the value of a string field.
+    pub(super) fn text(&mut self, tag: Tag, field: &str) -> Result<&'a str, ProtoError> {
         let bytes = self.bytes(tag, field)?;
-        std::str::from_utf8(bytes)
-            .map_err(|_| format!("proto: field {field} contains invalid UTF-8"))
+        std::str::from_utf8(bytes).map_err(|_| ProtoError::InvalidUtf8 { field: field.to_owned() })
     }
 
-    /// Passes over a field that nobody knows, with all that is in it if it is a group.
-    pub(super) fn skip(&mut self, tag: Tag) -> Result<(), String> {
-        let (mut tag, mut open_groups) = (tag, 0_usize);
+    /// Skips an unknown field, including the content of a group.
+    pub(super) fn skip(&mut self, mut tag: Tag) -> Result<(), ProtoError> {
+        let mut open_groups = 0_usize;
         loop {
             match tag.wire_type {
                 VARINT => self.varint().map(drop)?,
                 FIXED_64 => self.take(8).map(drop)?,
-                STRETCH => self.stretch().map(drop)?,
+                LENGTH_DELIMITED => self.length_delimited().map(drop)?,
                 GROUP_START => open_groups += 1,
-                // The first tag is no end of a group, so one is open.
+                // The first tag never ends a group, so at least one is open.
                 GROUP_END => open_groups = open_groups.saturating_sub(1),
                 FIXED_32 => self.take(4).map(drop)?,
-                other => return Err(format!("proto: illegal wireType {other}")),
+                other => return Err(ProtoError::IllegalWireType(other)),
             }
             if open_groups == 0 {
                 return Ok(());
@@ -112,30 +108,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next number. As in Go, bits beyond the 64th are lost, but not bytes beyond the tenth.
-    pub(super) fn varint(&mut self) -> Result<u64, String> {
+    /// Reads an integer. Like Go, drops bits beyond the 64th and rejects more than ten bytes.
+    pub(super) fn varint(&mut self) -> Result<u64, ProtoError> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first().ok_or(UNEXPECTED_END)?;
+            let (byte, rest) = self.rest.split_first().ok_or(ProtoError::UnexpectedEnd)?;
             self.rest = rest;
             number |= u64::from(byte & 0x7f) << shift;
             if *byte < 0x80 {
                 return Ok(number);
             }
         }
-        Err(OVERFLOW.to_owned())
+        Err(ProtoError::Overflow)
     }
 
-    fn stretch(&mut self) -> Result<&'a [u8], String> {
+    fn length_delimited(&mut self) -> Result<&'a [u8], ProtoError> {
         let length = self.varint()?.cast_signed();
         if length < 0 {
-            return Err(NEGATIVE_LENGTH.to_owned());
+            return Err(ProtoError::NegativeLength);
         }
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(UNEXPECTED_END)?;
+    fn take(&mut self, length: usize) -> Result<&'a [u8], ProtoError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(ProtoError::UnexpectedEnd)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -145,7 +141,8 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn skipped(bytes: &[u8]) -> Result<usize, String> {
+    /// Returns how many bytes the first field takes.
+    fn skip_first(bytes: &[u8]) -> Result<usize, ProtoError> {
         let mut reader = Reader::new(bytes);
         let tag = reader.tag("M")?.unwrap();
         reader.skip(tag)?;
@@ -153,33 +150,33 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_up_to_ten_bytes() {
+    fn varints_have_up_to_ten_bytes() {
         let varint = |bytes: &[u8]| Reader::new(bytes).varint();
         assert_eq!(varint(&[0xac, 0x02]), Ok(300));
         assert_eq!(
             varint(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
             Ok(u64::MAX)
         );
-        assert_eq!(varint(&[0xff; 11]), Err(OVERFLOW.to_owned()));
-        assert_eq!(varint(&[0xff; 3]), Err(UNEXPECTED_END.to_owned()));
-        assert_eq!(varint(&[]), Err(UNEXPECTED_END.to_owned()));
+        assert_eq!(varint(&[0xff; 11]), Err(ProtoError::Overflow));
+        assert_eq!(varint(&[0xff; 3]), Err(ProtoError::UnexpectedEnd));
+        assert_eq!(varint(&[]), Err(ProtoError::UnexpectedEnd));
     }
 
     #[test]
-    fn fields_of_every_wire_type_are_skipped_whole() {
-        assert_eq!(skipped(&[0x08, 0x80, 0x01, 9]), Ok(3));
-        assert_eq!(skipped(&[0x09, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Ok(9));
-        assert_eq!(skipped(&[0x0a, 2, 7, 7, 9]), Ok(4));
-        assert_eq!(skipped(&[0x0d, 1, 2, 3, 4, 9]), Ok(5));
-        assert_eq!(skipped(&[0x0b, 0x13, 0x08, 1, 0x14, 0x0c, 9]), Ok(6));
+    fn unknown_fields_of_every_wire_type_are_skipped() {
+        assert_eq!(skip_first(&[0x08, 0x80, 0x01, 9]), Ok(3));
+        assert_eq!(skip_first(&[0x09, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Ok(9));
+        assert_eq!(skip_first(&[0x0a, 2, 7, 7, 9]), Ok(4));
+        assert_eq!(skip_first(&[0x0d, 1, 2, 3, 4, 9]), Ok(5));
+        assert_eq!(skip_first(&[0x0b, 0x13, 0x08, 1, 0x14, 0x0c, 9]), Ok(6));
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_the_words_of_the_generated_readers() {
+    fn errors_have_the_texts_of_the_generated_decoders() {
         for (bytes, why) in [
-            (&[0x0a, 5, 1][..], UNEXPECTED_END),
-            (&[0x09, 1], UNEXPECTED_END),
-            (&[0x0b, 0x08, 1], UNEXPECTED_END),
+            (&[0x0a, 5, 1][..], "unexpected EOF"),
+            (&[0x09, 1], "unexpected EOF"),
+            (&[0x0b, 0x08, 1], "unexpected EOF"),
             (&[0x0e], "proto: illegal wireType 6"),
             (&[0x0c], "proto: M: wiretype end group for non-group"),
             (&[0x00], "proto: M: illegal tag 0 (wire type 0)"),
@@ -187,9 +184,12 @@ mod tests {
                 &[0x80, 0x80, 0x80, 0x80, 0x40],
                 "proto: M: illegal tag -2147483648 (wire type 17179869184)",
             ),
-            (&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], NEGATIVE_LENGTH),
+            (
+                &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+                "proto: negative length found during unmarshaling",
+            ),
         ] {
-            assert_eq!(skipped(bytes), Err(why.to_owned()), "{bytes:?}");
+            assert_eq!(skip_first(bytes).unwrap_err().to_string(), why, "{bytes:?}");
         }
     }
 }

@@ -1,84 +1,86 @@
-//! How fields are merged with a patch, and how finely they are owned.
+//! How strategic merge patches and server-side apply merge fields.
 //!
-//! The facts are in `merge.txt`. A line names a struct that is `atomic`, or a field and what is true
-//! of it: `atomic` for an object that is owned as a whole, `set` or `map=key+key` for a list whose
-//! items are owned one by one, `merge` or `merge=key` for a list to which a strategic merge patch
-//! adds, and `default=text` for a key that is taken to be that text where an item does not say.
+//! The rules are in `merge.txt`. A line names a struct that is `atomic`, or a field and its rules:
+//! `atomic` for an object that is applied as one value, `set` or `map=key+key` for a list whose
+//! items are applied one by one, `merge` or `merge=key` for a list that a strategic merge patch
+//! merges, and `default=text` for the default of a list key.
 
 use std::collections::HashMap;
 
 use super::StructSchema;
 
-/// How a field is merged with what is there already.
+/// How a field is merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeRules {
-    /// Whether an object is owned and applied as a whole.
+    /// Whether server-side apply treats the object as one value.
     pub is_atomic: bool,
-    /// How finely a list is owned and applied.
+    /// How server-side apply merges a list (`x-kubernetes-list-type`).
     pub list_type: ListType,
-    /// What a strategic merge patch does to a list.
+    /// How a strategic merge patch merges a list (`x-kubernetes-patch-strategy`).
     pub patch_strategy: PatchStrategy,
-    /// What the field is taken to be where it is a key and not given.
+    /// The default of the field if it is the key of a list item.
     pub default: Option<&'static str>,
 }
 
-/// How finely a list is owned and applied.
+/// How server-side apply merges a list (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListType {
-    /// As a whole.
+    /// The list is one value.
     #[default]
     Atomic,
-    /// Item by item, where an item is its value.
+    /// The list is a set of values.
     Set,
-    /// Item by item, where an item is known by these fields, in alphabetical order.
+    /// Items are identified by these fields, in alphabetical order.
     Map(Vec<&'static str>),
 }
 
-/// What a strategic merge patch does to a list.
+/// How a strategic merge patch merges a list (`x-kubernetes-patch-strategy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PatchStrategy {
-    /// It replaces the list.
+    /// The patch replaces the list.
     #[default]
     Replace,
-    /// It adds values that are not there yet.
+    /// The patch adds missing values.
     MergeValues,
-    /// It changes the items with the same value of this field, and adds the others.
+    /// The patch merges items with an equal value of this field and adds the others.
     MergeByKey(&'static str),
 }
 
 const SOURCE: &str = include_str!("merge.txt");
 
-/// Notes the facts of `merge.txt` in the tables.
+/// Applies the rules of `merge.txt` to the tables.
 pub(super) fn apply(structs: &mut [StructSchema], by_name: &HashMap<&'static str, usize>) {
     for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
-        let Some((name, facts)) = line.split_once(' ') else { continue };
+        let Some((name, rules)) = line.split_once(' ') else { continue };
         if let Some(shape) = by_name.get(name).and_then(|place| structs.get_mut(*place)) {
-            apply_line(shape, facts);
+            apply_line(shape, rules);
         }
     }
 }
 
-fn apply_line(shape: &mut StructSchema, facts: &'static str) {
-    match facts.split_once(' ') {
-        None => shape.is_atomic = facts == "atomic",
-        Some((name, facts)) => {
+fn apply_line(shape: &mut StructSchema, rules: &'static str) {
+    match rules.split_once(' ') {
+        None => shape.is_atomic = rules == "atomic",
+        Some((name, rules)) => {
             let field = shape.fields.iter_mut().find(|field| field.json == name);
             if let Some(field) = field {
-                facts.split(' ').for_each(|fact| field.merge_rules.apply(fact));
+                for rule in rules.split(' ') {
+                    field.merge_rules.apply(rule);
+                }
             }
         }
     }
 }
 
 impl MergeRules {
-    fn apply(&mut self, fact: &'static str) {
-        match fact.split_once('=') {
+    fn apply(&mut self, rule: &'static str) {
+        match rule.split_once('=') {
             Some(("map", keys)) => self.list_type = ListType::Map(sorted(keys)),
             Some(("merge", key)) => self.patch_strategy = PatchStrategy::MergeByKey(key),
             Some(("default", text)) => self.default = Some(text),
-            None if fact == "set" => self.list_type = ListType::Set,
-            None if fact == "merge" => self.patch_strategy = PatchStrategy::MergeValues,
-            None if fact == "atomic" => self.is_atomic = true,
+            None if rule == "set" => self.list_type = ListType::Set,
+            None if rule == "merge" => self.patch_strategy = PatchStrategy::MergeValues,
+            None if rule == "atomic" => self.is_atomic = true,
             _ => {}
         }
     }
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_speaks_of_something_in_the_tables_and_changes_it() {
+    fn every_line_applies_to_the_tables() {
         for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();
             let shape = find_struct(words[0]).expect(line);
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_fields_of_the_items_and_alphabetical() {
+    fn list_keys_are_fields_of_the_items_in_alphabetical_order() {
         for shape in super::super::struct_names().filter_map(find_struct) {
             for field in &shape.fields {
                 let ListType::Map(keys) = &field.merge_rules.list_type else { continue };
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_known_by_number_and_protocol_but_patched_by_number() {
+    fn ports_are_keyed_by_number_and_protocol_but_patched_by_number() {
         let ports = merge_rules("Container", "ports");
         assert_eq!(ports.list_type, ListType::Map(vec!["containerPort", "protocol"]));
         assert_eq!(ports.patch_strategy, PatchStrategy::MergeByKey("containerPort"));

@@ -1,4 +1,4 @@
-//! The kinds that can be written, and how they differ.
+//! The kinds that clients can write.
 
 use serde_json::Value;
 
@@ -6,36 +6,36 @@ use crate::cronjob::CronJobKind;
 use crate::defaults;
 use crate::status::GroupKind;
 
-/// A kind with a strategy of its own. Events are those of the core group.
+/// A kind with its own create and update strategy. Events are those of the core group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceKind {
-    /// A CronJob under one of its names.
+    /// A CronJob of one of its kinds.
     CronJob(CronJobKind),
     /// A Job.
     Job,
     /// A Pod.
     Pod,
-    /// A namespace.
+    /// A Namespace.
     Namespace,
-    /// A config map.
+    /// A ConfigMap.
     ConfigMap,
-    /// A secret.
+    /// A Secret.
     Secret,
-    /// A service account.
+    /// A ServiceAccount.
     ServiceAccount,
-    /// An event.
+    /// An Event.
     Event,
-    /// A lease.
+    /// A Lease.
     Lease,
-    /// A node.
+    /// A Node.
     Node,
 }
 
 impl ResourceKind {
-    /// The kind of that name.
+    /// Finds the kind by `apiVersion` and `kind`.
     pub fn from_gvk(api_version: &str, kind: &str) -> Option<ResourceKind> {
-        if let Some(flavor) = CronJobKind::from_gvk(api_version, kind) {
-            return Some(ResourceKind::CronJob(flavor));
+        if let Some(cron_job_kind) = CronJobKind::from_gvk(api_version, kind) {
+            return Some(ResourceKind::CronJob(cron_job_kind));
         }
         Some(match kind {
             "Job" => ResourceKind::Job,
@@ -54,9 +54,7 @@ impl ResourceKind {
     pub(super) fn group_kind(self) -> GroupKind<'static> {
         let core = |kind| GroupKind { group: "", kind };
         match self {
-            ResourceKind::CronJob(flavor) => {
-                GroupKind { group: flavor.group(), kind: flavor.kind() }
-            }
+            ResourceKind::CronJob(kind) => GroupKind { group: kind.group(), kind: kind.kind() },
             ResourceKind::Job => GroupKind { group: "batch", kind: "Job" },
             ResourceKind::Lease => GroupKind { group: "coordination.k8s.io", kind: "Lease" },
             ResourceKind::Pod => core("Pod"),
@@ -69,7 +67,7 @@ impl ResourceKind {
         }
     }
 
-    /// Fills in what was left out, and brings the rest into canonical form.
+    /// Sets default values and brings the object into canonical form.
     pub fn apply_defaults(self, object: &mut Value) {
         match self {
             ResourceKind::CronJob(_) => defaults::cron_job(object),
@@ -81,12 +79,12 @@ impl ResourceKind {
         }
     }
 
-    /// Whether changes of its spec are numbered.
+    /// Whether the server counts spec changes in `metadata.generation`.
     pub(super) fn has_generation(self) -> bool {
         matches!(self, ResourceKind::CronJob(_) | ResourceKind::Job | ResourceKind::Pod)
     }
 
-    /// Whether its status is written apart from the rest.
+    /// Whether the kind has a status subresource.
     pub(super) fn has_status(self) -> bool {
         matches!(
             self,

@@ -1,7 +1,7 @@
-//! When a schedule was edited is known to whoever takes the edit: the server writes it down.
+//! Keeps the annotation [`ScheduleSince`] up to date on writes.
 //!
-//! Only where our fields are spoken. What clients send is not believed, since they send back what
-//! they once read, or nothing at all; so the moment survives a `kubectl apply` without it.
+//! Only for CronJobs with our extensions. Clients send back an old value or omit the annotation, so
+//! the server ignores the sent value. The recorded time survives a `kubectl apply` without it.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,20 +12,20 @@ use crate::defaults;
 use crate::dialect::Dialect;
 use crate::validate::ValidationOptions;
 
-/// A new CronJob has its schedule since it was created.
-pub(super) fn begin(
+/// Records the creation time as the start of the schedule of a new CronJob.
+pub(super) fn record_creation(
     kind: ResourceKind,
     object: &mut Value,
     rules: &ValidationOptions,
     now: Timestamp,
 ) {
-    if is_remembered(kind, rules) {
-        remember(object, now);
+    if is_recorded(kind, rules) {
+        record(object, now);
     }
 }
 
-/// Carries over since when the schedule of a CronJob holds, or says that it is since now. Of what
-/// the server says itself nobody is the manager, so this comes after the managers were settled.
+/// Keeps the recorded time while the schedule is unchanged; records `now` if it changed. Fields set
+/// by the server have no field manager, so this must run after ownership tracking.
 pub fn update_schedule_since(
     kind: ResourceKind,
     object: &mut Value,
@@ -33,31 +33,30 @@ pub fn update_schedule_since(
     rules: &ValidationOptions,
     now: Timestamp,
 ) {
-    if !is_remembered(kind, rules) {
+    if !is_recorded(kind, rules) {
         return;
     }
     if schedule(object) != schedule(old) {
-        return remember(object, now);
+        return record(object, now);
     }
-    // One that is about another schedule was written where nobody kept it up to date; then it is
-    // the controller's to say.
-    let known = annotation(old).filter(|text| {
-        let known = ScheduleSince::parse(text);
-        known.is_some_and(|known| known.schedule == schedule(old))
+    // An annotation for another schedule is outdated; the controller replaces it.
+    let current = annotation(old).filter(|text| {
+        let since = ScheduleSince::parse(text);
+        since.is_some_and(|since| since.schedule == schedule(old))
     });
-    if let Some(text) = known {
+    if let Some(text) = current {
         annotate(object, text.to_owned());
     }
 }
 
-fn is_remembered(kind: ResourceKind, rules: &ValidationOptions) -> bool {
+fn is_recorded(kind: ResourceKind, rules: &ValidationOptions) -> bool {
     match kind {
-        ResourceKind::CronJob(flavor) => rules.dialect.for_kind(flavor) == Dialect::Punctual,
+        ResourceKind::CronJob(kind) => rules.dialect.for_kind(kind) == Dialect::Punctual,
         _ => false,
     }
 }
 
-fn remember(object: &mut Value, now: Timestamp) {
+fn record(object: &mut Value, now: Timestamp) {
     let since = ScheduleSince { since: now, schedule: schedule(object) };
     annotate(object, since.to_annotation());
 }

@@ -25,7 +25,7 @@ fn updated(object: Value, old: &Value) -> Value {
 }
 
 #[test]
-fn a_new_object_has_the_identity_that_the_server_gave_it() {
+fn a_create_replaces_the_identity_that_the_client_sent() {
     let given = with(
         cron_job(),
         &[
@@ -45,7 +45,7 @@ fn a_new_object_has_the_identity_that_the_server_gave_it() {
 }
 
 #[test]
-fn a_name_is_made_where_there_is_only_a_prefix() {
+fn a_name_is_generated_from_generate_name() {
     for (prefix, want) in
         [("gen-", "gen-abcde".to_owned()), (&"p".repeat(47), format!("{}abcde", "p".repeat(47)))]
     {
@@ -56,7 +56,7 @@ fn a_name_is_made_where_there_is_only_a_prefix() {
 }
 
 #[test]
-fn an_object_stays_in_its_namespace_and_under_its_name() {
+fn a_namespace_or_name_other_than_that_of_the_request_is_rejected() {
     let elsewhere = with(cron_job(), &[("/metadata/namespace", json!("m"))]);
     assert_eq!(create(CRON_JOB, elsewhere, &context(), &rules()).unwrap_err().code, 400);
     assert!(check_name(&cron_job(), "a").is_ok());
@@ -64,7 +64,7 @@ fn an_object_stays_in_its_namespace_and_under_its_name() {
 }
 
 #[test]
-fn an_update_keeps_what_a_client_may_not_change() {
+fn an_update_keeps_fields_that_clients_may_not_change() {
     let old = with(
         created(CRON_JOB, cron_job()),
         &[
@@ -89,7 +89,7 @@ fn an_update_keeps_what_a_client_may_not_change() {
 }
 
 #[test]
-fn the_generation_counts_changes_of_the_spec_and_of_nothing_else() {
+fn only_spec_changes_increase_the_generation() {
     let old = with(created(CRON_JOB, cron_job()), &[("/metadata/resourceVersion", json!("5"))]);
     let generation = |object: Value| object.pointer("/metadata/generation").cloned();
     let labelled = with(old.clone(), &[("/metadata/labels", json!({"x": "y"}))]);
@@ -99,7 +99,7 @@ fn the_generation_counts_changes_of_the_spec_and_of_nothing_else() {
 }
 
 #[test]
-fn a_status_update_changes_no_spec() {
+fn a_status_update_keeps_the_spec() {
     let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]});
     let job = json!({"metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}});
     let old = with(created(ResourceKind::Job, job), &[("/metadata/resourceVersion", json!("5"))]);
@@ -121,7 +121,7 @@ fn a_new_pod_is_pending() {
 }
 
 #[test]
-fn a_resource_version_is_a_number() {
+fn malformed_resource_versions_are_rejected() {
     assert_eq!(parse_resource_version("12").unwrap(), 12);
     let status = parse_resource_version("abc").unwrap_err();
     let message = "strconv.ParseUint: parsing \"abc\": invalid syntax";

@@ -1,4 +1,4 @@
-//! Rules for containers and init containers.
+//! Validation of containers and init containers.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ const ONLY_SIDECARS: &str = "may not be set for init containers without restartP
 const PORT_MAX: i64 = 65535;
 const ID_MAX: i64 = i32::MAX as i64;
 
-/// Rules for all containers of a Pod.
+/// Validates all containers of a Pod.
 pub(super) fn all(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     main(spec, volumes, &path.child("containers"), errors);
     init(spec, volumes, &path.child("initContainers"), errors);
@@ -47,7 +47,7 @@ fn init(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Er
         let item = path.index(i);
         shared(container, volumes, &item, errors);
         restart_policy(container, &item, errors);
-        // A name that is missing is one error, not two.
+        // A missing name is already reported.
         if !seen.insert(&container.name) && !container.name.is_empty() {
             errors.push(FieldError::duplicate(&item.child("name"), &container.name));
         }
@@ -60,13 +60,13 @@ fn init(spec: &PodSpec, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Er
     }
 }
 
-/// Rules that all containers share (as `validateContainerCommon`).
+/// Validates the fields that all containers share (like `validateContainerCommon`).
 fn shared(container: &Container, volumes: &Volumes, path: &FieldPath<'_>, errors: &mut Errors) {
     let name = path.child("name");
     if container.name.is_empty() {
         errors.push(FieldError::required(&name, ""));
     } else {
-        reasons(names::dns_label(&container.name), &container.name, &name, errors);
+        reasons(names::check_dns_label(&container.name), &container.name, &name, errors);
     }
     required(&container.image, &path.child("image"), errors);
     let policy = path.child("terminationMessagePolicy");
@@ -111,7 +111,7 @@ fn port_name<'a>(
     if port.name.is_empty() {
         return;
     }
-    let found = names::port_name(&port.name);
+    let found = names::check_port_name(&port.name);
     if found.is_empty() && !seen.insert(&port.name) {
         errors.push(FieldError::duplicate(path, &port.name));
     }

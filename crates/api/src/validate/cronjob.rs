@@ -1,5 +1,5 @@
-//! Rules for CronJobs (as `ValidateCronJobCreate` and `ValidateCronJobUpdate`), and for the
-//! fields of ours.
+//! Validation of CronJobs (like `ValidateCronJobCreate` and `ValidateCronJobUpdate`) and of our
+//! extensions.
 
 use punctual_schedule::{Schedule, Zone};
 
@@ -10,7 +10,8 @@ use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::JobTemplateSpec;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
-/// A Job's name is the CronJob's and up to 11 characters, and a Job's name is a label's value.
+/// The name of a Job consists of the CronJob's name and up to 11 characters, and must fit into a
+/// label value.
 const NAME_LEN_MAX: usize = 63 - 11;
 
 pub(super) fn create(rules: &ValidationOptions, cron_job: &CronJob) -> Errors {
@@ -27,7 +28,7 @@ pub(super) fn create(rules: &ValidationOptions, cron_job: &CronJob) -> Errors {
     errors
 }
 
-/// A name that is too long is not held against an old CronJob.
+/// Accepts a name that is too long on an existing CronJob.
 pub(super) fn update(rules: &ValidationOptions, new: &CronJob, old: &CronJob) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
@@ -36,14 +37,15 @@ pub(super) fn update(rules: &ValidationOptions, new: &CronJob, old: &CronJob) ->
     errors
 }
 
-/// kube-apiserver learns of an empty schedule from its declarative rules, which come last.
+/// Reports an empty schedule last, because kube-apiserver reports it through declarative
+/// validation.
 fn missing_schedule(spec: &CronJobSpec, errors: &mut Errors) {
     if spec.schedule.is_empty() {
         errors.push(FieldError::required(&SPEC.child("schedule"), ""));
     }
 }
 
-/// A spec, the one it replaces, and whose rules apply.
+/// Validates a spec against the old one.
 struct Specs<'a> {
     rules: &'a ValidationOptions,
     dialect: Dialect,
@@ -102,20 +104,20 @@ impl<'a> Specs<'a> {
 
     fn schedule_error(&self) -> Option<String> {
         let schedule = &self.new.schedule;
-        // robfig/cron slices up to a space that is not there, panics, and Kubernetes reports it.
+        // robfig/cron panics on a missing space, and Kubernetes reports the panic.
         let is_zone_only = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
         if is_zone_only && !schedule.contains(' ') {
             let panic = "runtime error: slice bounds out of range [:-1]";
             return Some(format!("invalid schedule format: {panic}"));
         }
-        // kube-apiserver knows no `@at`, and says so as of any other word.
+        // kube-apiserver rejects `@at` like any other unknown descriptor.
         if self.dialect == Dialect::Strict && is_one_shot(schedule) {
             return Some(format!("unrecognized descriptor: {schedule}"));
         }
         Schedule::parse(schedule, &self.zone()).err().map(|why| why.to_string())
     }
 
-    /// The zone to read the schedule in; a zone that does not exist is another rule's error.
+    /// Returns the time zone of the schedule. Another rule reports an unknown zone.
     fn zone(&self) -> Zone {
         let zones = &self.rules.zones;
         let named = self.new.time_zone.as_deref().and_then(|name| zones.get(name).ok());
@@ -143,7 +145,7 @@ impl<'a> Specs<'a> {
                  https://www.iana.org/time-zones",
             );
         }
-        // Go takes exactly `Local` for a zone of its own.
+        // Go treats exactly `Local` as its own zone.
         if zone != "Local" && self.rules.zones.get(zone).is_err() {
             refuse(&unknown);
         }
@@ -163,7 +165,7 @@ impl<'a> Specs<'a> {
         let path = SPEC.child("jobTemplate");
         match self.cron_job.job_template() {
             Ok(template) => check_template(&template, &path, errors),
-            // `decode` refuses such a template; an object made in a program may still have one.
+            // `decode` rejects such a template; an object that a program builds may still have one.
             Err(why) => {
                 let detail = format!("cannot be read: {why}");
                 errors.push(FieldError::invalid(&path, BadValue::OMITTED, detail));
@@ -171,9 +173,11 @@ impl<'a> Specs<'a> {
         }
     }
 
-    /// Ours; in the strict dialect `decode` has reported the field as unknown.
+    /// Validates our field `jitter`. In the strict dialect `decode` reports it as unknown.
     fn jitter(&self, errors: &mut Errors) {
-        if let (Some(jitter), Dialect::Punctual) = (self.new.jitter, self.dialect) {
+        if let Some(jitter) = self.new.jitter
+            && self.dialect == Dialect::Punctual
+        {
             let path = SPEC.child("jitter");
             in_range(jitter.into(), 0, JITTER_PERCENT_MAX.into(), &path, errors);
         }
@@ -194,12 +198,12 @@ fn check_template(template: &JobTemplateSpec, path: &FieldPath<'_>, errors: &mut
     }
 }
 
-/// Whether a schedule is one instant (`@at …`), which only we know.
+/// Returns whether a schedule is a single instant (`@at …`), which is our extension.
 fn is_one_shot(schedule: &str) -> bool {
     schedule.split_whitespace().next() == Some("@at")
 }
 
-/// What may stand between the slashes of a zone's name.
+/// Returns whether a text is a valid part of a zone name.
 fn is_zone_name_part(part: &str) -> bool {
     const LEN_MAX: usize = 14;
     let is_fine = |b: u8| b.is_ascii_alphanumeric() || b".-_+".contains(&b);

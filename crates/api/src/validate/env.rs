@@ -1,4 +1,4 @@
-//! Rules for the environment of containers.
+//! Validation of environment variables.
 
 use super::{Errors, meta, reasons, required};
 use crate::field::{FieldError, FieldPath};
@@ -8,7 +8,7 @@ use crate::pod::container::{
 };
 use crate::quantity::Quantity;
 
-/// Fields of a Pod that a variable may show.
+/// The Pod fields that a variable may refer to.
 const ENV_FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -20,7 +20,7 @@ const ENV_FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// Fields of a Pod that exist for this purpose, whoever may show them.
+/// All Pod fields that the downward API knows.
 const POD_FIELDS: [&str; 14] = [
     "metadata.annotations",
     "metadata.labels",
@@ -37,7 +37,7 @@ const POD_FIELDS: [&str; 14] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// Requests and limits that may be shown.
+/// The requests and limits that a variable may refer to.
 const RESOURCE_FIELDS: [&str; 6] = [
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -58,7 +58,7 @@ pub(super) fn variables(variables: &[EnvVar], path: &FieldPath<'_>, errors: &mut
         if variable.name.is_empty() {
             errors.push(FieldError::required(&name, ""));
         } else {
-            reasons(names::env_var(&variable.name), &variable.name, &name, errors);
+            reasons(names::check_env_var(&variable.name), &variable.name, &name, errors);
         }
         value_from(variable, &path.child("valueFrom"), errors);
     }
@@ -101,7 +101,7 @@ fn value_from(variable: &EnvVar, path: &FieldPath<'_>, errors: &mut Errors) {
     errors.push(FieldError::invalid(path, "", detail));
 }
 
-/// Rules for a field of the Pod, of which some may be shown here.
+/// Validates a reference to a Pod field, which must be one of `allowed`.
 pub(super) fn field(
     selector: &ObjectFieldSelector,
     allowed: &[&str],
@@ -123,10 +123,10 @@ pub(super) fn field(
         }
         Ok(PodFieldPath::Subscript("metadata.annotations", key)) => {
             let key = key.to_lowercase();
-            reasons(names::qualified_name(&key), &key, path, errors);
+            reasons(names::check_qualified_name(&key), &key, path, errors);
         }
         Ok(PodFieldPath::Subscript(_, key)) => {
-            reasons(names::qualified_name(key), key, path, errors);
+            reasons(names::check_qualified_name(key), key, path, errors);
         }
         Ok(PodFieldPath::Plain(name)) if !allowed.contains(&name) => {
             errors.push(FieldError::not_supported(&field_path, name, allowed));
@@ -135,31 +135,43 @@ pub(super) fn field(
     }
 }
 
+/// The reason why a Pod field path is invalid, with Kubernetes' message.
+#[derive(Debug, thiserror::Error)]
+enum FieldLabelError {
+    #[error("unsupported pod version: {0}")]
+    Version(String),
+    #[error("field label does not support subscript: {0}")]
+    Subscript(String),
+    #[error("field label not supported: {0}")]
+    Label(String),
+}
+
+/// A Pod field, or an entry of a map field of a Pod.
 enum PodFieldPath<'a> {
     Plain(&'a str),
     Subscript(&'a str, &'a str),
 }
 
-/// The field that a path means (as `ConvertDownwardAPIFieldLabel`).
-fn internal_path(selector: &ObjectFieldSelector) -> Result<PodFieldPath<'_>, String> {
+/// Resolves a Pod field path (like `ConvertDownwardAPIFieldLabel`).
+fn internal_path(selector: &ObjectFieldSelector) -> Result<PodFieldPath<'_>, FieldLabelError> {
     let path = selector.field_path.as_str();
     if selector.api_version != "v1" {
-        return Err(format!("unsupported pod version: {}", selector.api_version));
+        return Err(FieldLabelError::Version(selector.api_version.clone()));
     }
     let subscript = path.strip_suffix("']").and_then(|path| path.split_once("['"));
     match subscript.filter(|(name, _)| !name.is_empty()) {
         Some((name @ ("metadata.annotations" | "metadata.labels"), key)) => {
             Ok(PodFieldPath::Subscript(name, key))
         }
-        Some(_) => Err(format!("field label does not support subscript: {path}")),
-        // Clients of the first days called the node a host.
+        Some(_) => Err(FieldLabelError::Subscript(path.to_owned())),
+        // Old clients use `spec.host` for the node name.
         None if path == "spec.host" => Ok(PodFieldPath::Plain("spec.nodeName")),
         None if POD_FIELDS.contains(&path) => Ok(PodFieldPath::Plain(path)),
-        None => Err(format!("field label not supported: {path}")),
+        None => Err(FieldLabelError::Label(path.to_owned())),
     }
 }
 
-/// Rules for a request or limit; in a volume the container must be named.
+/// Validates a reference to a request or limit; a volume must name the container.
 pub(super) fn resource_field(
     selector: &ResourceFieldSelector,
     is_in_volume: bool,
@@ -207,12 +219,12 @@ fn divisor(
 
 fn key(selector: &KeySelector, path: &FieldPath<'_>, errors: &mut Errors) {
     let name = &selector.name;
-    reasons(names::dns_subdomain(name), name, &path.child("name"), errors);
+    reasons(names::check_dns_subdomain(name), name, &path.child("name"), errors);
     let path = path.child("key");
     if selector.key.is_empty() {
         errors.push(FieldError::required(&path, ""));
     } else {
-        reasons(names::config_key(&selector.key), &selector.key, &path, errors);
+        reasons(names::check_config_key(&selector.key), &selector.key, &path, errors);
     }
 }
 
@@ -221,13 +233,18 @@ fn file_key(selector: &FileKeySelector, path: &FieldPath<'_>, errors: &mut Error
     if selector.key.is_empty() {
         errors.push(FieldError::required(&key, ""));
     } else {
-        reasons(names::env_var(&selector.key), &selector.key, &key, errors);
+        reasons(names::check_env_var(&selector.key), &selector.key, &key, errors);
     }
     let volume = path.child("volumeName");
     if selector.volume_name.is_empty() {
         errors.push(FieldError::required(&volume, ""));
     } else {
-        reasons(names::dns_label(&selector.volume_name), &selector.volume_name, &volume, errors);
+        reasons(
+            names::check_dns_label(&selector.volume_name),
+            &selector.volume_name,
+            &volume,
+            errors,
+        );
     }
     let file = path.child("path");
     required(&selector.path, &file, errors);
@@ -239,7 +256,7 @@ pub(super) fn sources(sources: &[EnvFromSource], path: &FieldPath<'_>, errors: &
         let item = path.index(i);
         if !source.prefix.is_empty() {
             let prefix = item.child("prefix");
-            reasons(names::env_var(&source.prefix), &source.prefix, &prefix, errors);
+            reasons(names::check_env_var(&source.prefix), &source.prefix, &prefix, errors);
         }
         let references =
             [("configMapRef", &source.config_map_ref), ("secretRef", &source.secret_ref)];
@@ -252,7 +269,7 @@ pub(super) fn sources(sources: &[EnvFromSource], path: &FieldPath<'_>, errors: &
                 meta::required_subdomain(&reference.name, &path, errors);
             }
         }
-        // Kubernetes reports these two at the list, not at the item.
+        // Kubernetes reports these two errors at the list, not at the item.
         match count {
             0 => {
                 let detail = "must specify one of: `configMapRef` or `secretRef`";

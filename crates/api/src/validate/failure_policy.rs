@@ -1,4 +1,4 @@
-//! Rules for what a Pod's failure means to its Job (as `validatePodFailurePolicy`).
+//! Validation of the Pod failure policy (like `validatePodFailurePolicy`).
 
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ fn action(spec: &JobSpec, rule: &PodFailurePolicyRule, path: &FieldPath<'_>, err
     word(action, &ACTIONS, path, errors);
 }
 
-/// One of a few words; if it is missing they are shown as Go shows a list.
+/// Rejects an unsupported value. Formats the supported values of a missing one like a Go list.
 fn word(word: &str, words: &[&str], path: &FieldPath<'_>, errors: &mut Errors) {
     if word.is_empty() {
         let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
@@ -75,7 +75,7 @@ fn conditions(patterns: &[OnPodCondition], path: &FieldPath<'_>, errors: &mut Er
     for (i, pattern) in patterns.iter().enumerate() {
         let path = path.index(i);
         reasons(
-            names::qualified_name(&pattern.condition_type),
+            names::check_qualified_name(&pattern.condition_type),
             &pattern.condition_type,
             &path.child("type"),
             errors,

@@ -1,7 +1,23 @@
-//! Sets of indexes as text, such as `0,2-5` (as `validateIndexesFormat`).
+//! Parses sets of indexes such as `0,2-5` (like `validateIndexesFormat`).
 
-/// The indexes of such a text as ranges, ascending, or what is wrong with it in Kubernetes' words.
-pub(super) fn parse(text: &str, completions: i32) -> Result<Vec<(i32, i32)>, String> {
+/// The reason why a text is not a set of indexes, with Kubernetes' message.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ParseIndexesError {
+    #[error("non-increasing order, previous: {previous}, current: {current}")]
+    NonIncreasing { previous: i32, current: i32 },
+    #[error(
+        "the fragment {0:?} violates the requirement that an index interval can have at most two \
+         parts separated by '-'"
+    )]
+    TooManyParts(String),
+    #[error("cannot convert string to integer for index: {0:?}")]
+    NotInteger(String),
+    #[error("too large index: {0:?}")]
+    TooLarge(String),
+}
+
+/// Parses the indexes as ascending ranges.
+pub(super) fn parse(text: &str, completions: i32) -> Result<Vec<(i32, i32)>, ParseIndexesError> {
     let mut ranges: Vec<(i32, i32)> = Vec::new();
     if text.is_empty() {
         return Ok(ranges);
@@ -9,22 +25,23 @@ pub(super) fn parse(text: &str, completions: i32) -> Result<Vec<(i32, i32)>, Str
     for part in text.split(',') {
         let range = parse_range(part, completions)?;
         if let Some((_, previous)) = ranges.last().filter(|(_, last)| *last >= range.0) {
-            let current = range.0;
-            return Err(format!("non-increasing order, previous: {previous}, current: {current}"));
+            let previous = *previous;
+            return Err(ParseIndexesError::NonIncreasing { previous, current: range.0 });
         }
         ranges.push(range);
     }
     Ok(ranges)
 }
 
-/// How many indexes there are.
+/// Returns the number of indexes.
 pub(super) fn count(ranges: &[(i32, i32)]) -> i64 {
     ranges.iter().map(|(first, last)| i64::from(*last) - i64::from(*first) + 1).sum()
 }
 
-/// The first index that is in both sets.
-pub(super) fn overlap(some: &[(i32, i32)], others: &[(i32, i32)]) -> Option<i32> {
-    let (mut i, mut j) = (0, 0);
+/// Returns the first index that is in both sets.
+pub(super) fn find_overlap(some: &[(i32, i32)], others: &[(i32, i32)]) -> Option<i32> {
+    let mut i = 0;
+    let mut j = 0;
     while let (Some(a), Some(b)) = (some.get(i), others.get(j)) {
         if a.0 <= b.1 && b.0 <= a.1 {
             return Some(a.0.max(b.0));
@@ -34,14 +51,13 @@ pub(super) fn overlap(some: &[(i32, i32)], others: &[(i32, i32)]) -> Option<i32>
     None
 }
 
-fn parse_range(part: &str, completions: i32) -> Result<(i32, i32), String> {
+fn parse_range(part: &str, completions: i32) -> Result<(i32, i32), ParseIndexesError> {
     let mut limits = part.split('-');
-    let (first, last, more) = (limits.next(), limits.next(), limits.next());
+    let first = limits.next();
+    let last = limits.next();
+    let more = limits.next();
     if more.is_some() {
-        return Err(format!(
-            "the fragment {part:?} violates the requirement that an index interval can have at \
-             most two parts separated by '-'"
-        ));
+        return Err(ParseIndexesError::TooManyParts(part.to_owned()));
     }
     let first = parse_index(first.unwrap_or_default(), completions)?;
     let Some(last) = last else {
@@ -49,17 +65,15 @@ fn parse_range(part: &str, completions: i32) -> Result<(i32, i32), String> {
     };
     let last = parse_index(last, completions)?;
     if first >= last {
-        return Err(format!("non-increasing order, previous: {first}, current: {last}"));
+        return Err(ParseIndexesError::NonIncreasing { previous: first, current: last });
     }
     Ok((first, last))
 }
 
-fn parse_index(text: &str, completions: i32) -> Result<i32, String> {
-    let index: i64 = text
-        .parse()
-        .map_err(|_| format!("cannot convert string to integer for index: {text:?}"))?;
+fn parse_index(text: &str, completions: i32) -> Result<i32, ParseIndexesError> {
+    let index: i64 = text.parse().map_err(|_| ParseIndexesError::NotInteger(text.to_owned()))?;
     let fits = i32::try_from(index).ok().filter(|index| *index < completions);
-    fits.ok_or_else(|| format!("too large index: {text:?}"))
+    fits.ok_or_else(|| ParseIndexesError::TooLarge(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -67,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indexes_are_read_or_refused_in_kubernetes_words() {
+    fn malformed_indexes_are_rejected_with_the_messages_of_kubernetes() {
         for (text, want) in [
             ("", Ok(0)),
             ("0", Ok(1)),
@@ -80,17 +94,19 @@ mod tests {
         ] {
             match (parse(text, 9), want) {
                 (Ok(ranges), Ok(want)) => assert_eq!(count(&ranges), want, "{text}"),
-                (Err(got), Err(want)) => assert!(got.starts_with(want), "{text}: {got}"),
+                (Err(got), Err(want)) => {
+                    assert!(got.to_string().starts_with(want), "{text}: {got}");
+                }
                 (got, want) => panic!("{text}: {got:?}, want {want:?}"),
             }
         }
     }
 
     #[test]
-    fn an_overlap_is_found_at_its_first_index() {
+    fn find_overlap_returns_the_first_common_index() {
         let ranges = |text| parse(text, 100).unwrap();
-        assert_eq!(overlap(&ranges("0,2-5"), &ranges("1,6")), None);
-        assert_eq!(overlap(&ranges("0,2-5"), &ranges("1,4-9")), Some(4));
-        assert_eq!(overlap(&ranges(""), &ranges("1")), None);
+        assert_eq!(find_overlap(&ranges("0,2-5"), &ranges("1,6")), None);
+        assert_eq!(find_overlap(&ranges("0,2-5"), &ranges("1,4-9")), Some(4));
+        assert_eq!(find_overlap(&ranges(""), &ranges("1")), None);
     }
 }

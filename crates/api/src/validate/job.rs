@@ -1,4 +1,4 @@
-//! Rules for Jobs (as `ValidateJobCreate` and `ValidateJobSpec`).
+//! Validation of Jobs (like `ValidateJobCreate` and `ValidateJobSpec`).
 
 use super::{Errors, failure_policy, indexes, meta, non_negative, pod};
 use crate::field::{BadValue, FieldError, FieldPath};
@@ -10,7 +10,7 @@ use crate::schema;
 use crate::well_known::labels;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
-/// Bounds of Indexed Jobs, so that the text of their indexes stays small.
+/// Limits of Indexed Jobs, which keep the text of their indexes small.
 const INDEXED_PARALLELISM_MAX: i32 = 100_000;
 const FAILED_INDEXES_MAX: i32 = 100_000;
 const COMPLETIONS_HIGH: i32 = 100_000;
@@ -29,12 +29,17 @@ pub(super) fn create(job: &Job) -> Errors {
     errors
 }
 
-/// A selector that the server made must be the one it would make (`validateGeneratedSelector`).
+/// Validates a generated selector against the labels that the server generates (like
+/// `validateGeneratedSelector`).
 fn generated_selector(job: &Job, errors: &mut Errors) {
-    let Some(selector) = job.spec.selector.as_ref().filter(|_| !has_manual_selector(job)) else {
+    if has_manual_selector(job) {
+        return;
+    }
+    let Some(selector) = &job.spec.selector else {
         return;
     };
-    let (uid, name) = (&job.metadata.uid, &job.metadata.name);
+    let uid = &job.metadata.uid;
+    let name = &job.metadata.name;
     if uid.is_empty() {
         errors.push(FieldError::required(&FieldPath::root("metadata").child("uid"), ""));
     }
@@ -44,8 +49,10 @@ fn generated_selector(job: &Job, errors: &mut Errors) {
         (labels::CONTROLLER_UID, uid),
         (labels::JOB_NAME, name),
     ];
-    let (template, metadata) = (SPEC.child("template"), "metadata");
-    let (metadata, given) = (template.child(metadata), &job.spec.template.metadata.labels);
+    let template = SPEC.child("template");
+    let metadata = "metadata";
+    let metadata = template.child(metadata);
+    let given = &job.spec.template.metadata.labels;
     for (key, value) in wanted {
         has_label(given, key, value, &metadata.child("labels"), errors);
     }
@@ -73,21 +80,22 @@ fn has_label(given: &StringMap, key: &str, value: &str, path: &FieldPath<'_>, er
     }
 }
 
-/// An Indexed Job's Pods have host names with the index, which must be DNS labels.
+/// Validates that the host names of the Pods of an Indexed Job are DNS labels; they contain the
+/// index.
 pub(super) fn pod_hostname(job: &Job, errors: &mut Errors) {
     let completions = job.spec.completions.unwrap_or(0);
     if !job.spec.is_indexed() || completions <= 0 {
         return;
     }
     let hostname = format!("{}-{}", job.metadata.name, completions - 1);
-    if !names::dns_label(&hostname).is_empty() {
+    if !names::check_dns_label(&hostname).is_empty() {
         let path = FieldPath::root("metadata");
         let detail = format!("will not able to create pod with invalid DNS label: {hostname}");
         errors.push(FieldError::invalid(&path.child("name"), &job.metadata.name, detail));
     }
 }
 
-/// Rules for the spec of a Job itself, where the selector counts.
+/// Validates the spec of a Job, including the selector.
 pub(super) fn spec(spec: &JobSpec, errors: &mut Errors) {
     template_spec(spec, &SPEC, errors);
     let path = SPEC.child("selector");
@@ -106,7 +114,7 @@ pub(super) fn spec(spec: &JobSpec, errors: &mut Errors) {
     }
 }
 
-/// Rules for a spec of a Job, also inside a CronJob (`validateJobSpec`).
+/// Validates the spec of a Job or Job template (like `validateJobSpec`).
 pub(super) fn template_spec(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     counts(spec, path, errors);
     managed_by(spec, path, errors);
@@ -168,16 +176,17 @@ fn domain_prefixed_path(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
         errors.push(FieldError::invalid(path, text, detail));
         return;
     };
-    super::reasons(names::dns_subdomain(host), host, path, errors);
+    super::reasons(names::check_dns_subdomain(host), host, path, errors);
     let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
     if !rest.bytes().all(is_fine) {
-        let detail = names::rule("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+        let detail = names::format_rule("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
         errors.push(FieldError::invalid(path, rest, detail));
     }
 }
 
 fn indexed(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
-    let (parallelism, failed) = (path.child("parallelism"), path.child("maxFailedIndexes"));
+    let parallelism = path.child("parallelism");
+    let failed = path.child("maxFailedIndexes");
     if spec.completions.is_none() {
         let detail = "when completion mode is Indexed";
         errors.push(FieldError::required(&path.child("completions"), detail));
@@ -210,7 +219,8 @@ fn high_completions(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors) {
              and used with backoff limit per index"
         )
     };
-    let (limit, parallelism) = (PARALLELISM_MAX_IF_HIGH, path.child("parallelism"));
+    let limit = PARALLELISM_MAX_IF_HIGH;
+    let parallelism = path.child("parallelism");
     at_most(spec.parallelism, limit, &parallelism, || detail(limit), errors);
     let limit = FAILED_INDEXES_MAX_IF_HIGH;
     at_most(spec.max_failed_indexes, limit, &failed, || detail(limit), errors);
@@ -259,7 +269,7 @@ fn success_policy(
     if policy.rules.len() > SUCCESS_RULES_MAX {
         errors.push(FieldError::too_many(&rules, policy.rules.len(), SUCCESS_RULES_MAX));
     }
-    // Kubernetes reads completions here without asking; their absence is already an error.
+    // Kubernetes reads `completions` here without a check; its absence is already reported.
     let completions = spec.completions.unwrap_or(0);
     for (i, rule) in policy.rules.iter().enumerate() {
         success_rule(rule, completions, &rules.index(i), errors);
@@ -329,8 +339,8 @@ fn replacement_policy(spec: &JobSpec, path: &FieldPath<'_>, errors: &mut Errors)
     }
 }
 
-/// A Job's Pods end. `Always` is what a template without a policy was given, so it is reported
-/// as if nothing had been said.
+/// Rejects Pods that restart forever. `Always` is the default, so it is reported as if the field
+/// were missing.
 fn restart_policy(spec: &JobSpec, pod: &FieldPath<'_>, errors: &mut Errors) {
     let path = pod.child("restartPolicy");
     let policy = spec.template.spec.restart_policy.as_str();
@@ -349,7 +359,7 @@ fn restart_policy(spec: &JobSpec, pod: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-/// A value as Kubernetes shows its own: with Go's names and every field.
+/// Formats a value like Kubernetes' internal type: with Go's names and every field.
 pub(super) fn internal(value: &impl serde::Serialize, shape: &str) -> BadValue {
     match (serde_json::to_value(value), schema::find_struct(shape)) {
         (Ok(value), Some(shape)) => BadValue::verbatim(go_format::internal_json(&value, shape)),

@@ -1,6 +1,6 @@
-//! Rules for changes of a Job's status (as `ValidateJobUpdateStatus`).
+//! Validation of Job status updates (like `ValidateJobUpdateStatus`).
 //!
-//! Most rules look only at what changed, so that a Job written by an older server stays writable.
+//! Most rules check only changed fields, so that Jobs written by an older server stay writable.
 
 use std::collections::HashSet;
 
@@ -52,12 +52,12 @@ fn uncounted(pods: &UncountedTerminatedPods, path: &FieldPath<'_>, errors: &mut 
     }
 }
 
-/// A refusal that concerns the conditions as a whole.
+/// Reports an error about the conditions as a whole.
 fn refuse_conditions(detail: impl Into<String>, errors: &mut Errors) {
     errors.push(FieldError::invalid(&STATUS.child("conditions"), BadValue::OMITTED, detail));
 }
 
-/// A Job's status and the one it replaces.
+/// A Job and the Job that it replaces.
 struct Change<'a> {
     new: &'a Job,
     old: &'a Job,
@@ -122,7 +122,8 @@ impl Change<'_> {
         }
     }
 
-    /// An end is announced before it comes, so that Pods are gone when it does.
+    /// Requires `SuccessCriteriaMet` or `FailureTarget` before `Complete` or `Failed`, so that all
+    /// Pods have terminated by then.
     fn ends_without_announcement(&self, errors: &mut Errors) {
         let failed_indexes_changed = self.differs(|status| status.failed_indexes.clone());
         if (self.has_changed(FAILED) || failed_indexes_changed)
@@ -161,29 +162,36 @@ impl Change<'_> {
         }
         let uncounted_changed = self.differs(|status| status.uncounted_terminated_pods.clone());
         let leftovers = status.uncounted_terminated_pods.as_ref().filter(|pods| !pods.is_empty());
-        if let (Some(pods), true) = (leftovers, finished_changed || uncounted_changed) {
+        if let Some(pods) = leftovers
+            && (finished_changed || uncounted_changed)
+        {
             let path = STATUS.child("uncountedTerminatedPods");
             let value = super::job::internal(pods, "UncountedTerminatedPods");
             errors.push(FieldError::invalid(&path, value, "must be empty for finished job"));
         }
     }
 
-    /// A suspended Job of zero completions is complete before it starts.
+    /// A suspended Job with zero completions completes before it starts.
     fn never_had_to_start(&self) -> bool {
         self.new.spec.is_suspended() && self.new.spec.completions == Some(0)
     }
 
     fn index_sets(&self, errors: &mut Errors) {
-        let (spec, status) = (&self.new.spec, &self.new.status);
+        let spec = &self.new.spec;
+        let status = &self.new.status;
         let completed_changed = self.differs(|status| status.completed_indexes.clone());
         let failed_changed = self.differs(|status| status.failed_indexes.clone());
-        let (completed, failed) = (STATUS.child("completedIndexes"), STATUS.child("failedIndexes"));
-        if let (Some(completions), true) = (spec.completions, completed_changed) {
+        let completed = STATUS.child("completedIndexes");
+        let failed = STATUS.child("failedIndexes");
+        if let Some(completions) = spec.completions
+            && completed_changed
+        {
             let text = &status.completed_indexes;
             readable("completedIndexes", text, completions, &completed, errors);
         }
-        if let (Some(completions), Some(text), true) =
-            (spec.completions, &status.failed_indexes, failed_changed)
+        if let Some(completions) = spec.completions
+            && let Some(text) = &status.failed_indexes
+            && failed_changed
             && spec.backoff_limit_per_index.is_some()
         {
             readable("failedIndexes", text, completions, &failed, errors);
@@ -199,7 +207,9 @@ impl Change<'_> {
             let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
             errors.push(FieldError::invalid(&failed, text, detail));
         }
-        if let (Some(completions), true) = (spec.completions, completed_changed || failed_changed) {
+        if let Some(completions) = spec.completions
+            && (completed_changed || failed_changed)
+        {
             disjoint(&status.completed_indexes, text, completions, errors);
         }
     }
@@ -239,7 +249,7 @@ impl Change<'_> {
         }
     }
 
-    /// What was said is not taken back.
+    /// Rejects the removal of conditions and times that are final.
     fn history(&self, errors: &mut Errors) {
         for kind in [FAILED, COMPLETE, FAILURE_TARGET] {
             if self.was(kind) && !self.is(kind) {
@@ -260,13 +270,14 @@ impl Change<'_> {
     }
 
     fn decreasing_counters(&self, errors: &mut Errors) {
-        let (new, old) = (&self.new.status, &self.old.status);
+        let new = &self.new.status;
+        let old = &self.old.status;
         if new.failed < old.failed {
             let detail = "cannot decrease the failed counter";
             errors.push(FieldError::invalid(&STATUS.child("failed"), new.failed, detail));
         }
         let spec = &self.new.spec;
-        // An elastic Indexed Job may shrink, and then fewer indexes have succeeded.
+        // An elastic Indexed Job may shrink, which reduces the completed indexes.
         let is_elastic = spec.is_indexed() && spec.completions == spec.parallelism;
         if new.succeeded < old.succeeded && !is_elastic {
             let detail = "cannot decrease the succeeded counter";
@@ -275,7 +286,8 @@ impl Change<'_> {
     }
 
     fn changed_times(&self, errors: &mut Errors) {
-        let (new, old) = (&self.new.status, &self.old.status);
+        let new = &self.new.status;
+        let old = &self.old.status;
         if let (Some(new), Some(old)) = (new.completion_time, old.completion_time)
             && new != old
         {
@@ -302,7 +314,7 @@ fn readable(name: &str, text: &str, completions: i32, path: &FieldPath<'_>, erro
 
 fn disjoint(completed: &str, failed: &str, completions: i32, errors: &mut Errors) {
     let parse = |text| indexes::parse(text, completions).unwrap_or_default();
-    if let Some(index) = indexes::overlap(&parse(completed), &parse(failed)) {
+    if let Some(index) = indexes::find_overlap(&parse(completed), &parse(failed)) {
         let detail = format!("failedIndexes and completedIndexes overlap at index: {index}");
         errors.push(FieldError::invalid(&STATUS.child("failedIndexes"), failed, detail));
     }

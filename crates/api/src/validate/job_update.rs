@@ -1,4 +1,4 @@
-//! Rules for changes of Jobs (as `ValidateJobUpdate`): what is fixed once a Job exists.
+//! Validation of Job updates (like `ValidateJobUpdate`): the immutable fields.
 
 use super::{Errors, job, meta};
 use crate::field::{BadValue, FieldError, FieldPath};
@@ -7,7 +7,7 @@ use crate::pod::{Container, PodSpec, PodTemplateSpec};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const IMMUTABLE: &str = "field is immutable";
-/// Fields of a Pod that say where it may run, and that are not typed here.
+/// Scheduling fields of a Pod that are not typed here.
 const AFFINITY: &str = "affinity";
 const SCHEDULING_GATES: &str = "schedulingGates";
 
@@ -23,7 +23,7 @@ pub(super) fn spec(new: &Job, old: &Job) -> Errors {
     errors
 }
 
-/// An Indexed Job may grow and shrink, but only with its parallelism.
+/// Validates `completions`, which may change only together with `parallelism` in an Indexed Job.
 fn completions(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
     if new.completions == old.completions {
         return;
@@ -73,8 +73,8 @@ fn shown<T: serde::Serialize>(value: &Option<T>, shape: &str) -> BadValue {
     }
 }
 
-/// While a Job is suspended and has no Pods, its template may change in where the Pods run and
-/// what they may take; otherwise in nothing.
+/// Validates the Pod template. Scheduling fields and resources may change while the Job is
+/// suspended and has no Pods; all other fields are immutable.
 fn template(new: &JobSpec, old: &Job, errors: &mut Errors) {
     let path = SPEC.child("template");
     if !is_mutable(old) {
@@ -93,7 +93,7 @@ fn template(new: &JobSpec, old: &Job, errors: &mut Errors) {
     }
 }
 
-/// As `shouldAllowMutablePodTemplate`.
+/// Like `shouldAllowMutablePodTemplate`.
 fn is_mutable(job: &Job) -> bool {
     let status = &job.status;
     job.spec.is_suspended()
@@ -101,11 +101,12 @@ fn is_mutable(job: &Job) -> bool {
         && status.active == 0
 }
 
-/// Lets the allowed template follow the new one in what says where Pods run.
+/// Copies the scheduling fields of the new template to the allowed one.
 fn take_scheduling(allowed: &mut PodTemplateSpec, new: &PodTemplateSpec) {
     allowed.metadata.labels = new.metadata.labels.clone();
     allowed.metadata.annotations = new.metadata.annotations.clone();
-    let (to, from) = (&mut allowed.spec, &new.spec);
+    let to = &mut allowed.spec;
+    let from = &new.spec;
     to.node_selector = from.node_selector.clone();
     to.tolerations = from.tolerations.clone();
     take_extra(to, from, SCHEDULING_GATES);
@@ -119,7 +120,7 @@ fn take_extra(to: &mut PodSpec, from: &PodSpec, name: &str) {
     };
 }
 
-/// Only affinity to nodes may change, not affinity to other Pods.
+/// Copies the node affinity; Pod affinity is immutable.
 fn take_node_affinity(to: &mut PodSpec, from: &PodSpec) {
     const NODE: &str = "nodeAffinity";
     let wanted = from.extra.get(AFFINITY).map(|affinity| affinity.get(NODE).cloned());

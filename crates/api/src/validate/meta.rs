@@ -1,4 +1,4 @@
-//! Rules for metadata (as `ValidateObjectMeta` and `ValidateObjectMetaUpdate`).
+//! Validation of metadata (like `ValidateObjectMeta` and `ValidateObjectMetaUpdate`).
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::well_known::finalizers;
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 const IMMUTABLE: &str = "field is immutable";
-/// All annotations of an object together, keys included.
+/// The maximum size of all annotations, including keys.
 const ANNOTATIONS_LEN_MAX: usize = 256 * 1024;
 
-/// Rules for a new object whose name is a DNS subdomain.
+/// Validates a new object whose name must be a DNS subdomain.
 pub(super) fn create(meta: &ObjectMeta, is_namespaced: bool, errors: &mut Errors) {
     if !meta.generate_name.is_empty() {
-        let found = names::dns_subdomain_prefix(&meta.generate_name);
+        let found = names::check_dns_subdomain_prefix(&meta.generate_name);
         reasons(found, &meta.generate_name, &METADATA.child("generateName"), errors);
     }
     let name = METADATA.child("name");
     if meta.name.is_empty() {
         errors.push(FieldError::required(&name, "name or generateName is required"));
     } else {
-        reasons(names::dns_subdomain(&meta.name), &meta.name, &name, errors);
+        reasons(names::check_dns_subdomain(&meta.name), &meta.name, &name, errors);
     }
     namespace(meta, is_namespaced, errors);
     non_negative(Some(meta.generation), &METADATA.child("generation"), errors);
@@ -36,7 +36,7 @@ fn namespace(meta: &ObjectMeta, is_namespaced: bool, errors: &mut Errors) {
     let path = METADATA.child("namespace");
     match (is_namespaced, meta.namespace.as_str()) {
         (true, "") => errors.push(FieldError::required(&path, "")),
-        (true, namespace) => reasons(names::dns_label(namespace), namespace, &path, errors),
+        (true, namespace) => reasons(names::check_dns_label(namespace), namespace, &path, errors),
         (false, "") => {}
         (false, _) => errors.push(FieldError::forbidden(&path, "not allowed on this type")),
     }
@@ -48,14 +48,14 @@ fn maps_and_owners(meta: &ObjectMeta, errors: &mut Errors) {
     owners(&meta.owner_references, errors);
 }
 
-/// Rules for annotations: keys are qualified names in any case.
+/// Validates annotations: keys must be qualified names of any case.
 pub(super) fn annotations(
     map: &BTreeMap<String, String>,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
     for key in map.keys() {
-        reasons(names::qualified_name(&key.to_lowercase()), key, path, errors);
+        reasons(names::check_qualified_name(&key.to_lowercase()), key, path, errors);
     }
     let size: usize = map.iter().map(|(key, value)| key.len() + value.len()).sum();
     if size > ANNOTATIONS_LEN_MAX {
@@ -108,7 +108,7 @@ fn owner(owner: &OwnerReference, path: &FieldPath<'_>, errors: &mut Errors) {
 fn finalizer_names(names: &[String], errors: &mut Errors) {
     let path = METADATA.child("finalizers");
     for name in names {
-        reasons(names::qualified_name(name), name, &path, errors);
+        reasons(names::check_qualified_name(name), name, &path, errors);
     }
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     if has(finalizers::ORPHAN) && has(finalizers::FOREGROUND_DELETION) {
@@ -117,7 +117,7 @@ fn finalizer_names(names: &[String], errors: &mut Errors) {
     }
 }
 
-/// Rules for a changed object.
+/// Validates an updated object.
 pub(super) fn update(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     if old.deletion_timestamp.is_some() {
         no_new_finalizers(new, old, errors);
@@ -180,7 +180,7 @@ fn identity(new: &ObjectMeta, old: &ObjectMeta, errors: &mut Errors) {
     }
 }
 
-/// Rules for a label selector (as `ValidateLabelSelector`).
+/// Validates a label selector (like `ValidateLabelSelector`).
 pub(super) fn selector(selector: &LabelSelector, path: &FieldPath<'_>, errors: &mut Errors) {
     labels(&selector.match_labels, &path.child("matchLabels"), errors);
     let expressions = path.child("matchExpressions");
@@ -209,20 +209,25 @@ fn selector_requirement(requirement: &LabelRequirement, path: &FieldPath<'_>, er
             errors.push(FieldError::invalid(&path, operator, "not a valid selector operator"));
         }
     }
-    reasons(names::qualified_name(&requirement.key), &requirement.key, &path.child("key"), errors);
+    reasons(
+        names::check_qualified_name(&requirement.key),
+        &requirement.key,
+        &path.child("key"),
+        errors,
+    );
     for (i, value) in requirement.values.iter().enumerate() {
-        reasons(names::label_value(value), value, &values.index(i), errors);
+        reasons(names::check_label_value(value), value, &values.index(i), errors);
     }
 }
 
-/// Rules for a reference by name that may be left out.
+/// Validates an optional reference by name.
 pub(super) fn subdomain_if_set(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if !text.is_empty() {
-        reasons(names::dns_subdomain(text), text, path, errors);
+        reasons(names::check_dns_subdomain(text), text, path, errors);
     }
 }
 
-/// Rules for a reference by name.
+/// Validates a required reference by name.
 pub(super) fn required_subdomain(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     required(text, path, errors);
     subdomain_if_set(text, path, errors);

@@ -1,4 +1,4 @@
-//! Rules for Pods and Pod templates (as `ValidatePodSpec` and `ValidatePodTemplateSpec`).
+//! Validation of Pods and Pod templates (like `ValidatePodSpec` and `ValidatePodTemplateSpec`).
 
 use super::{Errors, container, in_range, labels, meta, one_of, reasons, volume};
 use crate::field::{FieldError, FieldPath};
@@ -16,7 +16,7 @@ const POD_IS_FIXED: &str = "pod updates may not change fields other than \
      `spec.tolerations` (only additions to existing tolerations),\
      `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// Where a spec stands: some rules hold only for Pods themselves.
+/// Where a spec occurs; some rules apply only to Pods.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Pod,
@@ -31,8 +31,8 @@ pub(super) fn create(pod: &Pod) -> Errors {
     errors
 }
 
-/// A Pod that exists changes in images, deadline and tolerations only. Kubernetes adds a listing of
-/// the difference to its text; that is left out.
+/// Validates an updated Pod: only images, deadline and tolerations may change. Kubernetes appends a
+/// diff to its message; this function does not.
 pub(super) fn update(new: &Pod, old: &Pod) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
@@ -57,7 +57,7 @@ fn take_images(to: &mut [Container], from: &[Container]) {
     }
 }
 
-/// Rules for a template. Kubernetes names its labels without `metadata`, and so do we.
+/// Validates a Pod template. Like Kubernetes, reports the path of its labels without `metadata`.
 pub(super) fn template(template: &PodTemplateSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     labels(&template.metadata.labels, &path.child("labels"), errors);
     meta::annotations(&template.metadata.annotations, &path.child("annotations"), errors);
@@ -104,7 +104,7 @@ fn names_of(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     }
     for (name, label) in [("hostname", &spec.hostname), ("subdomain", &spec.subdomain)] {
         if !label.is_empty() {
-            reasons(names::dns_label(label), label, &path.child(name), errors);
+            reasons(names::check_dns_label(label), label, &path.child(name), errors);
         }
     }
     tolerations(&spec.tolerations, &path.child("tolerations"), errors);
@@ -112,14 +112,15 @@ fn names_of(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let priority = path.child("priorityClassName");
     meta::subdomain_if_set(&spec.priority_class_name, &priority, errors);
     if let Some(name) = &spec.runtime_class_name {
-        reasons(names::dns_subdomain(name), name, &path.child("runtimeClassName"), errors);
+        reasons(names::check_dns_subdomain(name), name, &path.child("runtimeClassName"), errors);
     }
     if let Some(policy) = &spec.preemption_policy {
         one_of(policy, &PREEMPTION_POLICIES, &path.child("preemptionPolicy"), errors);
     }
 }
 
-/// With the machine's network a container's port is the machine's; a template may leave it open.
+/// Validates host ports. On the host network they must equal the container ports; a template may
+/// omit them.
 fn host_network(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors) {
     if !spec.host_network {
         return;
@@ -162,7 +163,7 @@ fn tolerations(tolerations: &[Toleration], path: &FieldPath<'_>, errors: &mut Er
         if toleration.key.is_empty() {
             keyless(toleration, &path, errors);
         } else {
-            let found = names::qualified_name(&toleration.key);
+            let found = names::check_qualified_name(&toleration.key);
             reasons(found, &toleration.key, &path.child("key"), errors);
         }
         if toleration.toleration_seconds.is_some() && toleration.effect != "NoExecute" {
@@ -188,7 +189,7 @@ fn keyless(toleration: &Toleration, path: &FieldPath<'_>, errors: &mut Errors) {
 fn toleration_operator(toleration: &Toleration, path: &FieldPath<'_>, errors: &mut Errors) {
     match toleration.operator.as_str() {
         "Equal" | "" => {
-            let found = names::label_value(&toleration.value);
+            let found = names::check_label_value(&toleration.value);
             if !found.is_empty() {
                 errors.push(FieldError::invalid(path, &toleration.value, found.join(";")));
             }
@@ -216,16 +217,17 @@ fn host_aliases(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
         }
         let hostnames = path.child("hostnames");
         for (j, name) in alias.hostnames.iter().enumerate() {
-            reasons(names::dns_subdomain(name), name, &hostnames.index(j), errors);
+            reasons(names::check_dns_subdomain(name), name, &hostnames.index(j), errors);
         }
     }
 }
 
-/// Checked for Pods only: templates with such images have been stored before.
+/// Checks Pods only, because stored templates may have such images.
 fn image_whitespace(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     for (list, i, container) in spec.containers_in_order() {
         if container.image.trim() != container.image {
-            let (list, detail) = (path.child(list), "must not have leading or trailing whitespace");
+            let list = path.child(list);
+            let detail = "must not have leading or trailing whitespace";
             let item = list.index(i);
             errors.push(FieldError::invalid(&item.child("image"), &container.image, detail));
         }

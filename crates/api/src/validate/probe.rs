@@ -1,4 +1,4 @@
-//! Rules for probes and hooks.
+//! Validation of probes and lifecycle hooks.
 
 use super::{Errors, in_range, non_negative, one_of, reasons, required};
 use crate::field::{FieldError, FieldPath};
@@ -9,7 +9,7 @@ use crate::pod::container::{Handler, HttpGetAction, Lifecycle, Probe};
 const SCHEMES: [&str; 2] = ["HTTP", "HTTPS"];
 const PORT_MAX: i64 = 65535;
 
-/// Rules for a probe whose success ends it: liveness and startup.
+/// Validates a liveness or startup probe, which needs exactly one success.
 pub(super) fn deciding(
     probe: &Probe,
     grace: Option<i64>,
@@ -23,7 +23,7 @@ pub(super) fn deciding(
     }
 }
 
-/// Rules for the readiness probe, which never ends a container.
+/// Validates a readiness probe, which never stops the container.
 pub(super) fn readiness(
     probe: &Probe,
     grace: Option<i64>,
@@ -69,7 +69,7 @@ pub(super) fn lifecycle(
     }
 }
 
-/// Rules for what to do: exactly one thing. The first is checked, the others are refused.
+/// Validates a handler: exactly one action must be set. Validates the first and rejects the others.
 fn handler(handler: &Handler, grace: Option<i64>, path: &FieldPath<'_>, errors: &mut Errors) {
     let given = [
         ("exec", handler.exec.is_some()),
@@ -129,14 +129,14 @@ fn http_get(get: &HttpGetAction, path: &FieldPath<'_>, errors: &mut Errors) {
     one_of(&get.scheme, &SCHEMES, &path.child("scheme"), errors);
     for header in &get.http_headers {
         let path = path.child("httpHeaders");
-        reasons(names::http_header(&header.name), &header.name, &path, errors);
+        reasons(names::check_http_header(&header.name), &header.name, &path, errors);
     }
 }
 
 fn port(port: &IntOrString, path: &FieldPath<'_>, errors: &mut Errors) {
     match port {
         IntOrString::Int(number) => in_range((*number).into(), 1, PORT_MAX, path, errors),
-        IntOrString::Text(name) => reasons(names::port_name(name), name, path, errors),
+        IntOrString::Text(name) => reasons(names::check_port_name(name), name, path, errors),
     }
 }
 

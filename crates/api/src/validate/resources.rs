@@ -1,4 +1,4 @@
-//! Rules for what containers need and may take (as `ValidateContainerResourceRequirements`).
+//! Validation of resource requests and limits (like `ValidateContainerResourceRequirements`).
 
 use super::{Errors, reasons};
 use crate::field::{FieldError, FieldPath};
@@ -7,9 +7,9 @@ use crate::pod::container::ResourceRequirements;
 use crate::quantity::Quantity;
 
 const HUGE_PAGES: &str = "hugepages-";
-/// Resources of a container that need no domain.
+/// The container resources without a domain.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// Resources without a domain that exist at all, for quotas and the like.
+/// All resources without a domain, including those of quotas.
 const STANDARD: [&str; 20] = [
     "cpu",
     "memory",
@@ -38,7 +38,8 @@ pub(super) fn requirements(
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
-    let (limits, requests) = (path.child("limits"), path.child("requests"));
+    let limits = path.child("limits");
+    let requests = path.child("requests");
     for (name, quantity) in &given.limits {
         amount(name, *quantity, &limits.key(name), errors);
         divisible(name, *quantity, &limits.key(name), errors);
@@ -67,7 +68,7 @@ fn amount(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Err
 }
 
 fn resource_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
-    let found = names::qualified_name(name);
+    let found = names::check_qualified_name(name);
     let is_fine = found.is_empty();
     reasons(found, name, path, errors);
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, name, detail));
@@ -109,7 +110,7 @@ fn against_limit(
     }
 }
 
-/// An amount of huge pages is a whole number of pages.
+/// Rejects an amount that is not a multiple of the huge page size.
 fn divisible(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Errors) {
     let Some(size) = name.strip_prefix(HUGE_PAGES) else {
         return;
@@ -130,10 +131,11 @@ fn is_native(name: &str) -> bool {
 }
 
 fn is_extended(name: &str) -> bool {
-    !name.starts_with("requests.") && names::qualified_name(&format!("requests.{name}")).is_empty()
+    !name.starts_with("requests.")
+        && names::check_qualified_name(&format!("requests.{name}")).is_empty()
 }
 
-/// Resources of which there are only whole ones: everything that is not cpu, memory or storage.
+/// Returns whether a resource has integer amounts only: everything except cpu, memory and storage.
 fn is_counted(name: &str) -> bool {
     is_extended(name) && !is_native(name)
 }

@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::defaults;
 
-mod cluster;
+mod core_v1;
 mod cronjob;
 mod job;
 mod pod;
 
-/// Sets the value at a JSON pointer, making objects and lists on the way.
+/// Sets the value at a JSON pointer and creates the objects and lists on its path.
 pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {
     let mut place = object;
     for step in pointer.trim_start_matches('/').split('/') {
@@ -28,7 +28,7 @@ pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {
     *place = value;
 }
 
-/// An object with values set at pointers; `null` takes a value away.
+/// Returns an object with values set at pointers; `null` removes a value.
 pub(crate) fn with(mut object: Value, changes: &[(&str, Value)]) -> Value {
     for (pointer, value) in changes {
         set(&mut object, pointer, value.clone());

@@ -1,4 +1,4 @@
-//! Rules for volumes and their mounts.
+//! Validation of volumes and volume mounts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const HOST_PATH_TYPES: [&str; 8] = [
 ];
 const PROPAGATIONS: [&str; 3] = ["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE: [&str; 3] = ["Disabled", "Enabled", "IfPossible"];
-/// Fields of a Pod that a file may show.
+/// The Pod fields that a file may contain.
 const VOLUME_FIELDS: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",
@@ -29,7 +29,7 @@ const VOLUME_FIELDS: [&str; 5] = [
     "metadata.namespace",
     "metadata.uid",
 ];
-/// Sources that are counted and not looked into, in Kubernetes' order.
+/// Sources that are counted but not inspected, in Kubernetes' order.
 const OTHER_SOURCES: [&str; 24] = [
     "gitRepo",
     "gcePersistentDisk",
@@ -57,10 +57,10 @@ const OTHER_SOURCES: [&str; 24] = [
     "image",
 ];
 
-/// Volumes that are fine, by name, and whether a raw device can be made of them.
+/// The valid volumes by name, and whether they can be block devices.
 pub(super) type Volumes = HashMap<String, bool>;
 
-/// Rules for the volumes of a Pod; gives those that containers may mount.
+/// Validates the volumes of a Pod; returns those that containers may mount.
 pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors) -> Volumes {
     let mut fine = Volumes::new();
     for (i, volume) in volumes.iter().enumerate() {
@@ -71,7 +71,7 @@ pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors)
         if volume.name.is_empty() {
             errors.push(FieldError::required(&name, ""));
         } else {
-            reasons(names::dns_label(&volume.name), &volume.name, &name, errors);
+            reasons(names::check_dns_label(&volume.name), &volume.name, &name, errors);
         }
         if fine.contains_key(&volume.name) {
             errors.push(FieldError::duplicate(&name, &volume.name));
@@ -85,7 +85,7 @@ pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors)
     fine
 }
 
-/// Rules for a source: exactly one. The first is checked, the others are refused.
+/// Validates the source: exactly one must be set. Validates the first and rejects the others.
 fn source(volume: &Volume, path: &FieldPath<'_>, errors: &mut Errors) {
     let typed = [
         ("emptyDir", volume.empty_dir.is_some()),
@@ -127,8 +127,10 @@ fn source_content(volume: &Volume, name: &str, path: &FieldPath<'_>, errors: &mu
         "downwardAPI" => {
             if let Some(downward) = &volume.downward_api {
                 mode(downward.default_mode, &path.child("defaultMode"), errors);
-                // Kubernetes reports an item's errors at the volume.
-                downward.items.iter().for_each(|file| downward_file(file, path, errors));
+                // Kubernetes reports the errors of an item at the volume.
+                for file in &downward.items {
+                    downward_file(file, path, errors);
+                }
             }
         }
         "persistentVolumeClaim" => {
@@ -207,7 +209,7 @@ fn mode(mode: Option<i32>, path: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-/// A path inside a volume that does not begin like those the system keeps there.
+/// Validates a file path in a volume, which must not start like the reserved names.
 fn local_file(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     local(text, path, errors);
     if text.starts_with("..") && !text.starts_with("../") {
@@ -215,7 +217,7 @@ fn local_file(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-/// A path inside a volume.
+/// Validates a path in a volume.
 fn local(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.starts_with('/') {
         errors.push(FieldError::invalid(path, text, "must be a relative path"));
@@ -223,14 +225,14 @@ fn local(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     no_backsteps(text, path, errors);
 }
 
-/// A path that does not climb.
+/// Rejects a path that contains `..`.
 pub(super) fn no_backsteps(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     if text.split('/').any(|part| part == "..") {
         errors.push(FieldError::invalid(path, text, "must not contain '..'"));
     }
 }
 
-/// Rules for where a container sees volumes.
+/// Validates the volume mounts of a container.
 pub(super) fn mounts(
     container: &Container,
     volumes: &Volumes,
@@ -240,7 +242,8 @@ pub(super) fn mounts(
     let mut seen = HashSet::new();
     for (i, mount) in container.volume_mounts.iter().enumerate() {
         let item = path.index(i);
-        let (name, target) = (item.child("name"), item.child("mountPath"));
+        let name = item.child("name");
+        let target = item.child("mountPath");
         required(&mount.name, &name, errors);
         if !volumes.contains_key(&mount.name) {
             errors.push(FieldError::not_found(&name, &mount.name));
@@ -261,7 +264,7 @@ pub(super) fn mounts(
     }
 }
 
-/// Rules for how a volume is seen. Kubernetes reports most of them at the list.
+/// Validates the options of a mount. Kubernetes reports most of these errors at the list.
 fn mount_options(
     mount: &VolumeMount,
     container: &Container,
@@ -322,17 +325,19 @@ fn recursive_read_only(mount: &VolumeMount, path: &FieldPath<'_>, errors: &mut E
     }
 }
 
-/// Rules for raw devices.
+/// Validates the block devices of a container.
 pub(super) fn devices(
     container: &Container,
     volumes: &Volumes,
     path: &FieldPath<'_>,
     errors: &mut Errors,
 ) {
-    let (mut names, mut paths) = (HashSet::new(), HashSet::new());
+    let mut names = HashSet::new();
+    let mut paths = HashSet::new();
     for (i, device) in container.volume_devices.iter().enumerate() {
         let item = path.index(i);
-        let (name, target) = (item.child("name"), item.child("devicePath"));
+        let name = item.child("name");
+        let target = item.child("devicePath");
         required(&device.name, &name, errors);
         if !names.insert(&device.name) && !device.name.is_empty() {
             errors.push(FieldError::invalid(&name, &device.name, "must be unique"));

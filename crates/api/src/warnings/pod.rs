@@ -1,4 +1,4 @@
-//! Warnings about Pods and Pod templates (as `warningsForPodSpecAndMeta`).
+//! Warnings about Pods and Pod templates (like `warningsForPodSpecAndMeta`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::pod::container::{Container, ContainerPort, ResourceList};
 use crate::pod::{PodSpec, Volume};
 use crate::quantity::Quantity;
 
-/// Annotations that no longer do anything, and what does.
+/// Annotations without effect, and their replacements.
 const DEAD_ANNOTATIONS: [(&str, &str); 3] = [
     (
         "scheduler.alpha.kubernetes.io/critical-pod",
@@ -25,7 +25,7 @@ const DEAD_ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Storage that no longer works, and since when.
+/// Volume sources that no longer work, and since which version.
 const DEAD_VOLUMES: [(&str, &str); 9] = [
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -38,7 +38,7 @@ const DEAD_VOLUMES: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// Warnings about a spec, its annotations, and where they stand.
+/// Collects the warnings about a spec and its annotations.
 pub(super) fn spec(
     spec: &PodSpec,
     annotations: &StringMap,
@@ -83,7 +83,7 @@ fn volumes(volumes: &[Volume], path: &FieldPath<'_>, warnings: &mut Vec<String>)
     }
 }
 
-/// Two keys that become the same file, or one a folder of the other.
+/// Warns about two keys that map to the same file, or to a file and its directory.
 fn overlapping_files(volume: &Volume, warnings: &mut Vec<String>) {
     let (what, paths): (String, Vec<&str>) = if let Some(map) = &volume.config_map {
         let paths = map.items.iter().map(|item| item.path.as_str());
@@ -101,7 +101,8 @@ fn overlapping_files(volume: &Volume, warnings: &mut Vec<String>) {
     let paths: Vec<_> = paths.into_iter().map(|path| path.trim_end_matches('/')).collect();
     for (i, path) in paths.iter().enumerate() {
         for earlier in paths.iter().take(i).filter(|earlier| overlap(path, earlier)) {
-            let (path, earlier) = (go_format::quoted(path), go_format::quoted(earlier));
+            let path = go_format::quoted(path);
+            let earlier = go_format::quoted(earlier);
             warnings
                 .push(format!("volume {name} ({what}): overlapping paths: {path} with {earlier}"));
         }
@@ -121,7 +122,8 @@ fn repeated_names(spec: &PodSpec, path: &FieldPath<'_>, warnings: &mut Vec<Strin
     let mut seen = HashSet::new();
     for (i, alias) in spec.host_aliases.iter().enumerate() {
         if !seen.insert(&alias.ip) {
-            let (item, ip) = (aliases.index(i), go_format::quoted(&alias.ip));
+            let item = aliases.index(i);
+            let ip = go_format::quoted(&alias.ip);
             warnings.push(format!("{}: duplicate ip {ip}", item.child("ip")));
         }
     }
@@ -129,7 +131,8 @@ fn repeated_names(spec: &PodSpec, path: &FieldPath<'_>, warnings: &mut Vec<Strin
     let mut seen = HashSet::new();
     for (i, secret) in spec.image_pull_secrets.iter().enumerate() {
         if !seen.insert(&secret.name) {
-            let (item, name) = (secrets.index(i), go_format::quoted(&secret.name));
+            let item = secrets.index(i);
+            let name = go_format::quoted(&secret.name);
             warnings.push(format!("{}: duplicate name {name}", item.child("name")));
         }
     }
@@ -158,7 +161,7 @@ fn resources(container: &Container, path: &FieldPath<'_>, warnings: &mut Vec<Str
     }
 }
 
-/// A variable that is defined again hides the first, unless it builds on it.
+/// Warns about a variable that hides an earlier one without referring to it.
 fn environment(container: &Container, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let env = path.child("env");
     let mut seen = HashSet::new();
@@ -180,7 +183,7 @@ fn environment(container: &Container, path: &FieldPath<'_>, warnings: &mut Vec<S
     }
 }
 
-/// Every port of a Pod with where it stands.
+/// Returns all ports of a Pod with their paths.
 fn all_ports<'a>(spec: &'a PodSpec, path: &FieldPath<'_>) -> Vec<(String, &'a ContainerPort)> {
     let mut ports = Vec::new();
     for (list, i, container) in spec.containers_in_order() {
@@ -195,32 +198,32 @@ fn all_ports<'a>(spec: &'a PodSpec, path: &FieldPath<'_>) -> Vec<(String, &'a Co
 
 fn ports(spec: &PodSpec, path: &FieldPath<'_>, warnings: &mut Vec<String>) {
     let ports = all_ports(spec, path);
-    for (i, (place, port)) in ports.iter().enumerate() {
-        for (earlier_place, earlier) in ports.iter().take(i) {
-            let is_same = (port.container_port, &port.protocol)
-                == (earlier.container_port, &earlier.protocol);
-            if let Some(how) = clash(port, earlier).filter(|_| is_same) {
-                warnings.push(format!("{place}: {how} port definition with {earlier_place}"));
+    for (i, (path, port)) in ports.iter().enumerate() {
+        for (earlier_path, earlier) in ports.iter().take(i) {
+            let is_same_port =
+                port.container_port == earlier.container_port && port.protocol == earlier.protocol;
+            if is_same_port && let Some(how) = find_conflict(port, earlier) {
+                warnings.push(format!("{path}: {how} port definition with {earlier_path}"));
             }
         }
     }
-    let mut named: HashMap<&str, &str> = HashMap::new();
-    for (place, port) in ports.iter().filter(|(_, port)| !port.name.is_empty()) {
-        match named.get(port.name.as_str()) {
+    let mut path_by_name: HashMap<&str, &str> = HashMap::new();
+    for (path, port) in ports.iter().filter(|(_, port)| !port.name.is_empty()) {
+        match path_by_name.get(port.name.as_str()) {
             Some(other) => warnings.push(format!(
-                "{place}: duplicate port name {} with {other}, services and probes that select \
+                "{path}: duplicate port name {} with {other}, services and probes that select \
                  ports by name will use {other}",
                 go_format::quoted(&port.name)
             )),
             None => {
-                named.insert(&port.name, place);
+                path_by_name.insert(&port.name, path);
             }
         }
     }
 }
 
-/// How two definitions of the same port get in each other's way.
-fn clash(port: &ContainerPort, other: &ContainerPort) -> Option<&'static str> {
+/// Returns how two definitions of a port conflict.
+fn find_conflict(port: &ContainerPort, other: &ContainerPort) -> Option<&'static str> {
     let is_same_host_port = port.host_port == other.host_port;
     if is_same_host_port && port.host_ip == other.host_ip {
         Some("duplicate")

@@ -18,12 +18,12 @@ fn created(dialect: Dialect, changes: &[(&str, Value)]) -> Vec<String> {
 }
 
 #[test]
-fn a_cron_job_without_peculiarities_gets_no_warning() {
+fn an_ordinary_cron_job_gets_no_warning() {
     assert_eq!(created(Dialect::Punctual, &[]), [""; 0]);
 }
 
 #[test]
-fn a_name_with_dots_is_worth_a_word() {
+fn a_name_with_dots_causes_a_warning() {
     assert_eq!(
         created(Dialect::Strict, &[("/metadata/name", json!("a.b"))]),
         ["metadata.name: this is used in Pod names and hostnames, which can result in surprising \
@@ -32,7 +32,7 @@ fn a_name_with_dots_is_worth_a_word() {
 }
 
 #[test]
-fn a_schedule_that_never_comes_is_told_by_us_and_not_by_kubernetes() {
+fn a_schedule_that_never_runs_causes_a_warning_in_our_dialect_only() {
     let never = [("/spec/schedule", json!("0 0 31 2 *"))];
     assert_eq!(created(Dialect::Strict, &never), [""; 0]);
     let ours = created(Dialect::Punctual, &never);
@@ -41,7 +41,7 @@ fn a_schedule_that_never_comes_is_told_by_us_and_not_by_kubernetes() {
 }
 
 #[test]
-fn a_schedule_is_remarked_on_only_when_it_is_new() {
+fn an_unchanged_schedule_causes_no_warning() {
     let never = read_cron_job(with(cron_job(), &[("/spec/schedule", json!("0 0 31 2 *"))]));
     let rules = rules(Dialect::Punctual);
     assert_eq!(cron_job_update(&rules, &never, &never, now()).len(), 0);
@@ -49,7 +49,7 @@ fn a_schedule_is_remarked_on_only_when_it_is_new() {
 }
 
 #[test]
-fn a_zone_in_the_schedule_is_told_on_every_update() {
+fn a_zone_in_the_schedule_causes_a_warning_on_every_update() {
     let with_zone =
         read_cron_job(with(cron_job(), &[("/spec/schedule", json!("TZ=UTC 0 * * * *"))]));
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_zone_in_the_schedule_is_told_on_every_update() {
 }
 
 #[test]
-fn an_update_says_nothing_about_a_template_that_did_not_change() {
+fn an_unchanged_template_causes_no_warning() {
     let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
     let changes = [("/spec/jobTemplate/spec/template/spec/containers/0/env", env)];
     let old = read_cron_job(with(cron_job(), &changes));
@@ -72,7 +72,7 @@ fn an_update_says_nothing_about_a_template_that_did_not_change() {
 }
 
 #[test]
-fn a_pod_template_is_looked_through() {
+fn pod_templates_cause_the_warnings_of_kubernetes() {
     let container = json!({
         "name": "c", "image": "x",
         "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}, {"name": "A",

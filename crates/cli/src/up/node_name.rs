@@ -39,7 +39,7 @@ pub(super) fn choose(requested: Option<&str>, data_dir: &Path) -> anyhow::Result
 }
 
 fn validate(name: String) -> anyhow::Result<String> {
-    let errors = names::dns_subdomain(&name);
+    let errors = names::check_dns_subdomain(&name);
     ensure!(errors.is_empty(), "{name:?} is not a valid Node name: {}", errors.join("; "));
     Ok(name)
 }
@@ -71,9 +71,9 @@ mod tests {
         ];
         for (host, want) in cases {
             assert_eq!(from_host_name(host), want);
-            assert!(names::dns_subdomain(want).is_empty());
+            assert!(names::check_dns_subdomain(want).is_empty());
         }
-        assert!(names::dns_subdomain(&from_host_name(&"x.".repeat(200))).is_empty());
+        assert!(names::check_dns_subdomain(&from_host_name(&"x.".repeat(200))).is_empty());
     }
 
     #[test]

@@ -72,8 +72,8 @@ fn check(
 fn parse_yaml(body: &[u8]) -> Result<DecodedObject, Status> {
     let bad = |why: String| Status::bad_request(format!("error converting YAML to JSON: {why}"));
     let text = std::str::from_utf8(body).map_err(|why| bad(why.to_string()))?;
-    let (value, duplicates) =
-        yaml::parse_document(text, 0, &mut SizeBudget::default()).map_err(bad)?;
+    let (value, duplicates) = yaml::parse_document(text, 0, &mut SizeBudget::default())
+        .map_err(|error| bad(error.to_string()))?;
     if !value.is_object() {
         return Err(bad("the body is not an object".to_owned()));
     }

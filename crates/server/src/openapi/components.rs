@@ -99,7 +99,8 @@ impl Components {
     }
 
     fn object(&self, shape: &'static StructSchema) -> Map<String, Value> {
-        let fields = || shape.fields.iter().filter(|field| self.has_extensions || !field.is_ours);
+        let fields =
+            || shape.fields.iter().filter(|field| self.has_extensions || !field.is_extension);
         let properties: Map<_, _> = fields()
             .map(|field| (field.json.to_owned(), Value::Object(self.property(shape, field))))
             .collect();

@@ -166,7 +166,7 @@ impl LabelParser {
             LabelToken::Word(word) => word,
             other => return Err(unexpected(&other, "identifier")),
         };
-        check(names::qualified_name(&key), "<nil>", &key)?;
+        check(names::check_qualified_name(&key), "<nil>", &key)?;
         let operator = match self.peek() {
             _ if is_negated => LabelOperator::Absent,
             LabelToken::End | LabelToken::Symbol(",") => LabelOperator::Exists,
@@ -188,7 +188,7 @@ impl LabelParser {
         };
         if let LabelOperator::In(values) | LabelOperator::NotIn(values) = &operator {
             for (i, value) in values.iter().enumerate() {
-                check(names::label_value(value), &format!("values[{i}][{key}]"), value)?;
+                check(names::check_label_value(value), &format!("values[{i}][{key}]"), value)?;
             }
         }
         Ok(operator)

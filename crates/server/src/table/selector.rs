@@ -46,8 +46,8 @@ fn expression(expression: &Value) -> Option<FormattedRequirement<'_>> {
 }
 
 fn is_label(key: &str, values: &[&str]) -> bool {
-    names::qualified_name(key).is_empty()
-        && values.iter().all(|value| names::label_value(value).is_empty())
+    names::check_qualified_name(key).is_empty()
+        && values.iter().all(|value| names::check_label_value(value).is_empty())
 }
 
 #[cfg(test)]

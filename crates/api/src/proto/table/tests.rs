@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// What the schema has of v1.37 that v1.36 had no numbers for: structs as a whole, and fields.
+/// Structs and fields of the schema tables that are newer than v1.36 and have no number.
 const NEWER: [&str; 26] = [
     "ClusterTrustBundleProjection.user",
     "ConfigMapVolumeSource.defaultUser",
@@ -32,21 +32,22 @@ const NEWER: [&str; 26] = [
     "VolumeMount.bindMountOptions",
 ];
 
-/// The names in JSON of all fields of a message, embedded messages included.
+/// Returns the JSON names of all fields of a message, including embedded messages.
 fn names_of(message: &Message) -> BTreeSet<&'static str> {
-    let below = |slot: &Slot| match slot.role {
-        Role::Embedded(id) => names_of(id.get()),
-        _ => BTreeSet::from([slot.name]),
+    let names = |field: &ProtoField| match field.cardinality {
+        Cardinality::Embedded(id) => names_of(id.get()),
+        _ => BTreeSet::from([field.name]),
     };
-    message.slots.iter().flat_map(below).collect()
+    message.fields.iter().flat_map(names).collect()
 }
 
-/// What of a struct has no number.
+/// Returns the struct or the fields of the struct that have no number.
 fn without_number(name: &str) -> Vec<String> {
-    let Some(message) = named(name) else { return vec![name.to_owned()] };
-    let (shape, names) = (schema::find_struct(name).unwrap(), names_of(message));
-    let theirs = shape.fields.iter().filter(|field| !field.is_ours);
-    let missing = theirs.filter(|field| !names.contains(field.json));
+    let Some(message) = find_message(name) else { return vec![name.to_owned()] };
+    let shape = schema::find_struct(name).unwrap();
+    let names = names_of(message);
+    let kubernetes_fields = shape.fields.iter().filter(|field| !field.is_extension);
+    let missing = kubernetes_fields.filter(|field| !names.contains(field.json));
     missing.map(|field| format!("{name}.{}", field.json)).collect()
 }
 
@@ -57,11 +58,11 @@ fn every_field_of_kubernetes_v1_36_has_a_number() {
 }
 
 #[test]
-fn every_entry_of_the_table_is_understood_and_no_number_is_given_twice() {
-    for (name, entries) in read_drafts() {
-        let message = named(name).unwrap();
-        assert_eq!(message.slots.len(), entries.len(), "{name}: {entries:?}");
-        let numbers: BTreeSet<_> = message.slots.iter().map(|slot| slot.number).collect();
+fn every_entry_of_the_table_is_parsed_and_every_number_is_unique() {
+    for MessageSource { name, entries } in read_sources() {
+        let message = find_message(name).unwrap();
+        assert_eq!(message.fields.len(), entries.len(), "{name}: {entries:?}");
+        let numbers: BTreeSet<_> = message.fields.iter().map(|field| field.number).collect();
         assert_eq!(numbers.len(), entries.len(), "{name}: {entries:?}");
         assert!(!numbers.contains(&0), "{name}");
     }
@@ -69,11 +70,12 @@ fn every_entry_of_the_table_is_understood_and_no_number_is_given_twice() {
 }
 
 #[test]
-fn our_own_fields_have_no_number() {
+fn extension_fields_have_no_number() {
     for name in schema::struct_names() {
-        let Some(message) = named(name) else { continue };
+        let Some(message) = find_message(name) else { continue };
         let names = names_of(message);
-        for field in schema::find_struct(name).unwrap().fields.iter().filter(|field| field.is_ours)
+        for field in
+            schema::find_struct(name).unwrap().fields.iter().filter(|field| field.is_extension)
         {
             assert!(!names.contains(field.json), "{name}.{}", field.json);
         }
@@ -81,8 +83,8 @@ fn our_own_fields_have_no_number() {
 }
 
 #[test]
-fn a_kind_has_its_message_unless_it_is_ours() {
-    let name = |api_version, kind| of_kind(api_version, kind).map(|message| message.name);
+fn only_kubernetes_kinds_have_a_message() {
+    let name = |api_version, kind| find_kind(api_version, kind).map(|message| message.name);
     assert_eq!(name("batch/v1", "CronJob"), Some("CronJob"));
     assert_eq!(name("batch/v1beta1", "CronJob"), Some("CronJob"));
     assert_eq!(name("v1", "Event"), Some("Event"));

@@ -6,13 +6,13 @@ fn create(dialect: Dialect, changes: &[(&str, Value)], want: &[&str]) {
 }
 
 #[test]
-fn a_cron_job_without_fault_is_accepted_in_both_dialects() {
+fn a_valid_cron_job_is_accepted_in_both_dialects() {
     create(Dialect::Punctual, &[], &[]);
     create(Dialect::Strict, &[], &[]);
 }
 
 #[test]
-fn our_own_fields_are_checked_in_our_dialect_and_refused_in_the_strict_one() {
+fn extensions_are_validated_in_our_dialect_and_rejected_in_the_strict_one() {
     let ours = Dialect::Punctual;
     create(ours, &[("/spec/concurrencyPolicy", json!("CatchUp"))], &[]);
     create(ours, &[("/spec/schedule", json!("@at 2030-01-01T00:00:00Z"))], &[]);
@@ -37,7 +37,7 @@ fn our_own_fields_are_checked_in_our_dialect_and_refused_in_the_strict_one() {
 }
 
 #[test]
-fn our_own_kind_has_our_fields_even_on_a_strict_server() {
+fn a_scheduled_job_has_the_extensions_on_a_strict_server() {
     create(
         Dialect::Strict,
         &[
@@ -51,7 +51,7 @@ fn our_own_kind_has_our_fields_even_on_a_strict_server() {
 }
 
 #[test]
-fn zones_are_checked_as_go_loads_them() {
+fn zones_are_validated_like_in_go() {
     for (zone, want) in [
         ("Europe/Berlin", vec![]),
         ("UTC", vec![]),
@@ -80,7 +80,7 @@ fn zones_are_checked_as_go_loads_them() {
 }
 
 #[test]
-fn metadata_is_checked_before_the_rest() {
+fn metadata_errors_precede_spec_errors() {
     create(
         Dialect::Punctual,
         &[
@@ -116,7 +116,7 @@ fn update(old: &[(&str, Value)], new: &[(&str, Value)], want: &[&str]) {
 }
 
 #[test]
-fn an_update_does_not_hold_old_faults_against_an_object() {
+fn an_update_accepts_unchanged_invalid_fields() {
     let long = json!("n".repeat(60));
     let name = ("/metadata/name", long);
     update(std::slice::from_ref(&name), std::slice::from_ref(&name), &[]);
@@ -127,7 +127,7 @@ fn an_update_does_not_hold_old_faults_against_an_object() {
 }
 
 #[test]
-fn a_zone_in_a_schedule_is_tolerated_only_where_it_was() {
+fn a_zone_in_a_schedule_is_accepted_only_on_an_unchanged_schedule() {
     let with_zone = ("/spec/schedule", json!("TZ=UTC 0 * * * *"));
     let both = [with_zone.clone(), ("/spec/timeZone", json!("UTC"))];
     let value = "spec.schedule: Invalid value: \"TZ=UTC 0 * * * *\": ";
@@ -144,7 +144,7 @@ fn a_zone_in_a_schedule_is_tolerated_only_where_it_was() {
 }
 
 #[test]
-fn identity_does_not_change() {
+fn name_and_uid_are_immutable() {
     update(
         &[],
         &[
@@ -161,7 +161,7 @@ fn identity_does_not_change() {
 }
 
 #[test]
-fn what_is_being_deleted_gets_no_new_finalizers() {
+fn an_object_being_deleted_gets_no_new_finalizers() {
     let deleted = ("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
     let hold = ("/metadata/finalizers", json!(["example.com/hold"]));
     let more = ("/metadata/finalizers", json!(["example.com/new", "example.com/hold"]));

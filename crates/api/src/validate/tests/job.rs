@@ -6,13 +6,13 @@ fn create(changes: &[(&str, Value)], want: &[&str]) {
 }
 
 #[test]
-fn a_job_without_fault_is_accepted() {
+fn a_valid_job_is_accepted() {
     create(&[], &[]);
     create(&[("/spec/completionMode", json!("Indexed")), ("/spec/completions", json!(3))], &[]);
 }
 
 #[test]
-fn counts_have_bounds() {
+fn job_counts_are_validated() {
     create(
         &[
             ("/spec/maxFailedIndexes", json!(-1)),
@@ -68,7 +68,7 @@ fn the_name_of_an_indexed_job_leaves_room_for_the_index() {
 }
 
 #[test]
-fn a_failure_policy_says_one_thing_in_order() {
+fn failure_policy_rules_are_validated() {
     let rules = json!([
         {"action": "Explode", "onExitCodes": {"operator": "In", "values": [0, 3, 2, 3],
             "containerName": "x"}},
@@ -138,7 +138,7 @@ fn a_failure_policy_says_one_thing_in_order() {
 }
 
 #[test]
-fn a_success_policy_is_for_indexed_jobs_and_within_them() {
+fn success_policies_are_validated_and_need_an_indexed_job() {
     let policy = ("/spec/successPolicy/rules", json!([{"succeededIndexes": "0-1"}]));
     create(
         std::slice::from_ref(&policy),
@@ -176,7 +176,7 @@ fn update(old: &[(&str, Value)], new: &[(&str, Value)], want: &[&str]) {
 }
 
 #[test]
-fn most_of_a_job_is_fixed_once_it_exists() {
+fn immutable_fields_of_a_job_cannot_change() {
     update(
         &[],
         &[("/spec/parallelism", json!(5)), ("/spec/suspend", json!(true))],
@@ -203,7 +203,7 @@ fn most_of_a_job_is_fixed_once_it_exists() {
 }
 
 #[test]
-fn an_elastic_job_grows_only_with_its_parallelism() {
+fn completions_may_change_only_together_with_parallelism() {
     let indexed = |completions: i32, parallelism: i32| {
         [
             ("/spec/completionMode", json!("Indexed")),
@@ -221,7 +221,7 @@ fn an_elastic_job_grows_only_with_its_parallelism() {
 }
 
 #[test]
-fn a_suspended_job_may_be_moved_and_resized_and_nothing_else() {
+fn only_scheduling_and_resources_of_a_suspended_job_may_change() {
     let suspended = ("/spec/suspend", json!(true));
     let moved = [
         suspended.clone(),
@@ -245,8 +245,10 @@ fn a_suspended_job_may_be_moved_and_resized_and_nothing_else() {
 
 #[track_caller]
 fn status(old: Value, new: Value, want: &[&str]) {
-    let (old, new) = ([("/status", old)], [("/status", new)]);
-    let (old, new) = (read_job(with(job(), &old)), read_job(with(job(), &new)));
+    let old = [("/status", old)];
+    let new = [("/status", new)];
+    let old = read_job(with(job(), &old));
+    let new = read_job(with(job(), &new));
     check(job_status_update(&new, &old), want);
 }
 
@@ -255,7 +257,7 @@ fn true_of(kinds: &[&str]) -> Value {
 }
 
 #[test]
-fn a_status_ends_once_and_as_announced() {
+fn a_job_finishes_once_and_after_its_criteria_condition() {
     let started = json!({"startTime": "2026-01-01T00:00:00Z"});
     status(json!({}), started.clone(), &[]);
     status(
@@ -287,7 +289,7 @@ fn a_status_ends_once_and_as_announced() {
 }
 
 #[test]
-fn a_status_takes_nothing_back() {
+fn final_conditions_and_times_cannot_change() {
     status(
         json!({"startTime": "2026-01-01T00:00:00Z", "failed": 3, "succeeded": 2,
             "completionTime": "2026-01-02T00:00:00Z",
@@ -309,7 +311,7 @@ fn a_status_takes_nothing_back() {
 }
 
 #[test]
-fn fewer_indexes_have_succeeded_once_an_elastic_job_shrinks() {
+fn completed_indexes_may_shrink_with_an_elastic_job() {
     let with_status = |parallelism: i32, succeeded: i32| {
         read_job(with(
             job(),
@@ -329,7 +331,7 @@ fn fewer_indexes_have_succeeded_once_an_elastic_job_shrinks() {
 }
 
 #[test]
-fn indexes_in_a_status_are_for_indexed_jobs() {
+fn only_indexed_jobs_may_have_indexes_in_their_status() {
     status(
         json!({}),
         json!({"completedIndexes": "0", "failedIndexes": "0"}),

@@ -26,7 +26,7 @@ fn container(changes: &[(&str, Value)], want: &[&str]) {
 }
 
 #[test]
-fn containers_have_names_images_and_known_policies() {
+fn container_names_images_and_policies_are_validated() {
     container(
         &[
             ("/name", json!("A")),
@@ -71,7 +71,7 @@ fn init_containers_share_names_with_containers_and_have_no_probes() {
 }
 
 #[test]
-fn ports_are_numbers_and_names_in_range() {
+fn port_numbers_and_names_are_validated() {
     container(
         &[(
             "/ports",
@@ -98,7 +98,7 @@ fn ports_are_numbers_and_names_in_range() {
 }
 
 #[test]
-fn the_environment_comes_from_one_place_each() {
+fn each_variable_has_one_source() {
     container(
         &[(
             "/env",
@@ -167,7 +167,7 @@ fn the_environment_comes_from_one_place_each() {
 }
 
 #[test]
-fn volumes_have_one_source_each_and_mounts_have_volumes() {
+fn volumes_need_one_source_and_mounts_need_a_volume() {
     pod(
         &[
             (
@@ -225,7 +225,7 @@ fn volumes_have_one_source_each_and_mounts_have_volumes() {
 }
 
 #[test]
-fn resources_are_known_and_within_their_limits() {
+fn resource_names_and_limits_are_validated() {
     container(
         &[(
             "/resources",
@@ -252,7 +252,7 @@ fn resources_are_known_and_within_their_limits() {
 }
 
 #[test]
-fn probes_do_one_thing_and_count_sensibly() {
+fn probes_need_one_action_and_valid_thresholds() {
     container(
         &[
             (
@@ -292,7 +292,7 @@ fn probes_do_one_thing_and_count_sensibly() {
 }
 
 #[test]
-fn the_pod_itself_has_rules() {
+fn pod_level_fields_are_validated() {
     pod(
         &[
             ("/restartPolicy", json!("Sometimes")),
@@ -351,7 +351,7 @@ fn the_pod_itself_has_rules() {
 }
 
 #[test]
-fn a_pod_is_stricter_than_a_template() {
+fn some_rules_apply_to_pods_but_not_to_templates() {
     let spec = json!({"hostNetwork": true, "restartPolicy": "Always",
         "containers": [{"name": "c", "image": " x", "ports": [{"containerPort": 1,
             "hostPort": 2}]}]});
@@ -370,7 +370,7 @@ fn a_pod_is_stricter_than_a_template() {
 }
 
 #[test]
-fn a_pod_that_exists_changes_in_little() {
+fn only_images_deadline_and_tolerations_of_a_pod_may_change() {
     let read = |changes: &[(&str, Value)]| -> Pod {
         let spec = json!({"containers": [{"name": "c", "image": "x"}]});
         let meta = json!({"name": "p", "namespace": "n", "resourceVersion": "1"});

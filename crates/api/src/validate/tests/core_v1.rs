@@ -5,7 +5,7 @@ fn meta() -> Value {
 }
 
 #[test]
-fn a_lease_lasts() {
+fn lease_durations_and_transitions_are_validated() {
     let lease_of = |spec: Value| -> Lease {
         serde_json::from_value(json!({"metadata": meta(), "spec": spec})).unwrap()
     };
@@ -20,7 +20,7 @@ fn a_lease_lasts() {
 }
 
 #[test]
-fn a_config_map_has_keys_and_may_be_fixed() {
+fn config_map_keys_are_validated_and_immutable_data_cannot_change() {
     let map_of = |content: Value| -> ConfigMap {
         serde_json::from_value(with(content, &[("/metadata", meta())])).unwrap()
     };
@@ -42,7 +42,7 @@ fn a_config_map_has_keys_and_may_be_fixed() {
 }
 
 #[test]
-fn a_secret_has_what_its_type_promises() {
+fn a_secret_must_have_the_keys_of_its_type() {
     let secret_of = |purpose: &str| -> Secret {
         serde_json::from_value(json!({"metadata": meta(), "type": purpose})).unwrap()
     };
@@ -57,7 +57,7 @@ fn a_secret_has_what_its_type_promises() {
 }
 
 #[test]
-fn a_namespace_is_named_by_a_label() {
+fn the_name_of_a_namespace_must_be_a_dns_label() {
     let named = |name: &str| -> Namespace {
         serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
     };

@@ -1,4 +1,4 @@
-//! Rules for the small kinds: Namespace, ConfigMap, Secret, Lease, Event.
+//! Validation of Namespace, ConfigMap, Secret, Lease and Event.
 
 use super::{Errors, meta, non_negative, reasons};
 use crate::core_v1::{ConfigMap, Namespace, Secret};
@@ -8,13 +8,13 @@ use crate::lease::Lease;
 use crate::meta::StringMap;
 use crate::names;
 
-/// All values of a config map or secret together.
+/// The maximum size of all values of a ConfigMap or Secret.
 const DATA_LEN_MAX: usize = 1024 * 1024;
 const DATA: FieldPath<'static> = FieldPath::root("data");
 const BINARY_DATA: FieldPath<'static> = FieldPath::root("binaryData");
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
-/// Types of secrets and the keys that they must have.
+/// The keys that Secrets of a type must have.
 const SECRET_KEYS: [(&str, &[&str]); 4] = [
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
     ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
@@ -26,8 +26,9 @@ pub(super) fn namespace(namespace: &Namespace) -> Errors {
     let mut errors = Errors::new();
     let meta = &namespace.metadata;
     meta::create(meta, false, &mut errors);
-    // A namespace's name is a label: the reasons for that stand in for those of other names.
-    let (metadata, found) = (FieldPath::root("metadata"), names::dns_label(&meta.name));
+    // The name of a namespace must be a DNS label; these errors replace those of other names.
+    let metadata = FieldPath::root("metadata");
+    let found = names::check_dns_label(&meta.name);
     if !meta.name.is_empty() && !found.is_empty() {
         errors.retain(|error| error.path != "metadata.name");
         let mut all = Errors::new();
@@ -50,17 +51,17 @@ pub(super) fn config_map(new: &ConfigMap, old: Option<&ConfigMap>) -> Errors {
     }
     for key in new.data.keys() {
         let path = DATA.key(key);
-        reasons(names::config_key(key), key, &path, &mut errors);
+        reasons(names::check_config_key(key), key, &path, &mut errors);
         if new.binary_data.contains_key(key) {
             let detail = "duplicate of key present in binaryData";
             errors.push(FieldError::invalid(&path, key, detail));
         }
     }
     for key in new.binary_data.keys() {
-        reasons(names::config_key(key), key, &BINARY_DATA.key(key), &mut errors);
+        reasons(names::check_config_key(key), key, &BINARY_DATA.key(key), &mut errors);
     }
     if size(&new.data) + decoded_size(&new.binary_data) > DATA_LEN_MAX {
-        // An empty path stands for the whole object.
+        // An empty path means the whole object.
         errors.push(FieldError::too_long(&FieldPath::root(""), DATA_LEN_MAX));
     }
     errors
@@ -84,7 +85,7 @@ pub(super) fn secret(new: &Secret, old: Option<&Secret>) -> Errors {
         unchanged("data", new.data == old.data, &mut errors);
     }
     for key in new.data.keys() {
-        reasons(names::config_key(key), key, &DATA.key(key), &mut errors);
+        reasons(names::check_config_key(key), key, &DATA.key(key), &mut errors);
     }
     if decoded_size(&new.data) > DATA_LEN_MAX {
         errors.push(FieldError::too_long(&DATA, DATA_LEN_MAX));
@@ -108,7 +109,7 @@ fn size(data: &StringMap) -> usize {
     data.values().map(String::len).sum()
 }
 
-/// How many bytes the base64 stands for.
+/// Returns the size of the decoded values.
 fn decoded_size(data: &StringMap) -> usize {
     data.values().map(|text| text.trim_end_matches('=').len() * 3 / 4).sum()
 }
@@ -128,15 +129,17 @@ pub(super) fn lease(new: &Lease, old: Option<&Lease>) -> Errors {
     errors
 }
 
-/// Events are written by many programs, so little is asked of them: they lie beside their object.
+/// Many programs write events, so only the namespace is checked: an event must be in the namespace
+/// of its object.
 pub(super) fn event(new: &Event, old: Option<&Event>) -> Errors {
     let mut errors = Errors::new();
     match old {
         Some(old) => meta::update(&new.metadata, &old.metadata, &mut errors),
         None => meta::create(&new.metadata, true, &mut errors),
     }
-    let (beside, own) = (&new.involved_object.namespace, &new.metadata.namespace);
-    // What happens to an object without a namespace is told in the default one.
+    let beside = &new.involved_object.namespace;
+    let own = &new.metadata.namespace;
+    // Events of cluster-scoped objects belong to the namespace `default`.
     let is_beside = if beside.is_empty() { own == "default" } else { beside == own };
     if !is_beside {
         let path = FieldPath::root("involvedObject");

@@ -1,29 +1,42 @@
-//! The types and names of a request's fields, checked along the tables, in Go's words.
+//! Checks the types and names of fields against the tables, with Go's error messages.
 
 use serde_json::{Map, Value};
 
 use super::UnknownFields;
 use crate::dialect::Dialect;
-use crate::quantity::Quantity;
+use crate::quantity::{ParseQuantityError, Quantity};
 use crate::schema::{FieldSchema, FieldType, StructSchema};
-use crate::time::parse_rfc3339;
+use crate::time::{ParseTimeError, parse_rfc3339};
 
-/// A walk over a tree along its table.
-pub(super) struct Check {
+/// A value has the wrong type, with the message of Go or Kubernetes.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TypeError {
+    #[error(transparent)]
+    Quantity(#[from] ParseQuantityError),
+    #[error(transparent)]
+    Time(#[from] ParseTimeError),
+    #[error(
+        "json: cannot unmarshal {found} into Go struct field {struct_name}.{path} of type {go_type}"
+    )]
+    Mismatch { found: String, struct_name: &'static str, path: String, go_type: String },
+}
+
+/// The state of one traversal of a tree.
+pub(super) struct TypeCheck {
     pub(super) dialect: Dialect,
     pub(super) unknown: UnknownFields,
-    /// Names and indexes from the root.
+    /// Field names and indexes from the root.
     pub(super) path: Vec<String>,
     pub(super) field_warnings: Vec<String>,
 }
 
-impl Check {
-    pub(super) fn object(
+impl TypeCheck {
+    pub(super) fn check_object(
         &mut self,
         value: &mut Value,
         shape: &StructSchema,
         is_root: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), TypeError> {
         let Value::Object(fields) = value else {
             return Ok(());
         };
@@ -33,19 +46,25 @@ impl Check {
                 continue;
             }
             match shape.field(&name).filter(|field| self.is_known(field)) {
-                Some(field) => self.field(fields, field, shape)?,
-                None => self.unknown_field(fields, &name, shape),
+                Some(field) => self.check_field(fields, field, shape)?,
+                None => self.report_unknown_field(fields, &name, shape),
             }
         }
         Ok(())
     }
 
     fn is_known(&self, field: &FieldSchema) -> bool {
-        !(field.is_ours && self.dialect == Dialect::Strict)
+        !(field.is_extension && self.dialect == Dialect::Strict)
     }
 
-    /// What is ours is never kept where it is unknown: it would have an effect all the same.
-    fn unknown_field(&mut self, fields: &mut Map<String, Value>, name: &str, shape: &StructSchema) {
+    /// Reports an unknown field. An extension is always dropped where it is unknown, because it
+    /// would take effect if it were stored.
+    fn report_unknown_field(
+        &mut self,
+        fields: &mut Map<String, Value>,
+        name: &str,
+        shape: &StructSchema,
+    ) {
         self.path.push(name.to_owned());
         self.field_warnings.push(format!("unknown field \"{}\"", self.path_with_indexes()));
         self.path.pop();
@@ -54,83 +73,85 @@ impl Check {
         }
     }
 
-    fn field(
+    fn check_field(
         &mut self,
         fields: &mut Map<String, Value>,
         field: &FieldSchema,
         shape: &StructSchema,
-    ) -> Result<(), String> {
-        // `null` is Go's zero: as if the field were not there.
+    ) -> Result<(), TypeError> {
+        // Go reads `null` as zero, which equals an absent field.
         if fields.get(field.json).is_none_or(Value::is_null) {
             fields.remove(field.json);
             return Ok(());
         }
         self.path.push(field.json.to_owned());
         if let Some(value) = fields.get_mut(field.json) {
-            self.value(value, &field.ty, shape)?;
+            self.check_value(value, &field.ty, shape)?;
         }
         self.path.pop();
         Ok(())
     }
 
-    fn value(
+    fn check_value(
         &mut self,
         value: &mut Value,
         ty: &FieldType,
         shape: &StructSchema,
-    ) -> Result<(), String> {
+    ) -> Result<(), TypeError> {
         match (ty, value) {
             (FieldType::Struct(id), value @ Value::Object(_)) => {
-                self.object(value, id.get(), false)
+                self.check_object(value, id.get(), false)
             }
-            (FieldType::List(item), Value::Array(items)) => self.list(items, item, shape),
-            (FieldType::Map(item), Value::Object(entries)) => self.map(entries, item, shape),
+            (FieldType::List(item), Value::Array(items)) => self.check_list(items, item, shape),
+            (FieldType::Map(item), Value::Object(entries)) => self.check_map(entries, item, shape),
             (FieldType::Quantity, Value::String(text)) => {
-                Quantity::parse(text.trim()).map(|_| ()).map_err(str::to_owned)
+                Quantity::parse(text.trim())?;
+                Ok(())
             }
             (FieldType::Time | FieldType::MicroTime, Value::String(text)) => {
-                parse_rfc3339(text).map(|_| ())
+                parse_rfc3339(text)?;
+                Ok(())
             }
             (_, value) if is_of_type(value, ty) => Ok(()),
             (_, value) => Err(self.mismatch(value, ty, shape)),
         }
     }
 
-    fn list(
+    fn check_list(
         &mut self,
         items: &mut [Value],
         ty: &FieldType,
         shape: &StructSchema,
-    ) -> Result<(), String> {
+    ) -> Result<(), TypeError> {
         for (i, item) in items.iter_mut().enumerate() {
             if item.is_null() {
-                *item = zero(ty);
+                *item = zero_value(ty);
             }
             self.path.push(format!("[{i}]"));
-            self.value(item, ty, shape)?;
+            self.check_value(item, ty, shape)?;
             self.path.pop();
         }
         Ok(())
     }
 
-    fn map(
+    fn check_map(
         &mut self,
         entries: &mut Map<String, Value>,
         ty: &FieldType,
         shape: &StructSchema,
-    ) -> Result<(), String> {
+    ) -> Result<(), TypeError> {
         for (key, item) in entries.iter_mut() {
             if item.is_null() {
-                *item = zero(ty);
+                *item = zero_value(ty);
             }
             self.path.push(key.clone());
-            self.value(item, ty, shape)?;
+            self.check_value(item, ty, shape)?;
             self.path.pop();
         }
         Ok(())
     }
 
-    /// `spec.containers[0].name`, as unknown fields are named.
+    /// Formats the path as in the message for unknown fields: `spec.containers[0].name`.
     fn path_with_indexes(&self) -> String {
         let mut path = String::new();
         for step in &self.path {
@@ -142,16 +163,15 @@ impl Check {
         path
     }
 
-    /// Go's text, which leaves indexes out of the path.
-    fn mismatch(&self, value: &Value, ty: &FieldType, shape: &StructSchema) -> String {
+    /// Returns the error for a value of the wrong type. Go's path has no indexes.
+    fn mismatch(&self, value: &Value, ty: &FieldType, shape: &StructSchema) -> TypeError {
         let names: Vec<_> = self.path.iter().filter(|step| !step.starts_with('[')).collect();
         let path = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(".");
         let found = match value {
             Value::Number(number) if is_integer(ty) => format!("number {number}"),
-            _ => json_kind(value).to_owned(),
+            _ => json_type(value).to_owned(),
         };
-        let (shape, ty) = (shape.name, go_type(ty));
-        format!("json: cannot unmarshal {found} into Go struct field {shape}.{path} of type {ty}")
+        TypeError::Mismatch { found, struct_name: shape.name, path, go_type: go_type(ty) }
     }
 }
 
@@ -178,8 +198,8 @@ fn is_of_type(value: &Value, ty: &FieldType) -> bool {
     }
 }
 
-/// Go's zero of a type, for a `null` in a list or map.
-fn zero(ty: &FieldType) -> Value {
+/// Returns Go's zero value of a type, for a `null` in a list or map.
+fn zero_value(ty: &FieldType) -> Value {
     match ty {
         FieldType::Bool => Value::Bool(false),
         FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => Value::from(0),
@@ -191,7 +211,7 @@ fn zero(ty: &FieldType) -> Value {
     }
 }
 
-pub(super) fn json_kind(value: &Value) -> &'static str {
+pub(super) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
