@@ -37,6 +37,10 @@ setup:
 e2e SUITE *ARGS:
     cargo test -p punctual-e2e --test {{SUITE}} -- {{ARGS}}
 
+# Refresh the facts about Kubernetes' types in crates/api/testdata from the Go modules of Kubernetes
+kubernetes-tables:
+    e2e/kubernetes-tables
+
 # Run Kubernetes' own CronJob tests against `punctual up`
 upstream:
     e2e/upstream

@@ -32,6 +32,8 @@ mod quantity;
 pub mod schema;
 pub mod status;
 pub mod strategy;
+#[cfg(test)]
+mod table_differences;
 pub mod time;
 pub mod validate;
 pub mod warnings;

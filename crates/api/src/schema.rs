@@ -13,6 +13,8 @@
 //! the fields of another struct.
 
 mod merge_rules;
+#[cfg(test)]
+mod openapi_tests;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::table_differences::{IntendedDifferences, check_differences};
 
 /// Structs and fields of the schema tables that are newer than v1.36 and have no number.
 const NEWER: [&str; 26] = [
@@ -95,4 +96,124 @@ fn only_kubernetes_kinds_have_a_message() {
     );
     assert_eq!(name("punctual.dev/v1", "ScheduledJob"), None);
     assert_eq!(name("apps/v1", "Deployment"), None);
+}
+
+/// Names, numbers and types of the messages in `generated.proto` of `k8s.io/api` v0.36.3.
+const GENERATED_PROTO: &str = include_str!("../../../testdata/kubernetes-1.36-proto.tsv");
+
+const INTENDED: &[IntendedDifferences] = &[
+    IntendedDifferences {
+        reason: "the server sets the status of a review, so it is never decoded",
+        differences: &[
+            "ExtraValue: missing",
+            "NonResourceRule: missing",
+            "ResourceRule: missing",
+            "SelfSubjectAccessReview.status: missing",
+            "SelfSubjectReview.status: missing",
+            "SelfSubjectReviewStatus: missing",
+            "SelfSubjectRulesReview.status: missing",
+            "SubjectAccessReviewStatus: missing",
+            "SubjectRulesReviewStatus: missing",
+            "UserInfo: missing",
+        ],
+    },
+    IntendedDifferences {
+        reason: "the embedded ProbeHandler has the protobuf name handler; such names are not used",
+        differences: &["Probe.handler: missing", "Probe.probeHandler: not in Kubernetes"],
+    },
+    IntendedDifferences {
+        reason: "removed in Kubernetes v1.37, with which the recorded responses agree",
+        differences: &["NodeAllocatableResourceClaimStatus.resources: missing"],
+    },
+];
+
+type ComparedFields = BTreeMap<String, String>;
+
+/// Reads the messages of Kubernetes: name -> field -> number and type.
+fn read_generated_proto() -> BTreeMap<String, ComparedFields> {
+    let mut messages = BTreeMap::<String, ComparedFields>::new();
+    for line in GENERATED_PROTO.lines().skip(2) {
+        let columns: Vec<_> = line.split('\t').collect();
+        let fields = messages.entry(columns[0].to_owned()).or_default();
+        if let [_, name, number, ty] = columns[..] {
+            fields.insert(name.to_owned(), format!("{number} {ty}"));
+        }
+    }
+    messages
+}
+
+/// Reads our message: field -> number and type.
+fn read_message(message: &Message) -> ComparedFields {
+    let fields = message.fields.iter().map(|field| {
+        let number = field.number;
+        match field.cardinality {
+            Cardinality::Single(ty) => {
+                (field.name.to_owned(), format!("{number} {}", format_type(ty)))
+            }
+            Cardinality::List(ty) => {
+                (field.name.to_owned(), format!("{number} []{}", format_type(ty)))
+            }
+            Cardinality::Map(ty) => {
+                (field.name.to_owned(), format!("{number} {{}}{}", format_type(ty)))
+            }
+            Cardinality::Embedded(id) => {
+                let name = id.get().name;
+                (uncapitalized(name), format!("{number} {name}"))
+            }
+        }
+    });
+    fields.collect()
+}
+
+fn format_type(ty: ValueType) -> &'static str {
+    match ty {
+        ValueType::Bool => "bool",
+        ValueType::Int32 => "int32",
+        ValueType::Int64 => "int64",
+        ValueType::Text => "string",
+        ValueType::Bytes => "bytes",
+        ValueType::Quantity => "Quantity",
+        ValueType::IntOrString => "IntOrString",
+        ValueType::Time => "Time",
+        ValueType::MicroTime => "MicroTime",
+        ValueType::Json => "any",
+        ValueType::Message(id) => id.get().name,
+    }
+}
+
+fn uncapitalized(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
+#[test]
+fn the_messages_equal_generated_proto_of_kubernetes() {
+    let kubernetes = read_generated_proto();
+    assert!(kubernetes.len() > 150, "{} messages", kubernetes.len());
+    let ours = read_sources().into_iter().map(|source| source.name.to_owned());
+    let names: BTreeSet<String> = kubernetes.keys().cloned().chain(ours).collect();
+    let mut differences = BTreeSet::new();
+    for name in names {
+        let (Some(ours), Some(theirs)) = (find_message(&name), kubernetes.get(&name)) else {
+            let problem =
+                if kubernetes.contains_key(&name) { "missing" } else { "not in Kubernetes" };
+            differences.insert(format!("{name}: {problem}"));
+            continue;
+        };
+        let ours = read_message(ours);
+        for field in ours.keys().chain(theirs.keys()) {
+            match (ours.get(field), theirs.get(field)) {
+                (Some(ours), Some(theirs)) if ours == theirs => {}
+                (Some(ours), Some(theirs)) => {
+                    differences.insert(format!("{name}.{field}: {ours}, Kubernetes {theirs}"));
+                }
+                (Some(_), None) => {
+                    _ = differences.insert(format!("{name}.{field}: not in Kubernetes"))
+                }
+                _ => _ = differences.insert(format!("{name}.{field}: missing")),
+            }
+        }
+    }
+    check_differences(differences, INTENDED);
 }
