@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use punctual_controller::{BurstGate, Context, Fence, Metrics, SystemClock};
 use punctual_schedule::Zones;
 use punctual_server::{
-    ADMIN_GROUP, AuditLog, Config, Limits, Server, ServerIdentity, SystemEnv, User,
+    ADMIN_GROUP, AuditLog, Config, Server, ServerIdentity, ServerLimits, SystemEnv, User,
 };
 use punctual_store::{Options, Store};
 use tokio::net::TcpListener;
@@ -134,12 +134,12 @@ async fn open_once(path: PathBuf) -> anyhow::Result<Result<Store, punctual_store
     Ok(tokio::task::spawn_blocking(move || Store::open(path, Options::default())).await?)
 }
 
-fn limits(args: &InstanceArgs) -> Limits {
-    Limits {
+fn limits(args: &InstanceArgs) -> ServerLimits {
+    ServerLimits {
         requests_max: args.max_requests,
         requests_per_second: args.max_requests_per_second,
         watches_max: args.max_watches,
-        ..Limits::default()
+        ..ServerLimits::default()
     }
 }
 

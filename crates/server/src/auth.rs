@@ -52,7 +52,7 @@ impl User {
         Some(User { name, groups })
     }
 
-    pub(crate) fn is_in(&self, group: &str) -> bool {
+    pub(crate) fn is_member_of(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
 }

@@ -23,7 +23,7 @@ use tracing::Instrument as _;
 use crate::audit;
 use crate::auth::{AccessAttributes, User, authorize};
 use crate::metrics::RequestLabels;
-use crate::request::{Query, RequestTarget};
+use crate::request::{QueryParams, RequestTarget};
 use crate::resource::Subresource;
 use crate::response::{self, ApiResult};
 use crate::server::{InProcess, Server};
@@ -32,7 +32,7 @@ use crate::server::{InProcess, Server};
 pub(crate) struct Call {
     pub(crate) server: Server,
     pub(crate) parts: Parts,
-    pub(crate) query: Query,
+    pub(crate) query: QueryParams,
     pub(crate) user: User,
 }
 
@@ -71,7 +71,7 @@ fn header_text(parts: &Parts, name: header::HeaderName) -> &str {
 pub(crate) async fn handle(State(server): State<Server>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let target = RequestTarget::parse(parts.uri.path());
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let query = QueryParams::parse(parts.uri.query().unwrap_or_default());
     let labels = request_labels(&parts.method, &target, &query);
     let started_at = Instant::now();
     let time = server.state.registry.env.now();
@@ -198,7 +198,7 @@ pub(crate) fn empty_details(status: Status) -> Status {
 }
 
 /// Returns the metric labels of a request. All values come from static tables, so there are few.
-fn request_labels(method: &Method, target: &RequestTarget, query: &Query) -> RequestLabels {
+fn request_labels(method: &Method, target: &RequestTarget, query: &QueryParams) -> RequestLabels {
     let (served, subresource, is_object) = match target {
         RequestTarget::Collection { served, .. } => (served, None, false),
         RequestTarget::Object { served, subresource, .. } => (served, *subresource, true),

@@ -10,7 +10,7 @@
 //! The store holds objects as JSON whose first bytes can be replaced, so reads, lists and watches copy
 //! bytes and decode an object only for a selector or a table (`stored`). Writes are computed from the
 //! stored object and committed on the condition that it has not changed (`registry`).
-//! `punctual_api::strategy` decides what a write may change, and [`patch`] who owns which field.
+//! `punctual_api::strategy` decides what a write may change, and [`patch`] implements field ownership.
 //!
 //! A [`Server`] has a router, so clients in the same process need no socket: [`Server::local_router`]
 //! is the API for one user of this process, [`serve`] serves all other clients. The clock and the
@@ -44,7 +44,7 @@ pub use self::audit::AuditLog;
 pub use self::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
 pub use self::env::{ServerEnv, SystemEnv};
 pub use self::health::{HealthEndpoints, NotReady, ReadyCheck, serve_health};
-pub use self::limits::Limits;
+pub use self::limits::ServerLimits;
 pub use self::listen::serve;
 pub use self::logs::{LogQuery, LogSource, LogStream};
 pub use self::metrics::ExtraMetrics;

@@ -1,4 +1,4 @@
-//! Limits that keep one client from using all resources of the server.
+//! ServerLimits that keep one client from using all resources of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Maximum size of a request body in bytes.
     pub body_bytes_max: usize,
     /// Maximum number of concurrent requests other than watches.
@@ -24,9 +24,9 @@ pub struct Limits {
     pub connections_max: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
+        ServerLimits {
             body_bytes_max: 3 << 20,
             requests_max: 1_000,
             watches_max: 10_000,
@@ -45,7 +45,7 @@ pub(crate) struct RequestLimiter {
 }
 
 impl RequestLimiter {
-    pub(crate) fn new(limits: &Limits) -> RequestLimiter {
+    pub(crate) fn new(limits: &ServerLimits) -> RequestLimiter {
         let rate = f64::from(limits.requests_per_second);
         RequestLimiter {
             requests: Arc::new(Semaphore::new(limits.requests_max)),
@@ -57,7 +57,7 @@ impl RequestLimiter {
     /// Takes a permit for a request other than a watch. Fails if a limit is reached.
     pub(crate) fn acquire_request(&self, now: Instant) -> Result<OwnedSemaphorePermit, Status> {
         let mut rate = self.rate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !rate.take(now) {
+        if !rate.try_take(now) {
             return Err(too_many("too many requests in a second"));
         }
         drop(rate);
@@ -84,7 +84,7 @@ struct TokenBucket {
 }
 
 impl TokenBucket {
-    fn take(&mut self, now: Instant) -> bool {
+    fn try_take(&mut self, now: Instant) -> bool {
         if let Some(before) = self.filled_at {
             let elapsed = now.saturating_duration_since(before).as_secs_f64();
             self.tokens = (self.tokens + elapsed * self.rate).min(self.rate);
@@ -104,7 +104,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_above_the_rate_are_refused_until_the_bucket_refills() {
-        let limiter = RequestLimiter::new(&Limits { requests_per_second: 10, ..Limits::default() });
+        let limiter = RequestLimiter::new(&ServerLimits {
+            requests_per_second: 10,
+            ..ServerLimits::default()
+        });
         let accepted = |count: usize| {
             (0..count).filter(|_| limiter.acquire_request(Instant::now()).is_ok()).count()
         };
@@ -117,7 +120,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_permit_is_free_again_when_its_request_ends() {
-        let limits = Limits { requests_max: 1, watches_max: 1, ..Limits::default() };
+        let limits = ServerLimits { requests_max: 1, watches_max: 1, ..ServerLimits::default() };
         let limiter = RequestLimiter::new(&limits);
         let permit = limiter.acquire_request(Instant::now()).unwrap();
         let refused = limiter.acquire_request(Instant::now()).unwrap_err();

@@ -8,7 +8,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
 use socket2::{SockRef, TcpKeepalive};
 
 use tokio::net::{TcpListener, TcpStream};
@@ -30,7 +29,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 pub async fn serve(
     server: Server,
     listener: TcpListener,
-    tls: Arc<ServerConfig>,
+    tls: Arc<rustls::ServerConfig>,
     stop: CancellationToken,
 ) {
     let connections = Arc::new(Semaphore::new(server.state.limits.connections_max));

@@ -8,7 +8,7 @@ use punctual_api::field::{FieldError, FieldPath};
 use punctual_api::status::GroupKind;
 use punctual_api::{Pod, Status};
 
-use crate::request::Query;
+use crate::request::QueryParams;
 
 /// The options of a log request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub trait LogSource: Send + Sync {
 
 impl LogQuery {
     /// Parses and validates the query of a log request.
-    pub(crate) fn parse(query: &Query, pod: &Pod) -> Result<LogQuery, Status> {
+    pub(crate) fn parse(query: &QueryParams, pod: &Pod) -> Result<LogQuery, Status> {
         let number =
             |name: &str| query.number(name).map_err(|error| Status::bad_request(error.to_string()));
         let mut errors = Vec::new();
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn container_defaults_to_the_only_one_and_must_be_named_otherwise() {
         let container = |query: &str, containers: &[&str]| {
-            LogQuery::parse(&Query::parse(query), &pod(containers))
+            LogQuery::parse(&QueryParams::parse(query), &pod(containers))
                 .map(|query| query.container)
                 .map_err(|status| status.message)
         };
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn invalid_numbers_and_times_are_refused() {
-        let parse = |query: &str| LogQuery::parse(&Query::parse(query), &pod(&["a"]));
+        let parse = |query: &str| LogQuery::parse(&QueryParams::parse(query), &pod(&["a"]));
         let query = parse("tailLines=5&sinceTime=2026-01-01T00:00:00Z&follow=true").unwrap();
         assert_eq!((query.tail_lines, query.follow), (Some(5), true));
         for (bad, code) in [

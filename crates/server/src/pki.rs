@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -83,7 +82,11 @@ impl ServerIdentity {
 
     /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues a new
     /// certificate if the stored one lacks an address or expires soon.
-    pub fn tls(&self, addresses: &[IpAddr], now: Timestamp) -> Result<ServerConfig, PkiError> {
+    pub fn tls(
+        &self,
+        addresses: &[IpAddr],
+        now: Timestamp,
+    ) -> Result<rustls::ServerConfig, PkiError> {
         let (certificate, key) = self.authority.issue(
             &self.folder,
             "server",
@@ -103,7 +106,7 @@ impl ServerIdentity {
                 .allow_unauthenticated()
                 .build()
                 .map_err(|why| unusable(why.to_string()))?;
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|why| unusable(why.to_string()))?
             .with_client_cert_verifier(verifier)

@@ -112,7 +112,7 @@ impl ObjectRef {
     }
 
     pub(crate) fn not_found(&self) -> Status {
-        Status::not_found(self.collection.served.name(), &self.name)
+        Status::not_found(self.collection.served.group_resource(), &self.name)
     }
 }
 
@@ -199,7 +199,7 @@ fn terminating(collection: &CollectionRef, name: &str) -> Status {
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );
-    let mut status = Status::forbidden(collection.served.name(), name, &why);
+    let mut status = Status::forbidden(collection.served.group_resource(), name, &why);
     if let Some(details) = &mut status.details {
         details.causes.push(StatusCause {
             reason: "NamespaceTerminating".to_owned(),

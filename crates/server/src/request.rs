@@ -12,5 +12,5 @@ pub(crate) use self::media_type::{
 pub(crate) use self::options::{
     DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions, WriteVerb,
 };
-pub(crate) use self::query::Query;
+pub(crate) use self::query::QueryParams;
 pub(crate) use self::target::{KUBERNETES_SERVICE_PATH, RequestTarget};

@@ -304,7 +304,7 @@ pub(crate) struct ServedResource {
 
 impl ServedResource {
     /// Returns the group and resource for error messages.
-    pub(crate) fn name(&self) -> GroupResource<'static> {
+    pub(crate) fn group_resource(&self) -> GroupResource<'static> {
         GroupResource { group: self.group_version.group, name: self.resource.plural }
     }
 
@@ -314,12 +314,12 @@ impl ServedResource {
     }
 
     /// Returns the API version and kind that request bodies must have.
-    pub(crate) fn expected(&self) -> ExpectedKind<'static> {
+    pub(crate) fn expected_kind(&self) -> ExpectedKind<'static> {
         ExpectedKind { api_version: self.group_version.api_version, kind: self.resource.kind }
     }
 
     /// Whether this is the version in which objects are stored.
-    pub(crate) fn is_stored_form(&self) -> bool {
+    pub(crate) fn is_storage_version(&self) -> bool {
         self.resource.storage_version() == self.group_version
     }
 }

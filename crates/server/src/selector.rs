@@ -47,7 +47,7 @@ impl Selector {
 
     /// Whether it can select an object with this key. This check does not decode the object.
     pub(crate) fn may_match(&self, key: &str) -> bool {
-        let name = self.fields.exact("metadata.name");
+        let name = self.fields.required_value("metadata.name");
         name.is_none_or(|name| key.rsplit('/').next() == Some(name))
     }
 }

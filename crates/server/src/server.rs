@@ -16,7 +16,7 @@ use crate::auth::{Tokens, User};
 use crate::env::{ServerEnv, SystemEnv};
 use crate::expire;
 use crate::http;
-use crate::limits::{Limits, RequestLimiter};
+use crate::limits::{RequestLimiter, ServerLimits};
 use crate::logs::LogSource;
 use crate::metrics::{ExtraMetrics, Metrics};
 use crate::openapi::Documents;
@@ -34,7 +34,7 @@ pub struct Config {
     /// The accepted bearer tokens.
     pub tokens: Tokens,
     /// The limits on requests.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// The audit log.
     pub audit: AuditLog,
     /// The source of Pod logs, if Pods run here.
@@ -62,7 +62,7 @@ impl Config {
             zones: Zones::bundled(),
             dialect: Dialect::default(),
             tokens: Tokens::default(),
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
             audit: AuditLog::none(),
             logs: None,
             node: None,
@@ -83,7 +83,7 @@ pub(crate) struct ServerState {
     pub(crate) registry: Registry,
     pub(crate) tokens: Tokens,
     pub(crate) documents: Documents,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     pub(crate) limiter: RequestLimiter,
     pub(crate) audit: AuditLog,
     pub(crate) logs: Option<Arc<dyn LogSource>>,

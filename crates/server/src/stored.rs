@@ -196,7 +196,7 @@ fn end_of_metadata(text: &[u8]) -> Option<usize> {
 
 /// Whether the requested version differs from the stored version in more than `apiVersion`.
 fn needs_conversion(served: &ServedResource) -> bool {
-    served.resource == &EVENT_RESOURCE && !served.is_stored_form()
+    served.resource == &EVENT_RESOURCE && !served.is_storage_version()
 }
 
 /// Converts an object from the stored version to the requested one.

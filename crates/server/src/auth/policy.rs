@@ -33,7 +33,7 @@ pub(crate) fn authorize(user: &User, attributes: &AccessAttributes<'_>) -> Resul
 
 /// Whether a user is authorized.
 pub(super) fn is_allowed(user: &User, attributes: &AccessAttributes<'_>) -> bool {
-    if user.is_in(ADMIN_GROUP) {
+    if user.is_member_of(ADMIN_GROUP) {
         return true;
     }
     match attributes {
@@ -42,16 +42,16 @@ pub(super) fn is_allowed(user: &User, attributes: &AccessAttributes<'_>) -> bool
             let is_below = |roots: &[&str]| roots.iter().any(|root| is_at_or_below(path, root));
             is_read
                 && (is_below(&OPEN_PATHS)
-                    || user.is_in(AUTHENTICATED) && is_below(&DISCOVERY_PATHS)
-                    || user.is_in(VIEW_GROUP))
+                    || user.is_member_of(AUTHENTICATED) && is_below(&DISCOVERY_PATHS)
+                    || user.is_member_of(VIEW_GROUP))
         }
         AccessAttributes::Resource { resource, verb: "create", .. }
             if resource.starts_with("selfsubject") =>
         {
-            user.is_in(AUTHENTICATED)
+            user.is_member_of(AUTHENTICATED)
         }
         AccessAttributes::Resource { verb, resource, .. } => {
-            user.is_in(VIEW_GROUP)
+            user.is_member_of(VIEW_GROUP)
                 && ["get", "list", "watch"].contains(verb)
                 && *resource != "secrets"
         }

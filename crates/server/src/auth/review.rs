@@ -21,8 +21,8 @@ pub(crate) fn evaluate_review(
         "metadata": {"creationTimestamp": null},
     });
     let (spec, status) = match review.kind {
-        "SelfSubjectAccessReview" => (object.get("spec").cloned(), access(object, user)),
-        "SelfSubjectRulesReview" => (Some(json!({})), rules(user)),
+        "SelfSubjectAccessReview" => (object.get("spec").cloned(), evaluate_access(object, user)),
+        "SelfSubjectRulesReview" => (Some(json!({})), list_rules(user)),
         _ => (None, json!({"userInfo": {"username": user.name, "groups": user.groups}})),
     };
     if let Value::Object(fields) = &mut evaluated {
@@ -36,7 +36,7 @@ pub(crate) fn evaluate_review(
     evaluated
 }
 
-fn access(object: &Value, user: &User) -> Value {
+fn evaluate_access(object: &Value, user: &User) -> Value {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let attributes = if object.pointer("/spec/nonResourceAttributes").is_some() {
         AccessAttributes::Path {
@@ -56,7 +56,7 @@ fn access(object: &Value, user: &User) -> Value {
     json!({"allowed": is_allowed(user, &attributes)})
 }
 
-fn rules(user: &User) -> Value {
+fn list_rules(user: &User) -> Value {
     let reviews = json!({
         "verbs": ["create"],
         "apiGroups": ["authorization.k8s.io", "authentication.k8s.io"],
@@ -68,10 +68,10 @@ fn rules(user: &User) -> Value {
         "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
             "/openapi", "/openapi/*", "/readyz", "/version"],
     })];
-    if user.is_in(ADMIN_GROUP) {
+    if user.is_member_of(ADMIN_GROUP) {
         resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
-    } else if user.is_in(VIEW_GROUP) {
+    } else if user.is_member_of(VIEW_GROUP) {
         let readable = crate::resource::ALL.iter().map(|resource| resource.plural);
         let readable: Vec<&str> = readable.filter(|plural| *plural != "secrets").collect();
         let verbs = json!(["get", "list", "watch"]);

@@ -52,7 +52,7 @@ fn decode_apply_config(
     bytes: &Bytes,
     options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), Status> {
-    let expected = object.collection.served.expected();
+    let expected = object.collection.served.expected_kind();
     let is_json = bytes.trim_ascii_start().first() == Some(&b'{');
     let format = if is_json { TextFormat::Json } else { TextFormat::Yaml };
     let decoded = body::decode_text(call, bytes, format, &expected)?;
@@ -133,7 +133,7 @@ impl PatchRequest<'_> {
 
     /// Checks the types and field names of the patched object.
     fn check(&self, value: Value) -> Result<(Value, Vec<String>), Status> {
-        let expected = self.object.collection.served.expected();
+        let expected = self.object.collection.served.expected_kind();
         let registry = &self.call.server.state.registry;
         let decoded = DecodedObject { value, field_warnings: Vec::new() };
         let dialect = registry.validation.dialect;

@@ -120,11 +120,11 @@ struct WatchResponse {
     _gauge: GaugeGuard,
 }
 
-type Chunk = Result<Bytes, std::convert::Infallible>;
+type WatchChunk = Result<Bytes, std::convert::Infallible>;
 
 impl WatchResponse {
     /// Returns the next chunk of the stream, or `None` at its end.
-    async fn next_chunk(mut self) -> Option<(Chunk, WatchResponse)> {
+    async fn next_chunk(mut self) -> Option<(WatchChunk, WatchResponse)> {
         loop {
             let line = match self.phase {
                 WatchPhase::Done => return None,

@@ -47,7 +47,7 @@ pub(super) async fn create(call: &Call, collection: CollectionRef, body: Body) -
     let render_options = call.render_options()?;
     let options = WriteOptions::parse(&call.query, WriteVerb::Create)?;
     let bytes = body::read(call, body).await?;
-    let expected = collection.served.expected();
+    let expected = collection.served.expected_kind();
     let decoded = body::decode_object(call, &bytes, &expected)?;
     let (object, warnings) = decoded.accept(options.field_validation, &expected)?;
     let context = call.write_context(&options);
@@ -60,7 +60,7 @@ pub(super) async fn replace(call: &Call, object: &ObjectRef, body: Body) -> ApiR
     let render_options = call.render_options()?;
     let options = WriteOptions::parse(&call.query, WriteVerb::Update)?;
     let bytes = body::read(call, body).await?;
-    let expected = object.collection.served.expected();
+    let expected = object.collection.served.expected_kind();
     let decoded = body::decode_object(call, &bytes, &expected)?;
     let (new, warnings) = decoded.accept(options.field_validation, &expected)?;
     strategy::check_name(&new, &object.name)?;

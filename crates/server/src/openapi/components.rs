@@ -131,28 +131,30 @@ impl Components {
 
     fn of_type(&self, ty: &FieldType) -> Map<String, Value> {
         match ty {
-            FieldType::Bool => plain("boolean", ""),
-            FieldType::Int32 => plain("integer", "int32"),
-            FieldType::Int64 => plain("integer", "int64"),
+            FieldType::Bool => type_schema("boolean", ""),
+            FieldType::Int32 => type_schema("integer", "int32"),
+            FieldType::Int64 => type_schema("integer", "int64"),
             FieldType::Text(alias) => self.text(*alias),
-            FieldType::Bytes => plain("string", "byte"),
+            FieldType::Bytes => type_schema("string", "byte"),
             FieldType::Quantity => reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
             FieldType::IntOrString => reference("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
             FieldType::Time => reference(&names::of_meta("Time")),
             FieldType::MicroTime => reference(&names::of_meta("MicroTime")),
-            FieldType::Any => plain("object", ""),
+            FieldType::Any => type_schema("object", ""),
             FieldType::Struct(id) => {
                 reference(&names::of_struct(self.group_version, id.get().name))
             }
-            FieldType::List(item) => container("array", "items", self.of_type(item)),
-            FieldType::Map(item) => {
-                container("object", "additionalProperties", unwrapped(self.of_type(item)))
-            }
+            FieldType::List(item) => container_schema("array", "items", self.of_type(item)),
+            FieldType::Map(item) => container_schema(
+                "object",
+                "additionalProperties",
+                unwrap_reference(self.of_type(item)),
+            ),
         }
     }
 
     fn text(&self, alias: Option<&str>) -> Map<String, Value> {
-        let mut schema = plain("string", "");
+        let mut schema = type_schema("string", "");
         let values = alias.map(|alias| enums::of(alias, self.has_extensions)).unwrap_or_default();
         if !values.is_empty() {
             schema.insert("enum".to_owned(), json!(values));
@@ -207,7 +209,7 @@ fn add_type(schema: &mut Map<String, Value>, group_version_kind: Value) {
     }
 }
 
-fn plain(ty: &str, format: &str) -> Map<String, Value> {
+fn type_schema(ty: &str, format: &str) -> Map<String, Value> {
     let mut schema = Map::new();
     insert_text(&mut schema, "type", Some(ty));
     let format = if format.is_empty() { None } else { Some(format) };
@@ -215,22 +217,22 @@ fn plain(ty: &str, format: &str) -> Map<String, Value> {
     schema
 }
 
-/// Returns a reference, wrapped so that a description can stand beside it.
+/// Returns a reference, wrapped so that it can have a description.
 fn reference(name: &str) -> Map<String, Value> {
     let wrapped = json!([{ "$ref": format!("{REF_PREFIX}{name}") }]);
     Map::from_iter([("allOf".to_owned(), wrapped)])
 }
 
 /// Returns the bare reference of a wrapped one.
-fn unwrapped(mut schema: Map<String, Value>) -> Map<String, Value> {
+fn unwrap_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
     match schema.get_mut("allOf").and_then(|wrapped| wrapped.get_mut(0)).map(Value::take) {
         Some(Value::Object(reference)) => reference,
         _ => schema,
     }
 }
 
-fn container(ty: &str, key: &str, item: Map<String, Value>) -> Map<String, Value> {
-    let mut schema = plain(ty, "");
+fn container_schema(ty: &str, key: &str, item: Map<String, Value>) -> Map<String, Value> {
+    let mut schema = type_schema(ty, "");
     schema.insert(key.to_owned(), Value::Object(item));
     schema
 }

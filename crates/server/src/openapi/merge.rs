@@ -12,43 +12,45 @@ const RETAIN_KEYS: [(&str, &str); 3] =
 
 /// Returns the extensions of a struct.
 pub(super) fn of_struct(schema: &StructSchema) -> Map<String, Value> {
-    let mut marks = Map::new();
+    let mut extensions = Map::new();
     if schema.is_atomic {
-        mark(&mut marks, "map-type", json!("atomic"));
+        insert_extension(&mut extensions, "map-type", json!("atomic"));
     }
-    marks
+    extensions
 }
 
 /// Returns the extensions of a field.
 pub(super) fn of_field(schema: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
-    let mut marks = Map::new();
+    let mut extensions = Map::new();
     if field.merge_rules.is_atomic {
-        mark(&mut marks, "map-type", json!("atomic"));
+        insert_extension(&mut extensions, "map-type", json!("atomic"));
     }
     if !matches!(field.ty, FieldType::List(_)) {
-        return marks;
+        return extensions;
     }
     match &field.merge_rules.list_type {
-        ListType::Atomic => mark(&mut marks, "list-type", json!("atomic")),
-        ListType::Set => mark(&mut marks, "list-type", json!("set")),
+        ListType::Atomic => insert_extension(&mut extensions, "list-type", json!("atomic")),
+        ListType::Set => insert_extension(&mut extensions, "list-type", json!("set")),
         ListType::Map(keys) => {
-            mark(&mut marks, "list-type", json!("map"));
-            mark(&mut marks, "list-map-keys", json!(keys));
+            insert_extension(&mut extensions, "list-type", json!("map"));
+            insert_extension(&mut extensions, "list-map-keys", json!(keys));
         }
     }
     let strategy =
         if RETAIN_KEYS.contains(&(schema.name, field.json)) { "merge,retainKeys" } else { "merge" };
     match field.merge_rules.patch_strategy {
         PatchStrategy::Replace => {}
-        PatchStrategy::MergeValues => mark(&mut marks, "patch-strategy", json!(strategy)),
+        PatchStrategy::MergeValues => {
+            insert_extension(&mut extensions, "patch-strategy", json!(strategy))
+        }
         PatchStrategy::MergeByKey(key) => {
-            mark(&mut marks, "patch-strategy", json!(strategy));
-            mark(&mut marks, "patch-merge-key", json!(key));
+            insert_extension(&mut extensions, "patch-strategy", json!(strategy));
+            insert_extension(&mut extensions, "patch-merge-key", json!(key));
         }
     }
-    marks
+    extensions
 }
 
-fn mark(marks: &mut Map<String, Value>, name: &str, value: Value) {
-    marks.insert(format!("x-kubernetes-{name}"), value);
+fn insert_extension(extensions: &mut Map<String, Value>, name: &str, value: Value) {
+    extensions.insert(format!("x-kubernetes-{name}"), value);
 }

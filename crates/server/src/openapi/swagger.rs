@@ -74,7 +74,7 @@ fn convert_operation(mut operation: Value) -> Value {
     operation
 }
 
-/// Converts parameters, which have their type in place of a schema.
+/// Converts parameters, which have a type instead of a schema.
 fn convert_parameters(parameters: Value) -> Value {
     let Value::Array(mut items) = parameters else { return parameters };
     for entries in items.iter_mut().filter_map(Value::as_object_mut) {

@@ -45,8 +45,12 @@ pub fn server_side_apply(
     if live.is_some() && managers.0.is_empty() {
         adopt(&before, &mut managers, writer);
     }
-    let apply =
-        Apply { before, config, writer, manager: ManagerKey::new(writer, ManagedOperation::Apply) };
+    let apply = ApplyOperation {
+        before,
+        config,
+        writer,
+        manager: ManagerKey::new(writer, ManagedOperation::Apply),
+    };
     let mut object = apply.run(live.is_none(), &mut managers, force)?;
     last_applied::update_annotation(&mut object, &apply.config, writer);
     write_managers(&mut object, managers);
@@ -63,14 +67,14 @@ fn adopt(object: &Value, managers: &mut ManagedFields, writer: &FieldManager<'_>
 }
 
 /// One server-side apply.
-struct Apply<'a> {
+struct ApplyOperation<'a> {
     before: Value,
     config: Value,
     writer: &'a FieldManager<'a>,
     manager: ManagerKey,
 }
 
-impl Apply<'_> {
+impl ApplyOperation<'_> {
     /// Returns the object after the apply, and updates the managers.
     fn run(
         &self,
@@ -79,7 +83,7 @@ impl Apply<'_> {
         force: bool,
     ) -> Result<Value, Status> {
         let last = managers.0.remove(&self.manager).unwrap_or_default();
-        let wanted = self.wanted();
+        let wanted = self.config_fields();
         let object = self.merge_config(managers, &last.fields, &wanted);
         self.claim(&object, managers, force)?;
         let is_changed = is_create || object != self.before;
@@ -89,7 +93,7 @@ impl Apply<'_> {
     }
 
     /// Returns the fields in the configuration.
-    fn wanted(&self) -> FieldSet {
+    fn config_fields(&self) -> FieldSet {
         let mut wanted = collect_fields(&self.config, self.writer.schema);
         drop_readonly_fields(&mut wanted, self.writer);
         wanted

@@ -55,7 +55,7 @@ impl Registry {
                 }
                 // A generated name can be replaced by another one, a requested name cannot.
                 CreateAttempt::NameTaken(taken) if !name.is_empty() => {
-                    return Err(Status::already_exists(collection.served.name(), &taken));
+                    return Err(Status::already_exists(collection.served.group_resource(), &taken));
                 }
                 CreateAttempt::NameTaken(_) | CreateAttempt::NamespaceChanged => {}
             }

@@ -38,7 +38,7 @@ impl Registry {
         let served = object.collection.served;
         if served.resource == &NAMESPACES && PROTECTED_NAMESPACES.contains(&object.name.as_str()) {
             let why = "this namespace may not be deleted";
-            return Err(Status::forbidden(served.name(), &object.name, why));
+            return Err(Status::forbidden(served.group_resource(), &object.name, why));
         }
         for _ in 0..ATTEMPTS_MAX {
             let entry = self.store.get(&object.key()).ok_or_else(|| object.not_found())?;
@@ -46,7 +46,7 @@ impl Registry {
                 return Ok(deleted);
             }
         }
-        Err(Status::object_modified(object.collection.served.name(), &object.name))
+        Err(Status::object_modified(object.collection.served.group_resource(), &object.name))
     }
 
     /// Deletes the selected objects of a collection. Returns their last states and the store's revision.

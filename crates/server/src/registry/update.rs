@@ -61,7 +61,7 @@ impl Registry {
                 return Ok(result);
             }
         }
-        Err(Status::object_modified(object.collection.served.name(), &object.name))
+        Err(Status::object_modified(object.collection.served.group_resource(), &object.name))
     }
 
     /// Tries to update an object. Returns `None` if it has changed meanwhile.
@@ -75,7 +75,7 @@ impl Registry {
         let now = self.env.now();
         let current = StoredObject::from_entry(object.collection.served, entry);
         let old = current.to_json()?;
-        let old_served = if object.collection.served.is_stored_form() {
+        let old_served = if object.collection.served.is_storage_version() {
             Cow::Borrowed(&old)
         } else {
             Cow::Owned(current.to_served_json()?)
@@ -146,7 +146,13 @@ fn check_version(
     let found = text(old, "/metadata/uid");
     if !wanted.is_empty() && wanted != found {
         let namespace = &object.collection.namespace;
-        return Err(Status::uid_mismatch(served.name(), namespace, &object.name, wanted, found));
+        return Err(Status::uid_mismatch(
+            served.group_resource(),
+            namespace,
+            &object.name,
+            wanted,
+            found,
+        ));
     }
     let version = match text(new, "/metadata/resourceVersion") {
         "" => 0,
@@ -157,7 +163,7 @@ fn check_version(
     if version == 0 || version == entry.modified {
         Ok(())
     } else {
-        Err(Status::object_modified(served.name(), &object.name))
+        Err(Status::object_modified(served.group_resource(), &object.name))
     }
 }
 

@@ -6,7 +6,7 @@ use punctual_api::status::GroupKind;
 use punctual_api::{Status, strategy};
 use serde_json::Value;
 
-use super::Query;
+use super::QueryParams;
 use crate::resource::ServedResource;
 use crate::selector::Selector;
 
@@ -49,9 +49,9 @@ pub(crate) struct WriteOptions {
 const FIELD_MANAGER_LEN_MAX: usize = 128;
 
 impl WriteOptions {
-    pub(crate) fn parse(query: &Query, verb: WriteVerb) -> Result<WriteOptions, Status> {
+    pub(crate) fn parse(query: &QueryParams, verb: WriteVerb) -> Result<WriteOptions, Status> {
         let mut errors = Vec::new();
-        let is_dry_run = parse_dry_run(query.all("dryRun"), &mut errors);
+        let is_dry_run = parse_dry_run(query.values("dryRun"), &mut errors);
         let field_manager = query.text("fieldManager").to_owned();
         check_manager(&field_manager, verb, &mut errors);
         let force = query.optional_flag("force");
@@ -120,7 +120,10 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    pub(crate) fn parse(query: &Query, served: &ServedResource) -> Result<ListOptions, Status> {
+    pub(crate) fn parse(
+        query: &QueryParams,
+        served: &ServedResource,
+    ) -> Result<ListOptions, Status> {
         let number =
             |name: &str| query.number(name).map_err(|error| Status::bad_request(error.to_string()));
         let version_match = parse_version_match(query)?;
@@ -178,7 +181,7 @@ impl ListOptions {
     }
 }
 
-fn parse_version_match(query: &Query) -> Result<Option<VersionMatch>, Status> {
+fn parse_version_match(query: &QueryParams) -> Result<Option<VersionMatch>, Status> {
     match query.text("resourceVersionMatch") {
         "" => Ok(None),
         "Exact" => Ok(Some(VersionMatch::Exact)),
@@ -220,7 +223,10 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     /// Parses the options from the body if there is one, otherwise from the query.
-    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<DeleteOptions, Status> {
+    pub(crate) fn parse(
+        query: &QueryParams,
+        body: Option<&Value>,
+    ) -> Result<DeleteOptions, Status> {
         let mut errors = Vec::new();
         let text = |path: &str| body?.pointer(path)?.as_str().map(str::to_owned);
         let policy = match body {
@@ -240,7 +246,7 @@ impl DeleteOptions {
         };
         let in_body = body.and_then(|body| body.get("dryRun")).and_then(Value::as_array);
         let in_body = in_body.into_iter().flatten().filter_map(Value::as_str);
-        let is_dry_run = parse_dry_run(query.all("dryRun").chain(in_body), &mut errors);
+        let is_dry_run = parse_dry_run(query.values("dryRun").chain(in_body), &mut errors);
         let propagation = parse_propagation(policy, orphans, &mut errors);
         invalid("DeleteOptions", &errors)?;
         Ok(DeleteOptions {

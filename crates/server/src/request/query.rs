@@ -7,27 +7,29 @@ pub(crate) struct InvalidNumber(String);
 
 /// Query parameters in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Query {
+pub(crate) struct QueryParams {
     pairs: Vec<(String, String)>,
 }
 
-impl Query {
+impl QueryParams {
     /// Parses an encoded query. Parameters that are not valid UTF-8 are ignored.
-    pub(crate) fn parse(query: &str) -> Query {
+    pub(crate) fn parse(query: &str) -> QueryParams {
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             Some((decode(name, true)?, decode(value, true)?))
         };
-        Query { pairs: query.split('&').filter(|part| !part.is_empty()).filter_map(pair).collect() }
+        QueryParams {
+            pairs: query.split('&').filter(|part| !part.is_empty()).filter_map(pair).collect(),
+        }
     }
 
     /// Returns the first value of a parameter, or an empty text.
     pub(crate) fn text(&self, name: &str) -> &str {
-        self.all(name).next().unwrap_or_default()
+        self.values(name).next().unwrap_or_default()
     }
 
     /// Returns all values of a parameter.
-    pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -38,7 +40,7 @@ impl Query {
 
     /// Returns a boolean parameter, or `None` if it is absent.
     pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
-        let value = self.all(name).next()?;
+        let value = self.values(name).next()?;
         Some(!(value.eq_ignore_ascii_case("false") || value == "0"))
     }
 
@@ -79,12 +81,13 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded_and_present_flags_are_true() {
-        let query =
-            Query::parse("a=x%3Dy+z&b&c=false&d=0&e=1&dryRun=All&dryRun=&n=12&bad=%zz&half=%4");
+        let query = QueryParams::parse(
+            "a=x%3Dy+z&b&c=false&d=0&e=1&dryRun=All&dryRun=&n=12&bad=%zz&half=%4",
+        );
         assert_eq!(query.text("a"), "x=y z");
         let flags = ["b", "c", "d", "e", "f"].map(|name| query.flag(name));
         assert_eq!(flags, [true, false, false, true, false]);
-        assert_eq!(query.all("dryRun").collect::<Vec<_>>(), ["All", ""]);
+        assert_eq!(query.values("dryRun").collect::<Vec<_>>(), ["All", ""]);
         assert_eq!(query.number("n"), Ok(Some(12)));
         assert!(query.number("a").is_err());
         assert_eq!((query.text("bad"), query.text("half")), ("", ""));

@@ -91,7 +91,7 @@ impl FieldSelector {
     }
 
     /// Returns the value that a field must equal, if the selector requires one.
-    pub(crate) fn exact(&self, field: &str) -> Option<&str> {
+    pub(crate) fn required_value(&self, field: &str) -> Option<&str> {
         let term = self.terms.iter().find(|term| term.field == field && term.is_equal)?;
         Some(&term.value)
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn commas_and_backslashes_can_be_escaped() {
         let parsed = FieldSelector::parse(r"metadata.name=a\,b\\", &served(&PODS)).unwrap();
-        assert_eq!(parsed.exact(NAME), Some(r"a,b\"));
+        assert_eq!(parsed.required_value(NAME), Some(r"a,b\"));
         for bad in ["metadata.name", r"metadata.name=a\b", "metadata.name=a=b", "metadata.name=a\\"]
         {
             assert!(FieldSelector::parse(bad, &served(&PODS)).is_err(), "{bad}");

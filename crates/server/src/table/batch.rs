@@ -14,10 +14,10 @@ pub(super) static CRON_JOB: TableLayout = TableLayout::new(&[
     Column::text("Last Schedule", recorded::LAST_SCHEDULE, last_schedule),
     Column { description: recorded::AGE, ..AGE },
     Column::wide("Containers", recorded::CONTAINERS, |row| {
-        of_containers(row, "/spec/jobTemplate/spec/template/spec/containers", "/name")
+        join_container_fields(row, "/spec/jobTemplate/spec/template/spec/containers", "/name")
     }),
     Column::wide("Images", recorded::IMAGES, |row| {
-        of_containers(row, "/spec/jobTemplate/spec/template/spec/containers", "/image")
+        join_container_fields(row, "/spec/jobTemplate/spec/template/spec/containers", "/image")
     }),
     Column::wide("Selector", recorded::SELECTOR, |row| {
         selector::format(row.object.pointer("/spec/jobTemplate/spec/selector")).into()
@@ -31,10 +31,10 @@ pub(super) static JOB: TableLayout = TableLayout::new(&[
     Column::text("Duration", "Time from the start to the completion, or until now.", duration),
     AGE,
     Column::wide("Containers", "Names of the containers of its pods.", |row| {
-        of_containers(row, "/spec/template/spec/containers", "/name")
+        join_container_fields(row, "/spec/template/spec/containers", "/name")
     }),
     Column::wide("Images", "Images of the containers of its pods.", |row| {
-        of_containers(row, "/spec/template/spec/containers", "/image")
+        join_container_fields(row, "/spec/template/spec/containers", "/image")
     }),
     Column::wide("Selector", "The label selector of its pods.", |row| {
         selector::format(row.object.pointer("/spec/selector")).into()
@@ -73,7 +73,7 @@ fn last_schedule(row: &TableRow<'_>) -> Value {
     }
 }
 
-fn of_containers(row: &TableRow<'_>, containers: &str, field: &str) -> Value {
+fn join_container_fields(row: &TableRow<'_>, containers: &str, field: &str) -> Value {
     let texts: Vec<_> = row.items(containers).iter().map(|it| text(it, field)).collect();
     texts.join(",").into()
 }

@@ -11,11 +11,11 @@ pub(super) static EVENT: TableLayout = TableLayout::new(&[
     Column::text("Reason", "A short machine-readable reason.", |row| row.text("/reason").into()),
     Column::text("Object", "The object it is about.", |row| involved_object(row).into()),
     Column::wide("Subobject", "The part of the object it is about.", |row| {
-        either(row, "/involvedObject/fieldPath", "/regarding/fieldPath").into()
+        first_text(row, "/involvedObject/fieldPath", "/regarding/fieldPath").into()
     }),
     Column::wide("Source", "The component that reported it.", |row| source(row).into()),
     Column::text("Message", "A human-readable description.", |row| {
-        either(row, "/message", "/note").trim().into()
+        first_text(row, "/message", "/note").trim().into()
     }),
     Column::wide("First Seen", "Time since the first occurrence.", |row| first_seen(row).into()),
     Column::wide("Count", "The number of occurrences.", |row| count(row).into()),
@@ -23,7 +23,7 @@ pub(super) static EVENT: TableLayout = TableLayout::new(&[
 ]);
 
 /// Returns the first of two texts that is not empty.
-fn either<'a>(row: &TableRow<'a>, one: &str, other: &str) -> &'a str {
+fn first_text<'a>(row: &TableRow<'a>, one: &str, other: &str) -> &'a str {
     match row.text(one) {
         "" => row.text(other),
         found => found,
@@ -31,12 +31,12 @@ fn either<'a>(row: &TableRow<'a>, one: &str, other: &str) -> &'a str {
 }
 
 /// Returns the age of the first of two times that is present.
-fn since_either(row: &TableRow<'_>, one: &str, other: &str) -> Option<String> {
+fn first_age(row: &TableRow<'_>, one: &str, other: &str) -> Option<String> {
     [one, other].into_iter().find(|pointer| row.time(pointer).is_some()).map(|it| row.since(it))
 }
 
 fn first_seen(row: &TableRow<'_>) -> String {
-    since_either(row, "/firstTimestamp", "/deprecatedFirstTimestamp")
+    first_age(row, "/firstTimestamp", "/deprecatedFirstTimestamp")
         .unwrap_or_else(|| row.since("/eventTime"))
 }
 
@@ -44,8 +44,7 @@ fn last_seen(row: &TableRow<'_>) -> String {
     if has_series(row) {
         return row.since("/series/lastObservedTime");
     }
-    since_either(row, "/lastTimestamp", "/deprecatedLastTimestamp")
-        .unwrap_or_else(|| first_seen(row))
+    first_age(row, "/lastTimestamp", "/deprecatedLastTimestamp").unwrap_or_else(|| first_seen(row))
 }
 
 fn has_series(row: &TableRow<'_>) -> bool {
@@ -62,20 +61,20 @@ fn count(row: &TableRow<'_>) -> i64 {
 }
 
 fn involved_object(row: &TableRow<'_>) -> String {
-    let kind = either(row, "/involvedObject/kind", "/regarding/kind").to_lowercase();
-    match either(row, "/involvedObject/name", "/regarding/name") {
+    let kind = first_text(row, "/involvedObject/kind", "/regarding/kind").to_lowercase();
+    match first_text(row, "/involvedObject/name", "/regarding/name") {
         "" => kind,
         name => format!("{kind}/{name}"),
     }
 }
 
 fn source(row: &TableRow<'_>) -> String {
-    let old = either(row, "/source/component", "/deprecatedSource/component");
+    let old = first_text(row, "/source/component", "/deprecatedSource/component");
     let component = match old {
-        "" => either(row, "/reportingComponent", "/reportingController"),
+        "" => first_text(row, "/reportingComponent", "/reportingController"),
         _ => old,
     };
-    let instance = match either(row, "/source/host", "/deprecatedSource/host") {
+    let instance = match first_text(row, "/source/host", "/deprecatedSource/host") {
         "" => row.text("/reportingInstance"),
         host => host,
     };

@@ -22,7 +22,7 @@ pub(super) static POD: TableLayout = TableLayout {
         Column::wide("Nominated Node", "The node on which it will preempt others.", |row| {
             row.text_or("/status/nominatedNodeName", NONE).into()
         }),
-        Column::wide("Readiness Gates", "True readiness gates, of all.", gates),
+        Column::wide("Readiness Gates", "True readiness gates, of all.", readiness_gates),
     ],
     conditions,
 };
@@ -76,7 +76,7 @@ fn ip(row: &TableRow<'_>) -> Value {
     row.text_or("/status/podIPs/0/ip", NONE).into()
 }
 
-fn gates(row: &TableRow<'_>) -> Value {
+fn readiness_gates(row: &TableRow<'_>) -> Value {
     let gates = row.items("/spec/readinessGates");
     if gates.is_empty() {
         return NONE.into();

@@ -7,7 +7,7 @@ use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
-use punctual_server::{ADMIN_GROUP, Config, Limits, Server, Tokens, User, VIEW_GROUP};
+use punctual_server::{ADMIN_GROUP, Config, Server, ServerLimits, Tokens, User, VIEW_GROUP};
 use punctual_store::{Options, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,7 +40,7 @@ impl TestServer {
         TestServer::with(Options::default(), |config| config.dialect = Dialect::Strict).await
     }
 
-    pub(crate) async fn limited(limits: Limits) -> TestServer {
+    pub(crate) async fn limited(limits: ServerLimits) -> TestServer {
         TestServer::with(Options::default(), |config| config.limits = limits).await
     }
 

@@ -1,4 +1,4 @@
-//! Limits of requests, watches and bodies.
+//! ServerLimits of requests, watches and bodies.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use axum::body::Body;
 use http::Method;
 use k8s_openapi::api::batch::v1::CronJob;
 use kube::api::{Api, ListParams, WatchParams};
-use punctual_server::Limits;
+use punctual_server::ServerLimits;
 use serde_json::json;
 
 use crate::client::{CRON_JOBS, TestServer, cron_job};
@@ -14,7 +14,8 @@ use crate::kube::client;
 
 #[tokio::test]
 async fn too_large_bodies_are_refused() {
-    let server = TestServer::limited(Limits { body_bytes_max: 1000, ..Limits::default() }).await;
+    let server =
+        TestServer::limited(ServerLimits { body_bytes_max: 1000, ..ServerLimits::default() }).await;
     let mut large = cron_job("a");
     large["metadata"]["annotations"] = json!({"x": "y".repeat(1000)});
     let refused = server.admin().post(CRON_JOBS, &large).await;
@@ -24,7 +25,8 @@ async fn too_large_bodies_are_refused() {
 
 #[tokio::test]
 async fn watches_above_the_limit_are_refused_with_retry_after() {
-    let server = TestServer::limited(Limits { watches_max: 1, ..Limits::default() }).await;
+    let server =
+        TestServer::limited(ServerLimits { watches_max: 1, ..ServerLimits::default() }).await;
     let client = server.admin();
     let path = format!("{CRON_JOBS}?watch=true");
     let first = client.watch(&path).await;
@@ -39,7 +41,9 @@ async fn watches_above_the_limit_are_refused_with_retry_after() {
 
 #[tokio::test]
 async fn requests_above_the_rate_are_refused() {
-    let server = TestServer::limited(Limits { requests_per_second: 1, ..Limits::default() }).await;
+    let server =
+        TestServer::limited(ServerLimits { requests_per_second: 1, ..ServerLimits::default() })
+            .await;
     let client = server.admin();
     assert_eq!(client.get("/healthz").await.code, 200);
     assert_eq!(client.get("/healthz").await.code, 429);
@@ -47,7 +51,7 @@ async fn requests_above_the_rate_are_refused() {
 
 #[tokio::test]
 async fn in_process_requests_are_not_limited() {
-    let limits = Limits { requests_per_second: 0, watches_max: 0, ..Limits::default() };
+    let limits = ServerLimits { requests_per_second: 0, watches_max: 0, ..ServerLimits::default() };
     let server = TestServer::limited(limits).await;
     assert_eq!(server.admin().get(CRON_JOBS).await.code, 429);
     let cron_jobs: Api<CronJob> = Api::default_namespaced(client(&server));
@@ -57,7 +61,8 @@ async fn in_process_requests_are_not_limited() {
 
 #[tokio::test]
 async fn slow_requests_time_out() {
-    let limits = Limits { request_timeout: Duration::from_millis(1), ..Limits::default() };
+    let limits =
+        ServerLimits { request_timeout: Duration::from_millis(1), ..ServerLimits::default() };
     let server = TestServer::limited(limits).await;
     let client = server.admin();
     // This body never ends.

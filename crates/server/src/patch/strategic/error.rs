@@ -58,7 +58,7 @@ impl PatchError {
         PatchError::Other(format!("expected a map[string]interface {{}}, but received a {found}"))
     }
 
-    pub(super) fn disordered(patch: &[Value], order: &[Value]) -> PatchError {
+    pub(super) fn order_mismatch(patch: &[Value], order: &[Value]) -> PatchError {
         let patch = format_go_value(&Value::from(patch));
         let order = format_go_value(&Value::from(order));
         PatchError::Other(format!(
@@ -66,7 +66,7 @@ impl PatchError {
         ))
     }
 
-    pub(super) fn mixed(old: &[Value], new: &[Value]) -> PatchError {
+    pub(super) fn mixed_types(old: &[Value], new: &[Value]) -> PatchError {
         let lists = Value::from(vec![Value::from(old), Value::from(new)]);
         PatchError::Other(format!(
             "list element types are not identical: {}",

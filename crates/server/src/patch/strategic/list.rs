@@ -6,7 +6,7 @@ use punctual_api::schema::{FieldSchema, FieldType, PatchStrategy};
 use serde_json::{Map, Value};
 
 use super::error::{PatchError, go_type};
-use super::order::{ItemKey, in_order};
+use super::order::{ItemKey, sort_items};
 use super::{MergeSchema, PATCH, merge, without_directives};
 
 /// The merge rules of a list field.
@@ -63,7 +63,7 @@ impl ListField {
             (Some(old), Some(new)) => self.merge(old, new)?,
         };
         let before = list_before_patch(&live, &added, item_key)?;
-        let ordered = in_order(merged, order, &before, item_key)?;
+        let ordered = sort_items(merged, order, &before, item_key)?;
         check_items(&live, &added)?;
         Ok(Some(ordered))
     }
@@ -85,7 +85,7 @@ impl ListField {
             new.into_iter().partition(|item| item.get(PATCH).is_some());
         let before = old.clone();
         if apply_directives(&mut old, &directives, key)? {
-            return in_order(plain.clone(), &[], &plain, ItemKey::Key(key));
+            return sort_items(plain.clone(), &[], &plain, ItemKey::Key(key));
         }
         let order = plain.clone();
         // Of several items with the same key only the first is merged.
@@ -98,7 +98,7 @@ impl ListField {
         for item in plain {
             self.merge_item(&mut old, &mut indexes, item, key)?;
         }
-        in_order(old, &order, &before, ItemKey::Key(key))
+        sort_items(old, &order, &before, ItemKey::Key(key))
     }
 
     fn merge_item(
@@ -193,7 +193,7 @@ fn merge_values(mut old: Vec<Value>, new: Vec<Value>) -> Result<Vec<Value>, Patc
     old.extend(new);
     let mut seen = HashSet::new();
     old.retain(|value| seen.insert(value.to_string()));
-    in_order(old, &order, &before, ItemKey::Value)
+    sort_items(old, &order, &before, ItemKey::Value)
 }
 
 /// Removes values from a list.
@@ -217,7 +217,7 @@ fn check_items(old: &[Value], new: &[Value]) -> Result<bool, PatchError> {
         return Err(PatchError::ListOfLists);
     }
     if !items.all(|item| go_type(item) == go_type(first)) {
-        return Err(PatchError::mixed(old, new));
+        return Err(PatchError::mixed_types(old, new));
     }
     Ok(first.is_object())
 }
@@ -242,7 +242,7 @@ fn check_order(patch: &[Value], order: &[Value], item_key: ItemKey) -> Result<()
     }
     match items.peek() {
         None => Ok(()),
-        Some(_) => Err(PatchError::disordered(patch, order)),
+        Some(_) => Err(PatchError::order_mismatch(patch, order)),
     }
 }
 

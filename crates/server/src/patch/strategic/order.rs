@@ -48,7 +48,7 @@ struct IndexedItem {
 }
 
 /// Sorts merged items by the order of a patch. `before` is the list before the patch.
-pub(super) fn in_order(
+pub(super) fn sort_items(
     merged: Vec<Value>,
     order: &[Value],
     before: &[Value],
