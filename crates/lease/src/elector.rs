@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use crate::phase::{ElectorPhase, NextRequest};
 use crate::record::ObservedLease;
 use crate::{
-    ConfigError, ElectionConfig, ElectorAction, LeaseRecord, MonotonicTime, ReadResult,
-    ResourceVersion, WriteResult,
+    ConfigError, ElectionConfig, ElectorAction, LeaseReadResult, LeaseRecord, LeaseWriteResult,
+    MonotonicTime, ResourceVersion,
 };
 
 /// A candidate for leadership. See the [crate documentation](crate) for its guarantees.
@@ -102,18 +102,18 @@ impl Elector {
 
     /// Reports the result of a read. A result without a read in flight is ignored, because it may be
     /// older than our last write.
-    pub fn on_observed(&mut self, read: ReadResult, now: MonotonicTime) {
+    pub fn on_observed(&mut self, read: LeaseReadResult, now: MonotonicTime) {
         if !matches!(self.phase, ElectorPhase::Reading) {
             return;
         }
         match read {
-            ReadResult::Present(record, version) => self.observe(record, version, now),
+            LeaseReadResult::Present(record, version) => self.observe(record, version, now),
             // A candidate that never observed our Lease may create one at once, so our term ends.
-            ReadResult::Absent => {
+            LeaseReadResult::Absent => {
                 self.is_absent = true;
                 self.renewed_at = None;
             }
-            ReadResult::Failed => {
+            LeaseReadResult::Failed => {
                 self.phase = ElectorPhase::Wait { from: now, then: NextRequest::Read };
                 return;
             }
@@ -132,22 +132,22 @@ impl Elector {
     }
 
     /// Reports the result of a write. A result without a write in flight is ignored.
-    pub fn on_write(&mut self, written: WriteResult, now: MonotonicTime) {
+    pub fn on_write(&mut self, written: LeaseWriteResult, now: MonotonicTime) {
         let ElectorPhase::Writing { record, started_at } = &self.phase else {
             return;
         };
         match written {
-            WriteResult::Done(version) => {
+            LeaseWriteResult::Done(version) => {
                 let observed = ObservedLease::new(record.clone(), version, now);
                 let started_at = *started_at;
                 self.finish_write(observed, started_at);
             }
             // Reading at once resolves the doubt soonest. A server that always reports a conflict
             // must not be queried without a pause, so the second failure waits.
-            WriteResult::Conflict | WriteResult::Unknown if self.retried_at_once => {
+            LeaseWriteResult::Conflict | LeaseWriteResult::Unknown if self.retried_at_once => {
                 self.phase = ElectorPhase::Wait { from: now, then: NextRequest::Read };
             }
-            WriteResult::Conflict | WriteResult::Unknown => {
+            LeaseWriteResult::Conflict | LeaseWriteResult::Unknown => {
                 self.retried_at_once = true;
                 self.phase = ElectorPhase::Read;
             }

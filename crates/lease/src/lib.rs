@@ -28,15 +28,15 @@
 //! use std::time::Duration;
 //!
 //! use jiff::Timestamp;
-//! use punctual_lease::{ElectionConfig, Elector, ElectorAction, ReadResult, WriteResult};
+//! use punctual_lease::{ElectionConfig, Elector, ElectorAction, LeaseReadResult, LeaseWriteResult};
 //!
 //! let secs = Duration::from_secs;
 //! let wall = Timestamp::UNIX_EPOCH;
 //! let mut elector = Elector::new(ElectionConfig::default(), "pod-a_5f3c").unwrap();
 //! assert_eq!(elector.poll(secs(0), wall, 0), ElectorAction::Get);
-//! elector.on_observed(ReadResult::Absent, secs(1));
+//! elector.on_observed(LeaseReadResult::Absent, secs(1));
 //! assert!(matches!(elector.poll(secs(1), wall, 0), ElectorAction::Create(_)));
-//! elector.on_write(WriteResult::Done("1".into()), secs(2));
+//! elector.on_write(LeaseWriteResult::Done("1".into()), secs(2));
 //! assert!(elector.is_leader(secs(2)));
 //! assert!(!elector.is_leader(secs(11)), "10 seconds after the start of the write");
 //! ```
@@ -48,7 +48,7 @@ mod record;
 
 pub use config::{ConfigError, ElectionConfig};
 pub use elector::Elector;
-pub use phase::{ElectorAction, ReadResult, WriteResult};
+pub use phase::{ElectorAction, LeaseReadResult, LeaseWriteResult};
 pub use record::{LeaseRecord, ResourceVersion};
 
 /// Monotonic time: the duration since a fixed instant that the caller chooses.

@@ -21,7 +21,7 @@ pub enum ElectorAction {
 
 /// The result of [`ElectorAction::Get`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadResult {
+pub enum LeaseReadResult {
     /// The Lease.
     Present(LeaseRecord, ResourceVersion),
     /// The Lease does not exist (404).
@@ -32,7 +32,7 @@ pub enum ReadResult {
 
 /// The result of [`ElectorAction::Create`] and [`ElectorAction::Update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WriteResult {
+pub enum LeaseWriteResult {
     /// The write succeeded, and the Lease has this version now.
     Done(ResourceVersion),
     /// Another writer was faster (409), or the Lease to replace does not exist.

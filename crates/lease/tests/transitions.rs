@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_lease::{
-    ConfigError, ElectionConfig, Elector, ElectorAction, LeaseRecord, MonotonicTime, ReadResult,
-    WriteResult,
+    ConfigError, ElectionConfig, Elector, ElectorAction, LeaseReadResult, LeaseRecord,
+    LeaseWriteResult, MonotonicTime,
 };
 
 fn secs(seconds: u64) -> MonotonicTime {
@@ -33,16 +33,16 @@ fn record(holder: &str, lease_seconds: i32, renewed: i64, transitions: i32) -> L
     }
 }
 
-fn present(record: &LeaseRecord, version: &str) -> ReadResult {
-    ReadResult::Present(record.clone(), version.into())
+fn present(record: &LeaseRecord, version: &str) -> LeaseReadResult {
+    LeaseReadResult::Present(record.clone(), version.into())
 }
 
-fn written(version: &str) -> WriteResult {
-    WriteResult::Done(version.into())
+fn written(version: &str) -> LeaseWriteResult {
+    LeaseWriteResult::Done(version.into())
 }
 
 /// Returns an elector that has received the given result of its first read.
-fn elector_after_read(read: ReadResult, now: MonotonicTime) -> Elector {
+fn elector_after_read(read: LeaseReadResult, now: MonotonicTime) -> Elector {
     let mut elector = elector();
     assert_eq!(elector.poll(now, wall(0), 0), ElectorAction::Get);
     elector.on_observed(read, now);
@@ -51,7 +51,7 @@ fn elector_after_read(read: ReadResult, now: MonotonicTime) -> Elector {
 
 /// Returns a leader whose write started at 100 and was acknowledged at 101.
 fn leader() -> Elector {
-    let mut elector = elector_after_read(ReadResult::Absent, secs(100));
+    let mut elector = elector_after_read(LeaseReadResult::Absent, secs(100));
     assert_eq!(elector.poll(secs(100), wall(0), 0), ElectorAction::Create(record("me", 15, 0, 0)));
     assert!(!elector.is_leader(secs(101)), "the write is not acknowledged");
     elector.on_write(written("1"), secs(101));
@@ -107,7 +107,7 @@ fn a_resumed_process_does_not_lead() {
     assert!(!leader.is_leader(secs(500)), "an old result does not extend the term");
     let renewal = ElectorAction::Update(record("me", 15, 400, 0), "2".into());
     assert_eq!(leader.poll(secs(500), wall(400), 0), renewal);
-    leader.on_write(WriteResult::Conflict, secs(500));
+    leader.on_write(LeaseWriteResult::Conflict, secs(500));
     assert_eq!(leader.poll(secs(500), wall(400), 0), ElectorAction::Get);
     leader.on_observed(present(&record("other", 15, 300, 1), "9"), secs(500));
     assert!(!leader.is_leader(secs(500)));
@@ -118,7 +118,7 @@ fn a_resumed_process_does_not_lead() {
 fn another_holder_in_the_lease_ends_leadership_at_once() {
     let mut leader = leader();
     leader.poll(secs(102), wall(2), 0);
-    leader.on_write(WriteResult::Conflict, secs(103));
+    leader.on_write(LeaseWriteResult::Conflict, secs(103));
     assert!(leader.is_leader(secs(103)), "a conflict does not prove another holder");
     leader.poll(secs(103), wall(3), 0);
     leader.on_observed(present(&record("other", 15, 3, 1), "2"), secs(103));
@@ -129,7 +129,7 @@ fn another_holder_in_the_lease_ends_leadership_at_once() {
 fn an_unknown_write_result_is_neither_success_nor_failure() {
     let mut leader = leader();
     leader.poll(secs(102), wall(2), 0);
-    leader.on_write(WriteResult::Unknown, secs(107));
+    leader.on_write(LeaseWriteResult::Unknown, secs(107));
     assert_eq!(leader.leads_until(), Some(secs(110)));
     assert_eq!(leader.poll(secs(107), wall(7), 0), ElectorAction::Get);
     leader.on_observed(present(&record("me", 15, 2, 0), "2"), secs(107));
@@ -149,11 +149,11 @@ fn repeated_conflicts_are_retried_after_a_wait() {
     let mut leader = leader();
     let held = record("me", 15, 2, 0);
     leader.poll(secs(102), wall(2), 0);
-    leader.on_write(WriteResult::Conflict, secs(102));
+    leader.on_write(LeaseWriteResult::Conflict, secs(102));
     assert_eq!(leader.poll(secs(102), wall(2), 0), ElectorAction::Get);
     leader.on_observed(present(&held, "1"), secs(102));
     assert!(matches!(leader.poll(secs(102), wall(2), 0), ElectorAction::Update(..)));
-    leader.on_write(WriteResult::Conflict, secs(102));
+    leader.on_write(LeaseWriteResult::Conflict, secs(102));
     assert_eq!(leader.poll(secs(102), wall(2), 0), ElectorAction::Sleep(secs(104)));
     assert_eq!(leader.poll(secs(104), wall(4), 0), ElectorAction::Get);
 }
@@ -212,10 +212,10 @@ fn a_deleted_lease_is_not_taken_during_its_holders_term() {
     let mut standby = elector_after_read(present(&record("other", 15, 0, 4), "5"), secs(100));
     standby.poll(secs(100), wall(0), 0);
     assert_eq!(standby.poll(secs(102), wall(0), 0), ElectorAction::Get);
-    standby.on_observed(ReadResult::Absent, secs(102));
+    standby.on_observed(LeaseReadResult::Absent, secs(102));
     assert_eq!(standby.poll(secs(102), wall(0), 0), ElectorAction::Sleep(secs(104)));
     assert_eq!(standby.poll(secs(115), wall(0), 0), ElectorAction::Get);
-    standby.on_observed(ReadResult::Absent, secs(115));
+    standby.on_observed(LeaseReadResult::Absent, secs(115));
     assert_eq!(standby.poll(secs(115), wall(0), 0), ElectorAction::Create(record("me", 15, 0, 5)));
 }
 
@@ -223,9 +223,9 @@ fn a_deleted_lease_is_not_taken_during_its_holders_term() {
 fn a_leader_whose_lease_was_deleted_needs_a_new_lease() {
     let mut leader = leader();
     leader.poll(secs(102), wall(2), 0);
-    leader.on_write(WriteResult::Conflict, secs(102));
+    leader.on_write(LeaseWriteResult::Conflict, secs(102));
     leader.poll(secs(102), wall(2), 0);
-    leader.on_observed(ReadResult::Absent, secs(102));
+    leader.on_observed(LeaseReadResult::Absent, secs(102));
     assert!(!leader.is_leader(secs(102)));
     assert_eq!(leader.poll(secs(102), wall(2), 0), ElectorAction::Create(record("me", 15, 2, 0)));
     leader.on_write(written("7"), secs(103));
@@ -240,7 +240,7 @@ fn a_released_lease_can_be_taken_at_once() {
     let empty = LeaseRecord { acquire_time: Some(wall(9)), ..record("", 1, 9, 0) };
     let release = ElectorAction::Update(empty.clone(), "1".into());
     assert_eq!(leader.poll(secs(101), wall(9), 0), release);
-    leader.on_write(WriteResult::Unknown, secs(102));
+    leader.on_write(LeaseWriteResult::Unknown, secs(102));
     assert_eq!(leader.poll(secs(102), wall(9), 0), ElectorAction::Get);
     leader.on_observed(present(&record("me", 15, 0, 0), "1"), secs(102));
     assert_eq!(
@@ -284,7 +284,7 @@ fn release_does_not_change_the_lease_of_another_holder() {
     standby.on_observed(present(&record("other", 15, 0, 0), "5"), secs(100));
     assert_eq!(standby.poll(secs(100), wall(0), 0), ElectorAction::Released);
 
-    let mut taker = elector_after_read(ReadResult::Absent, secs(100));
+    let mut taker = elector_after_read(LeaseReadResult::Absent, secs(100));
     taker.release();
     assert_eq!(taker.poll(secs(100), wall(0), 0), ElectorAction::Released);
 }
@@ -293,7 +293,7 @@ fn release_does_not_change_the_lease_of_another_holder() {
 fn unexpected_results_are_ignored() {
     let mut leader = leader();
     leader.on_observed(present(&record("other", 15, 0, 0), "0"), secs(101));
-    leader.on_write(WriteResult::Conflict, secs(101));
+    leader.on_write(LeaseWriteResult::Conflict, secs(101));
     leader.on_write(written("77"), secs(109));
     assert_eq!(leader.leads_until(), Some(secs(110)));
     assert!(matches!(leader.poll(secs(102), wall(0), 0), ElectorAction::Update(_, v) if v == "1"));
@@ -302,7 +302,7 @@ fn unexpected_results_are_ignored() {
 #[test]
 fn the_jitter_extends_a_wait_by_up_to_a_fifth() {
     for (random, millis) in [(0, 2000), (1 << 31, 2200), (u32::MAX, 2399)] {
-        let mut standby = elector_after_read(ReadResult::Failed, secs(100));
+        let mut standby = elector_after_read(LeaseReadResult::Failed, secs(100));
         let ElectorAction::Sleep(until) = standby.poll(secs(100), wall(0), random) else {
             panic!("the elector does not sleep");
         };

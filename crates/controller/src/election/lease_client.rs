@@ -5,7 +5,7 @@ use std::sync::Arc;
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
 use punctual_client::{ApiClient, ApiError};
-use punctual_lease::{LeaseRecord, ReadResult, ResourceVersion, WriteResult};
+use punctual_lease::{LeaseReadResult, LeaseRecord, LeaseWriteResult, ResourceVersion};
 
 use super::Election;
 use crate::context::Context;
@@ -44,22 +44,22 @@ impl LeaseClient {
     }
 
     /// Reads the Lease.
-    pub(super) async fn read(&mut self) -> ReadResult {
+    pub(super) async fn read(&mut self) -> LeaseReadResult {
         match self.calls.find(&lease_path(&self.namespace, &self.name)).await {
-            Ok(None) => ReadResult::Absent,
+            Ok(None) => LeaseReadResult::Absent,
             Ok(Some(lease)) => match self.store(lease) {
-                Some(version) => ReadResult::Present(record(&self.current.spec), version),
-                None => ReadResult::Failed,
+                Some(version) => LeaseReadResult::Present(record(&self.current.spec), version),
+                None => LeaseReadResult::Failed,
             },
             Err(error) => {
                 self.warn("read", &error);
-                ReadResult::Failed
+                LeaseReadResult::Failed
             }
         }
     }
 
     /// Creates the Lease.
-    pub(super) async fn create(&mut self, record: &LeaseRecord) -> WriteResult {
+    pub(super) async fn create(&mut self, record: &LeaseRecord) -> LeaseWriteResult {
         let metadata = ObjectMeta {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
@@ -72,7 +72,7 @@ impl LeaseClient {
             spec: with_record(LeaseSpec::default(), record),
             ..Lease::default()
         };
-        let Ok(text) = serde_json::to_string(&lease) else { return WriteResult::Unknown };
+        let Ok(text) = serde_json::to_string(&lease) else { return LeaseWriteResult::Unknown };
         let response = self.calls.create(&leases_path(&self.namespace), text).await;
         self.handle_response(response)
     }
@@ -82,23 +82,25 @@ impl LeaseClient {
         &mut self,
         record: &LeaseRecord,
         version: ResourceVersion,
-    ) -> WriteResult {
+    ) -> LeaseWriteResult {
         let mut lease = self.current.clone();
         lease.metadata.resource_version = version;
         lease.spec = with_record(lease.spec, record);
-        let Ok(text) = serde_json::to_string(&lease) else { return WriteResult::Unknown };
+        let Ok(text) = serde_json::to_string(&lease) else { return LeaseWriteResult::Unknown };
         let response = self.calls.replace(&lease_path(&self.namespace, &self.name), text).await;
         self.handle_response(response)
     }
 
-    fn handle_response(&mut self, response: Result<Lease, ApiError>) -> WriteResult {
+    fn handle_response(&mut self, response: Result<Lease, ApiError>) -> LeaseWriteResult {
         match response {
-            Ok(lease) => self.store(lease).map_or(WriteResult::Unknown, WriteResult::Done),
+            Ok(lease) => {
+                self.store(lease).map_or(LeaseWriteResult::Unknown, LeaseWriteResult::Done)
+            }
             // Another process wrote or deleted the Lease first.
-            Err(error) if error.is_stale() => WriteResult::Conflict,
+            Err(error) if error.is_stale() => LeaseWriteResult::Conflict,
             Err(error) => {
                 self.warn("write", &error);
-                WriteResult::Unknown
+                LeaseWriteResult::Unknown
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A server with one Lease and compare-and-swap.
 
-use punctual_lease::{ElectorAction, LeaseRecord, ReadResult, WriteResult};
+use punctual_lease::{ElectorAction, LeaseReadResult, LeaseRecord, LeaseWriteResult};
 
 #[derive(Default)]
 pub(crate) struct LeaseServer {
@@ -11,16 +11,16 @@ pub(crate) struct LeaseServer {
 /// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum LeaseResponse {
-    Read(ReadResult),
-    Written(WriteResult),
+    Read(LeaseReadResult),
+    Written(LeaseWriteResult),
 }
 
 impl LeaseServer {
     pub(crate) fn handle(&mut self, request: ElectorAction) -> LeaseResponse {
         match request {
             ElectorAction::Get => LeaseResponse::Read(match &self.lease {
-                Some(lease) => ReadResult::Present(lease.clone(), self.version.to_string()),
-                None => ReadResult::Absent,
+                Some(lease) => LeaseReadResult::Present(lease.clone(), self.version.to_string()),
+                None => LeaseReadResult::Absent,
             }),
             ElectorAction::Create(record) => {
                 let is_free = self.lease.is_none();
@@ -39,12 +39,12 @@ impl LeaseServer {
         self.version += 1;
     }
 
-    fn write(&mut self, record: LeaseRecord, is_allowed: bool) -> WriteResult {
+    fn write(&mut self, record: LeaseRecord, is_allowed: bool) -> LeaseWriteResult {
         if !is_allowed {
-            return WriteResult::Conflict;
+            return LeaseWriteResult::Conflict;
         }
         self.lease = Some(record);
         self.version += 1;
-        WriteResult::Done(self.version.to_string())
+        LeaseWriteResult::Done(self.version.to_string())
     }
 }

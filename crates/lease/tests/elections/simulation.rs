@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_lease::{
-    ElectionConfig, Elector, ElectorAction, MonotonicTime, ReadResult, WriteResult,
+    ElectionConfig, Elector, ElectorAction, LeaseReadResult, LeaseWriteResult, MonotonicTime,
 };
 
 use crate::rng::TestRng;
@@ -146,7 +146,8 @@ impl ElectionSimulation {
             SimulationEvent::Poll { index, process } => self.poll_if_running(index, process),
             SimulationEvent::Arrive { index, process, request, respond_at } => {
                 let response = self.server.handle(request);
-                let is_conflict = matches!(response, LeaseResponse::Written(WriteResult::Conflict));
+                let is_conflict =
+                    matches!(response, LeaseResponse::Written(LeaseWriteResult::Conflict));
                 self.counts.conflicts += u64::from(is_conflict);
                 if let Some(at) = respond_at {
                     self.schedule(at, SimulationEvent::Respond { index, process, response });
@@ -278,8 +279,8 @@ impl ElectionSimulation {
         self.counts.lost_requests += 1;
         let timeout_at = self.now + self.config.request_timeout().as_micros() as u64;
         let response = match request {
-            ElectorAction::Get => LeaseResponse::Read(ReadResult::Failed),
-            _ => LeaseResponse::Written(WriteResult::Unknown),
+            ElectorAction::Get => LeaseResponse::Read(LeaseReadResult::Failed),
+            _ => LeaseResponse::Written(LeaseWriteResult::Unknown),
         };
         self.schedule(timeout_at, SimulationEvent::Respond { index, process, response });
         let arrive_at = match self.rng.below(3) {
