@@ -1,17 +1,23 @@
-//! The Job controller's decision: what to do about one Job at one instant.
+//! The Job controller's decision: which Pods to create and delete, and which status to write.
 //!
-//! [`decide`] is a pure and total function of what was observed. It behaves as Kubernetes' controller
-//! (v1.36) does: NonIndexed and Indexed Jobs, all policies, the same conditions, counts, reasons
-//! and messages. Each call yields one step; see [`Plan`] for the order of its effects and why a
-//! crash between any two of them neither loses nor doubles anything.
+//! [`decide`] is a pure function that never fails. It behaves as the Job controller of Kubernetes
+//! v1.36: NonIndexed and Indexed Jobs, all policies, the same conditions, counts, reasons and
+//! messages. Each call returns one step; see [`Plan`] for the order of its effects and why a crash
+//! between any two of them neither loses a Pod nor counts it twice.
 //!
-//! Not here: adopting and releasing Pods by selector (the shell lists the Pods that the Job
-//! controls), taking the finalizer from Pods whose Job is gone (there is no Job to decide about),
-//! deleting the Pods of a deleted Job (the garbage collector's), metrics.
+//! Not decided here: adopting and orphaning Pods by selector (the controller lists the Pods that the
+//! Job controls), removing the finalizer from Pods without a Job, deleting the Pods of a deleted Job
+//! (the garbage collector does), and metrics.
 //!
-//! One file for each family of rules: `params` (what the spec asks), `summary` (who
-//! is there), `finished` (whether it is over), `scale` and `removal` (who comes and goes), `tracking`
-//! (who is counted), `draft` (the status), `retirement` (the time after).
+//! Each group of rules has its own file, in the order in which they apply:
+//!
+//! - `ttl`: deletes a finished Job after its time to live
+//! - `job_params`: the spec with its defaults
+//! - `pod_summary`: counts the Pods by state and index
+//! - `finished_condition`: whether the Job has succeeded or failed, and why
+//! - `scale` and `pod_removal`: which Pods are created and deleted
+//! - `pod_tracking`: counts finished Pods exactly once
+//! - `status_draft`: the status to write
 
 mod backoff;
 mod failure_policy;
@@ -40,51 +46,55 @@ pub use self::indexes::Indexes;
 use self::job_params::JobParams;
 pub use self::plan::{CreatePod, DeleteJob, DeletePod, Plan, PodKey};
 pub use self::pod_view::{ContainerExit, IndexFailures, PodPhase, PodView, RestartCounts};
+use self::status_draft::StatusDraft;
 use self::step::JobStep;
 
-/// What was seen of a Job.
+/// The observed state of a Job and its Pods.
 ///
-/// The Job and its Pods must be at least as new as our own last writes to them: a Pod that is seen
-/// with the finalizer that we took, beside a Job in which it is counted, would be counted again.
+/// The Job and its Pods must be at least as new as the controller's own last writes. Otherwise a Pod
+/// that is already counted, but is cached with its finalizer, would be counted again.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// The Job.
     pub job: &'a Job,
-    /// All Pods whose controller it is, in any order. One that was adopted carries the finalizer:
-    /// a Pod without it that runs is taken to be on its way out, and deleted.
+    /// All Pods whose controller is the Job, in any order. An adopted Pod must have the finalizer: a
+    /// running Pod without it is treated as one whose removal was interrupted, and deleted.
     pub pods: &'a [PodView],
     /// [`Plan::backoff`] of the last call for this Job; the default after a restart.
     pub backoff: &'a Backoff,
-    /// Creating a Pod has just failed: say what is there, but create and delete nothing. Without
-    /// this, a Job that is over its quota could never report.
+    /// Create and delete no Pods, but update the status. Set it after a Pod could not be created:
+    /// otherwise a Job that exceeds its quota could never update its status.
     pub status_only: bool,
 }
 
-/// What to do about a Job at an instant. Total: a user's mistake is data in the plan.
+/// Decides the next step for a Job at `now`.
+///
+/// Never fails: a Job with an unknown completion mode yields an event and no effects.
 pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Plan {
-    if job_params::is_managed_elsewhere(observed.job) {
+    if job_params::is_managed_externally(observed.job) {
         return Plan::default();
     }
     if observed.job.status.is_finished() {
-        return ttl::plan(observed.job, observed.pods, now);
+        return ttl::plan_finished_job(observed.job, observed.pods, now);
     }
     let params = match JobParams::from_job(observed.job) {
         Ok(params) => params,
-        Err(note) => return Plan { events: vec![note], ..Plan::default() },
+        Err(event) => return Plan { events: vec![event], ..Plan::default() },
     };
-    let backoff = observed.backoff.seeing(&params, observed.pods, now);
+    let backoff = observed.backoff.with_pods(&params, observed.pods, now);
     let step = JobStep::next(params, observed, &backoff, now);
-    let draft = status_draft::after(&step, now);
+    let StatusDraft { status, events, .. } = StatusDraft::from_step(&step, now);
+    let is_changed = status != observed.job.status;
     Plan {
         pods_to_create: pod_template::build_pods(&step.summary, &step.creates),
-        finalizers_to_remove: step.released.iter().map(|pod| PodKey::of(pod)).collect(),
+        finalizers_to_remove: step.untracked.iter().map(|pod| PodKey::from_view(pod)).collect(),
         pods_to_delete: (step.removals.iter())
-            .map(|pod| DeletePod { key: PodKey::of(pod) })
+            .map(|pod| DeletePod { key: PodKey::from_view(pod) })
             .collect(),
         delete_job: None,
-        events: draft.events,
+        events,
         wake_at: step.wake_at,
-        status: Some(draft.status).filter(|status| *status != observed.job.status),
+        status: is_changed.then_some(status),
         backoff,
     }
 }

@@ -1,9 +1,9 @@
-//! How long a Job waits before it replaces a Pod that failed: 10 s, doubled with each failure
-//! since the last success, 10 min at most.
+//! The delay before a Job replaces a failed Pod: 10 s, doubled with each failure since the last
+//! success, at most 10 min.
 //!
-//! Failed Pods are mostly still there and tell when they failed. A Pod that was deleted is not, so
-//! the shell keeps a [`Backoff`] for each Job between two calls; if it is lost in a crash, only
-//! the wait after such Pods is lost with it.
+//! Most failed Pods still exist and have the time of their failure. Deleted Pods do not, so the
+//! controller keeps a [`Backoff`] for each Job between two calls. A crash loses only the delay
+//! after deleted Pods.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,69 +13,74 @@ use super::pod_view::{PodPhase, PodView};
 const FIRST_SECS: i64 = 10;
 const MAX_SECS: i64 = 600;
 
-/// From this many failures on, the wait grows no more: 10 s doubled six times is over 10 min.
-const FAILURES_KEPT_MAX: usize = 7;
+/// The delay does not grow after this many failures: 10 s doubled six times is over 10 min.
+const FAILURES_MAX: usize = 7;
 
-/// What is remembered of a Job's failures. Bounded: the newest few are all that matters.
+/// The latest failures of a Job. Its size is bounded, because older failures do not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
     last_success_at: Option<Timestamp>,
-    /// Since the last success, oldest first.
-    failures: Vec<Failure>,
+    /// The failures since the last success, oldest first.
+    failures: Vec<PodFailure>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Failure {
+struct PodFailure {
     uid: String,
     at: Timestamp,
 }
 
 impl Backoff {
-    /// What is remembered after these Pods were observed. Seeing a Pod twice changes nothing.
-    pub(super) fn seeing(&self, params: &JobParams<'_>, pods: &[PodView], now: Timestamp) -> Self {
-        let counted = pods.iter().filter(|pod| params.admits(pod));
-        let ended_well = counted.clone().filter(|pod| pod.phase == PodPhase::Succeeded);
-        let successes = ended_well.map(|pod| pod.finished_at).chain(self.last_success_at);
-        // A node whose clock is ahead, or a clock that was set back, must not prolong the wait.
+    /// Returns the backoff with the results of these Pods. Adding a Pod again changes nothing.
+    pub(super) fn with_pods(
+        &self,
+        params: &JobParams<'_>,
+        pods: &[PodView],
+        now: Timestamp,
+    ) -> Self {
+        let counted = pods.iter().filter(|pod| params.is_countable(pod));
+        let succeeded = counted.clone().filter(|pod| pod.phase == PodPhase::Succeeded);
+        let successes = succeeded.map(|pod| pod.finished_at).chain(self.last_success_at);
+        // A node with a fast clock, or a clock that was set back, must not prolong the delay.
         let last_success_at = successes.map(|at| at.min(now)).max();
 
-        let fresh = counted
+        let new = counted
             .filter(|pod| is_failure(params, pod))
             .filter(|pod| self.failures.iter().all(|known| known.uid != pod.uid))
-            .map(|pod| Failure { uid: pod.uid.clone(), at: pod.finished_at });
+            .map(|pod| PodFailure { uid: pod.uid.clone(), at: pod.finished_at });
         let known = self.failures.iter().cloned();
-        let mut failures: Vec<Failure> = (known.chain(fresh))
-            .map(|failure| Failure { at: failure.at.min(now), ..failure })
+        let mut failures: Vec<PodFailure> = (known.chain(new))
+            .map(|failure| PodFailure { at: failure.at.min(now), ..failure })
             .collect();
         failures.retain(|failure| last_success_at.is_none_or(|success| failure.at > success));
         failures.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.uid.cmp(&b.uid)));
-        failures.drain(..failures.len().saturating_sub(FAILURES_KEPT_MAX));
+        failures.drain(..failures.len().saturating_sub(FAILURES_MAX));
         Backoff { last_success_at, failures }
     }
 
-    /// From when on the next Pod may be created; absent when nothing holds it back.
-    pub(super) fn due_at(&self) -> Option<Timestamp> {
+    /// Returns when the next Pod may be created; `None` if there is no delay.
+    pub(super) fn next_create_at(&self) -> Option<Timestamp> {
         let last = self.failures.last()?;
-        due_at(self.failures.len(), last.at)
+        end_of_delay(self.failures.len(), last.at)
     }
 }
 
-/// From when on a Pod may replace this one of the same index.
-pub(super) fn index_due_at(pod: &PodView) -> Option<Timestamp> {
-    due_at(pod.index_failures.total() as usize + 1, pod.finished_at)
+/// Returns when a Pod may be created that replaces this one of the same index.
+pub(super) fn next_index_create_at(pod: &PodView) -> Option<Timestamp> {
+    end_of_delay(pod.index_failures.total() as usize + 1, pod.finished_at)
 }
 
-fn due_at(failures: usize, last_at: Timestamp) -> Option<Timestamp> {
+fn end_of_delay(failures: usize, last_at: Timestamp) -> Option<Timestamp> {
     last_at.checked_add(delay(failures)).ok()
 }
 
 fn delay(failures: usize) -> SignedDuration {
-    let doublings = failures.clamp(1, FAILURES_KEPT_MAX) - 1;
+    let doublings = failures.clamp(1, FAILURES_MAX) - 1;
     SignedDuration::from_secs((FIRST_SECS << doublings).min(MAX_SECS))
 }
 
-/// Whether a Pod is a failure to wait after. A Pod that is not tracked and is being deleted was
-/// removed by us, or is remembered from when it was tracked.
+/// Whether a Pod is a failure that delays the next one. An untracked Pod that is being deleted was
+/// removed by us, or was added while it was tracked.
 fn is_failure(params: &JobParams<'_>, pod: &PodView) -> bool {
     params.has_failed(pod) && (pod.is_tracked || !pod.is_deleting)
 }
@@ -101,32 +106,37 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_doubles_from_ten_seconds_to_ten_minutes() {
-        let waits: Vec<i64> = (1..=9).map(|failures| delay(failures).as_secs()).collect();
-        assert_eq!(waits, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    fn the_delay_doubles_from_ten_seconds_to_ten_minutes() {
+        let delays: Vec<i64> = (1..=9).map(|failures| delay(failures).as_secs()).collect();
+        assert_eq!(delays, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
         assert_eq!(delay(usize::MAX).as_secs(), 600);
     }
 
-    /// Pods as `(uid, S or F, when)`, what time it is, and when the next may come.
+    /// Checks when the next Pod may be created after Pods given as `(uid, S or F, finished)`.
     fn check(pods: &[(&str, &str, i64)], now: i64, due: Option<i64>) {
-        let (job, now) = (Job::default(), at(now));
+        let job = Job::default();
+        let now = at(now);
         let params = JobParams::from_job(&job).unwrap();
         let view = |(uid, phase, finished): &(&str, &str, i64)| {
             let phase = if *phase == "S" { "Succeeded" } else { "Failed" };
             pod(uid, phase, *finished)
         };
         let views: Vec<PodView> = pods.iter().map(view).collect();
-        let at_once = Backoff::default().seeing(&params, &views, now);
+        let together = Backoff::default().with_pods(&params, &views, now);
         let one_by_one = views.iter().fold(Backoff::default(), |known, pod| {
-            known.seeing(&params, std::slice::from_ref(pod), now)
+            known.with_pods(&params, std::slice::from_ref(pod), now)
         });
-        assert_eq!(at_once.due_at(), due.map(at), "{pods:?}");
-        assert_eq!(at_once, one_by_one, "the order in which Pods are seen changes nothing");
-        assert_eq!(at_once, at_once.seeing(&params, &views, now), "nor does seeing them again");
+        assert_eq!(together.next_create_at(), due.map(at), "{pods:?}");
+        assert_eq!(together, one_by_one, "adding Pods one by one changes nothing");
+        assert_eq!(
+            together,
+            together.with_pods(&params, &views, now),
+            "adding Pods again changes nothing"
+        );
     }
 
     #[test]
-    fn failures_since_the_last_success_are_waited_for() {
+    fn failures_since_the_last_success_delay_the_next_pod() {
         check(&[], 100, None);
         check(&[("a", "S", 5)], 100, None);
         check(&[("a", "F", 5)], 100, Some(15));
@@ -138,37 +148,38 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_ahead_does_not_prolong_the_wait() {
+    fn a_fast_clock_of_a_node_does_not_prolong_the_delay() {
         check(&[("a", "F", 5000)], 100, Some(110));
     }
 
     #[test]
-    fn a_clock_that_was_set_back_does_not_prolong_the_wait() {
+    fn a_clock_that_is_set_back_does_not_prolong_the_delay() {
         let job = Job::default();
         let params = JobParams::from_job(&job).unwrap();
-        let known = Backoff::default().seeing(&params, &[pod("a", "Failed", 5000)], at(5001));
-        let after = known.seeing(&params, &[], at(100));
-        assert_eq!(after.due_at(), Some(at(110)));
-        assert_eq!(after.seeing(&params, &[], at(105)).due_at(), Some(at(110)));
+        let known = Backoff::default().with_pods(&params, &[pod("a", "Failed", 5000)], at(5001));
+        let after = known.with_pods(&params, &[], at(100));
+        assert_eq!(after.next_create_at(), Some(at(110)));
+        assert_eq!(after.with_pods(&params, &[], at(105)).next_create_at(), Some(at(110)));
     }
 
     #[test]
     fn only_the_newest_failures_are_kept() {
-        let (job, now) = (Job::default(), at(1000));
+        let job = Job::default();
+        let now = at(1000);
         let params = JobParams::from_job(&job).unwrap();
         let views: Vec<PodView> = (0..50).map(|n| pod(&format!("uid-{n}"), "Failed", n)).collect();
-        let known = Backoff::default().seeing(&params, &views, now);
-        assert_eq!(known.failures.len(), FAILURES_KEPT_MAX);
-        assert_eq!(known.due_at(), Some(at(49 + 600)));
+        let known = Backoff::default().with_pods(&params, &views, now);
+        assert_eq!(known.failures.len(), FAILURES_MAX);
+        assert_eq!(known.next_create_at(), Some(at(49 + 600)));
     }
 
     #[test]
-    fn an_index_waits_for_its_own_failures() {
+    fn the_delay_of_an_index_depends_on_its_own_failures() {
         let mut last = pod("a", "Failed", 5);
-        assert_eq!(index_due_at(&last), Some(at(15)));
+        assert_eq!(next_index_create_at(&last), Some(at(15)));
         last.index_failures.counted = 1;
-        assert_eq!(index_due_at(&last), Some(at(25)));
+        assert_eq!(next_index_create_at(&last), Some(at(25)));
         last.index_failures.ignored = 1;
-        assert_eq!(index_due_at(&last), Some(at(45)));
+        assert_eq!(next_index_create_at(&last), Some(at(45)));
     }
 }

@@ -1,83 +1,90 @@
-//! `podFailurePolicy`: what the failure of a Pod means. The first rule that applies decides.
+//! `podFailurePolicy`: the action for a failed Pod. The first matching rule decides.
 
 use punctual_api::job::{OnExitCodes, OnPodCondition, PodFailurePolicy, PodFailurePolicyRule};
 
 use super::pod_view::{ContainerExit, PodView};
 
-/// What the failure of a Pod means.
+/// The action for a failed Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FailureAction {
-    /// It counts, as any failure does.
+    /// The failure counts towards the backoff limit.
     Count,
-    /// It does not count.
+    /// The failure does not count.
     Ignore,
-    /// The index of the Pod has failed, however many failures it may have.
+    /// The index of the Pod fails, regardless of its backoff limit.
     FailIndex,
-    /// The Job has failed. What applied, for the message.
+    /// The Job fails.
     FailJob {
-        /// Position of the rule.
+        /// The position of the rule, for the message.
         rule: usize,
-        /// What the rule saw.
-        cause: Cause,
+        /// What the rule matched, for the message.
+        matched: RuleMatch,
     },
 }
 
-/// What a rule saw in a Pod.
+/// What a rule matched in a Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    /// A container that ended so.
+pub(super) enum RuleMatch {
+    /// The exit code of a container.
     ContainerExit(ContainerExit),
-    /// A condition of that type.
+    /// A condition of this type.
     Condition(String),
 }
 
-/// What the policy says of a failed Pod.
-pub(super) fn meaning(policy: Option<&PodFailurePolicy>, pod: &PodView) -> FailureAction {
+/// Returns the action of a policy for a failed Pod. Without a matching rule the failure counts.
+pub(super) fn find_action(policy: Option<&PodFailurePolicy>, pod: &PodView) -> FailureAction {
     let rules = policy.map(|policy| policy.rules.as_slice()).unwrap_or_default();
-    let meanings = rules.iter().enumerate().filter_map(|(at, rule)| {
-        let cause = cause(rule, pod)?;
+    let actions = rules.iter().enumerate().filter_map(|(at, rule)| {
+        let matched = match_rule(rule, pod)?;
         match rule.action.as_str() {
-            "FailJob" => Some(FailureAction::FailJob { rule: at, cause }),
+            "FailJob" => Some(FailureAction::FailJob { rule: at, matched }),
             "FailIndex" => Some(FailureAction::FailIndex),
             "Ignore" => Some(FailureAction::Ignore),
             "Count" => Some(FailureAction::Count),
-            // A word of a later version: the rule is as if it were not there.
+            // Ignore rules whose action a later version of Kubernetes may define.
             _ => None,
         }
     });
-    meanings.into_iter().next().unwrap_or(FailureAction::Count)
+    actions.into_iter().next().unwrap_or(FailureAction::Count)
 }
 
-/// The sentence about a Pod that failed its Job.
-pub(super) fn message(namespace: &str, pod: &PodView, rule: usize, cause: &Cause) -> String {
+/// Returns Kubernetes' message for a Pod that failed its Job.
+pub(super) fn failure_message(
+    namespace: &str,
+    pod: &PodView,
+    rule: usize,
+    matched: &RuleMatch,
+) -> String {
     let name = &pod.name;
-    match cause {
-        Cause::ContainerExit(ContainerExit { container, code }) => format!(
+    match matched {
+        RuleMatch::ContainerExit(ContainerExit { container, code }) => format!(
             "Container {container} for pod {namespace}/{name} failed with exit code {code} \
              matching FailJob rule at index {rule}"
         ),
-        Cause::Condition(kind) => format!(
-            "Pod {namespace}/{name} has condition {kind} matching FailJob rule at index {rule}"
+        RuleMatch::Condition(condition_type) => format!(
+            "Pod {namespace}/{name} has condition {condition_type} matching FailJob rule at index {rule}"
         ),
     }
 }
 
-fn cause(rule: &PodFailurePolicyRule, pod: &PodView) -> Option<Cause> {
+fn match_rule(rule: &PodFailurePolicyRule, pod: &PodView) -> Option<RuleMatch> {
     match &rule.on_exit_codes {
         Some(codes) => {
-            let exit = pod.exits.iter().find(|exit| applies(codes, exit))?;
-            Some(Cause::ContainerExit(exit.clone()))
+            let exit = pod.exits.iter().find(|exit| matches_exit(codes, exit))?;
+            Some(RuleMatch::ContainerExit(exit.clone()))
         }
         None => {
-            let (kind, _) = pod.conditions.iter().find(|(kind, status)| {
-                rule.on_pod_conditions.iter().any(|pattern| matches(pattern, kind, status))
+            let (condition_type, _) = pod.conditions.iter().find(|(condition_type, status)| {
+                rule.on_pod_conditions
+                    .iter()
+                    .any(|pattern| matches_condition(pattern, condition_type, status))
             })?;
-            Some(Cause::Condition(kind.clone()))
+            Some(RuleMatch::Condition(condition_type.clone()))
         }
     }
 }
 
-fn applies(codes: &OnExitCodes, exit: &ContainerExit) -> bool {
+fn matches_exit(codes: &OnExitCodes, exit: &ContainerExit) -> bool {
     let is_listed = codes.values.contains(&exit.code);
     codes.container_name.as_ref().is_none_or(|name| *name == exit.container)
         && match codes.operator.as_str() {
@@ -87,8 +94,8 @@ fn applies(codes: &OnExitCodes, exit: &ContainerExit) -> bool {
         }
 }
 
-fn matches(pattern: &OnPodCondition, kind: &str, status: &str) -> bool {
-    pattern.condition_type == kind && pattern.status == status
+fn matches_condition(pattern: &OnPodCondition, condition_type: &str, status: &str) -> bool {
+    pattern.condition_type == condition_type && pattern.status == status
 }
 
 #[cfg(test)]
@@ -100,11 +107,15 @@ mod tests {
     fn check(rules: &str, status: &str, expected: FailureAction) {
         let policy: PodFailurePolicy = serde_json::from_str(rules).unwrap();
         let pod: Pod = serde_json::from_str(&format!(r#"{{"status":{status}}}"#)).unwrap();
-        assert_eq!(meaning(Some(&policy), &PodView::from_pod(&pod)), expected, "{rules} {status}");
+        assert_eq!(
+            find_action(Some(&policy), &PodView::from_pod(&pod)),
+            expected,
+            "{rules} {status}"
+        );
     }
 
-    fn exit(container: &str, code: i32) -> Cause {
-        Cause::ContainerExit(ContainerExit { container: container.to_owned(), code })
+    fn exit(container: &str, code: i32) -> RuleMatch {
+        RuleMatch::ContainerExit(ContainerExit { container: container.to_owned(), code })
     }
 
     const TWO_EXITS: &str = r#"{"containerStatuses":[
@@ -118,12 +129,12 @@ mod tests {
             (r#"{"rules":[]}"#, FailureAction::Count),
             (
                 r#"{"rules":[{"action":"FailJob","onExitCodes":{"operator":"In","values":[7]}}]}"#,
-                FailureAction::FailJob { rule: 0, cause: exit("b", 7) },
+                FailureAction::FailJob { rule: 0, matched: exit("b", 7) },
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":{"operator":"In","values":[8]}},
                     {"action":"FailJob","onExitCodes":{"operator":"In","values":[9]}}]}"#,
-                FailureAction::FailJob { rule: 1, cause: exit("i", 9) },
+                FailureAction::FailJob { rule: 1, matched: exit("i", 9) },
             ),
             (
                 r#"{"rules":[{"action":"Ignore","onExitCodes":
@@ -158,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_ended_well_is_matched_by_no_rule() {
+    fn no_rule_matches_a_container_that_succeeded() {
         let rules = r#"{"rules":[{"action":"Ignore","onExitCodes":
             {"containerName":"a","operator":"NotIn","values":[1]}}]}"#;
         check(rules, TWO_EXITS, FailureAction::Count);
@@ -176,23 +187,25 @@ mod tests {
                 Some("DisruptionTarget"),
             ),
         ] {
-            let cause = expected.map(|kind| Cause::Condition(kind.to_owned()));
-            let expected = cause
-                .map_or(FailureAction::Count, |cause| FailureAction::FailJob { rule: 0, cause });
+            let matched = expected.map(|kind| RuleMatch::Condition(kind.to_owned()));
+            let expected = matched.map_or(FailureAction::Count, |matched| FailureAction::FailJob {
+                rule: 0,
+                matched,
+            });
             check(rules, status, expected);
         }
     }
 
     #[test]
-    fn the_sentence_names_what_the_rule_saw() {
+    fn the_message_names_what_the_rule_matched() {
         let pod: Pod = serde_json::from_str(r#"{"metadata":{"name":"p"}}"#).unwrap();
         let pod = PodView::from_pod(&pod);
         assert_eq!(
-            message("ns", &pod, 2, &exit("c", 42)),
+            failure_message("ns", &pod, 2, &exit("c", 42)),
             "Container c for pod ns/p failed with exit code 42 matching FailJob rule at index 2"
         );
         assert_eq!(
-            message("ns", &pod, 0, &Cause::Condition("DisruptionTarget".to_owned())),
+            failure_message("ns", &pod, 0, &RuleMatch::Condition("DisruptionTarget".to_owned())),
             "Pod ns/p has condition DisruptionTarget matching FailJob rule at index 0"
         );
     }

@@ -1,6 +1,6 @@
-//! Sets of indexes as Jobs write them: `0,2-5`.
+//! Sets of indexes in the format of the Job status: `0,2-5`.
 //!
-//! Held as ranges, so that a Job with a million indexes costs what its gaps cost.
+//! The set stores ranges, so its size depends on the number of gaps, not of indexes.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Indexes {
-    /// First and last of each range: ascending, with at least one index missing between two.
+    /// First and last index of each range, ascending, with a gap between any two ranges.
     ranges: Vec<(u32, u32)>,
 }
 
 impl Indexes {
-    /// Reads a set. What is not a range is passed over, as is what is not below `limit`: the text
-    /// may be a status that was written when the Job had more completions.
+    /// Parses a set. Ignores invalid ranges and indexes that are not below `limit`: the text may be
+    /// from a status of the time when the Job had more completions.
     pub fn parse(text: &str, limit: u32) -> Self {
         let Some(last_max) = limit.checked_sub(1) else { return Indexes::default() };
-        let parsed = text.split(',').filter_map(range);
+        let parsed = text.split(',').filter_map(parse_range);
         let inside = parsed.filter(|(first, _)| *first < limit);
         Indexes::from_ranges(inside.map(|(first, last)| (first, last.min(last_max))).collect())
     }
@@ -42,25 +42,26 @@ impl Indexes {
         Indexes { ranges: merged }
     }
 
-    /// This set and these indexes.
+    /// Returns the set with further indexes.
     pub fn with(&self, indexes: impl IntoIterator<Item = u32>) -> Self {
         let singles = indexes.into_iter().map(|index| (index, index));
         Indexes::from_ranges(self.ranges.iter().copied().chain(singles).collect())
     }
 
-    /// What is in either set.
+    /// Returns the union of two sets.
     pub fn union(&self, other: &Indexes) -> Self {
         Indexes::from_ranges(self.ranges.iter().chain(&other.ranges).copied().collect())
     }
 
-    /// How many indexes are in both sets.
-    pub fn overlap(&self, other: &Indexes) -> u64 {
+    /// Returns the number of indexes that are in both sets.
+    pub fn intersection_len(&self, other: &Indexes) -> u64 {
         let shared = |a: &(u32, u32), b: &(u32, u32)| {
-            let (first, last) = (a.0.max(b.0), a.1.min(b.1));
+            let first = a.0.max(b.0);
+            let last = a.1.min(b.1);
             if first <= last { u64::from(last - first) + 1 } else { 0 }
         };
-        let (mut mine, mut theirs) =
-            (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        let mut mine = self.ranges.iter().peekable();
+        let mut theirs = other.ranges.iter().peekable();
         let mut count = 0;
         while let (Some(a), Some(b)) = (mine.peek(), theirs.peek()) {
             count += shared(a, b);
@@ -73,23 +74,23 @@ impl Indexes {
         count
     }
 
-    /// Whether the set has that index.
+    /// Whether the set contains an index.
     pub fn contains(&self, index: u32) -> bool {
         let at = self.ranges.partition_point(|(_, last)| *last < index);
         self.ranges.get(at).is_some_and(|(first, _)| *first <= index)
     }
 
-    /// How many indexes there are.
+    /// The number of indexes.
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The lowest indexes below `limit` that are not in the set, at most `count` of them.
+    /// Returns the lowest indexes below `limit` that are not in the set, at most `count`.
     pub fn missing(&self, limit: u32, count: usize) -> Vec<u32> {
         let starts = std::iter::once(0).chain(self.ranges.iter().map(|range| range.1 + 1));
         let ends = self.ranges.iter().map(|range| range.0).chain([limit]);
@@ -98,15 +99,16 @@ impl Indexes {
     }
 }
 
-/// `3` or `3-7`.
-fn range(text: &str) -> Option<(u32, u32)> {
+/// Parses `3` or `3-7`.
+fn parse_range(text: &str) -> Option<(u32, u32)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (index(first)?, index(last)?);
+    let first = parse_index(first)?;
+    let last = parse_index(last)?;
     (first <= last).then_some((first, last))
 }
 
-/// An index is a 32-bit number in Kubernetes, so that the one after it is a number here.
-fn index(text: &str) -> Option<u32> {
+/// Parses an index. Kubernetes limits it to `i32::MAX`, so adding 1 cannot overflow a `u32`.
+fn parse_index(text: &str) -> Option<u32> {
     text.parse::<i32>().ok().and_then(|index| u32::try_from(index).ok())
 }
 
@@ -116,7 +118,7 @@ impl fmt::Display for Indexes {
             let comma = if at == 0 { "" } else { "," };
             match last - first {
                 0 => write!(f, "{comma}{first}")?,
-                // Two neighbours are written as two, not as a range.
+                // Like Kubernetes, write two adjacent indexes separately.
                 1 => write!(f, "{comma}{first},{last}")?,
                 _ => write!(f, "{comma}{first}-{last}")?,
             }
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_written_in_one_form_whatever_it_was_read_as() {
+    fn display_is_the_canonical_form_of_any_input() {
         for (text, limit, written) in [
             ("", 5, ""),
             ("0", 5, "0"),
@@ -151,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_range_is_passed_over() {
+    fn parse_ignores_invalid_ranges() {
         for text in ["x,1", "1,-2", "1,4-2", "1,3-x", ",1,", "1,99999999999", "1, 2", "1,2-3-4"] {
             assert_eq!(Indexes::parse(text, 9).to_string(), "1", "{text}");
         }
     }
 
     #[test]
-    fn the_missing_are_found_lowest_first() {
+    fn missing_returns_the_lowest_indexes_first() {
         for (text, limit, count, missing) in [
             ("", 3, 9, &[0, 1, 2][..]),
             ("", 3, 2, &[0, 1]),
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_agree_with_sets_held_one_by_one() {
+    fn operations_agree_with_bit_sets() {
         let members = |bits: u32| (0..8).filter(move |bit| bits >> bit & 1 == 1);
         let set = |bits: u32| Indexes::default().with(members(bits));
         for a in 0..256_u32 {
@@ -182,7 +184,7 @@ mod tests {
             assert_eq!(set(a).missing(8, 8), members(!a).collect::<Vec<_>>());
             for b in 0..256_u32 {
                 assert_eq!(set(a).union(&set(b)), set(a | b));
-                assert_eq!(set(a).overlap(&set(b)), u64::from((a & b).count_ones()));
+                assert_eq!(set(a).intersection_len(&set(b)), u64::from((a & b).count_ones()));
             }
         }
     }

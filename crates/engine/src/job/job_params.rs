@@ -1,32 +1,33 @@
-//! What a Job's spec asks, with the gaps filled and the numbers made usable.
+//! A Job's spec with defaults applied, and the rules that depend on it alone.
 
 use punctual_api::Job;
 use punctual_api::job::{INDEXED, JobSpec, NON_INDEXED};
 
-use super::failure_policy;
+use super::failure_policy::{self, FailureAction};
 use super::pod_view::{PodPhase, PodView};
 use super::reasons::UNKNOWN_COMPLETION_MODE;
 use crate::PendingEvent;
 
-/// The controller that a Job names when it names this one.
+/// The value of `spec.managedBy` that selects this controller.
 const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
 
-/// Failures that a Job without a limit may have, as kube-apiserver fills it in.
+/// The default of `spec.backoffLimit`, as in kube-apiserver.
 const BACKOFF_LIMIT: i32 = 6;
 
-/// A Job that can be managed, and what it asks.
+/// The parameters of a Job that this controller manages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobParams<'a> {
     pub(super) job: &'a Job,
-    /// How many Pods at most at a time.
+    /// The maximum number of active Pods.
     pub(super) parallelism: u32,
-    /// How many must succeed; absent for a work queue.
+    /// The number of successes that complete the Job; `None` for a work queue.
     pub(super) completions: Option<u32>,
     pub(super) is_indexed: bool,
 }
 
 impl<'a> JobParams<'a> {
-    /// Nothing can be done for a Job of a mode that is not known; that is the error.
+    /// Reads the parameters. A Job with an unknown completion mode cannot be managed; the error is
+    /// the event to record.
     pub(super) fn from_job(job: &'a Job) -> Result<Self, PendingEvent> {
         let spec = &job.spec;
         let mode = spec.completion_mode.as_deref().unwrap_or(NON_INDEXED);
@@ -41,8 +42,8 @@ impl<'a> JobParams<'a> {
         }
         Ok(JobParams {
             job,
-            parallelism: count(spec.parallelism.unwrap_or(1)),
-            completions: spec.completions.map(count),
+            parallelism: non_negative(spec.parallelism.unwrap_or(1)),
+            completions: spec.completions.map(non_negative),
             is_indexed,
         })
     }
@@ -59,60 +60,62 @@ impl<'a> JobParams<'a> {
         self.spec().is_suspended()
     }
 
+    /// The number of failures that the Job may have.
     pub(super) fn backoff_limit(&self) -> i64 {
-        // Where each index has a limit of its own, the Job as a whole has none unless it says so.
-        let absent = if self.limit_per_index().is_some() { i32::MAX } else { BACKOFF_LIMIT };
-        i64::from(self.spec().backoff_limit.unwrap_or(absent))
+        // With a limit per index, the Job as a whole has no limit unless the spec sets one.
+        let default = if self.limit_per_index().is_some() { i32::MAX } else { BACKOFF_LIMIT };
+        i64::from(self.spec().backoff_limit.unwrap_or(default))
     }
 
-    /// Failures that one index may have.
+    /// The number of failures that one index may have.
     pub(super) fn limit_per_index(&self) -> Option<i32> {
-        self.spec().backoff_limit_per_index.filter(|_| self.is_indexed)
+        if self.is_indexed { self.spec().backoff_limit_per_index } else { None }
     }
 
-    /// Indexes are below this.
+    /// The number of indexes: all indexes are below it.
     pub(super) fn index_limit(&self) -> u32 {
         self.completions.unwrap_or(0)
     }
 
-    /// The index of a Pod, if the Job has such an index.
+    /// Returns the index of a Pod if it is an index of the Job.
     pub(super) fn index_of(&self, pod: &PodView) -> Option<u32> {
         pod.index.filter(|index| self.is_indexed && *index < self.index_limit())
     }
 
-    /// Whether what becomes of a Pod counts at all.
-    pub(super) fn admits(&self, pod: &PodView) -> bool {
+    /// Whether the result of a Pod counts. In an Indexed Job, only Pods with a valid index count.
+    pub(super) fn is_countable(&self, pod: &PodView) -> bool {
         !self.is_indexed || self.index_of(pod).is_some()
     }
 
-    /// Whether a Pod that is being deleted is replaced only once it ended. A failure policy implies
-    /// it: how a Pod ended is what the policy goes by.
+    /// Whether a Pod that is being deleted is replaced only after it has finished. A pod failure
+    /// policy implies this, because it needs the exit codes of the Pod.
     pub(super) fn replaces_only_failed(&self) -> bool {
         self.spec().pod_failure_policy.is_some()
             || self.spec().pod_replacement_policy.as_deref() == Some("Failed")
     }
 
-    /// Whether a Pod is taken to have failed. One that is being deleted may never get to say so.
+    /// Whether a Pod counts as failed. A Pod that is being deleted counts as failed unless the Job
+    /// waits for its result, because it may be removed before it reports one.
     pub(super) fn has_failed(&self, pod: &PodView) -> bool {
         pod.phase == PodPhase::Failed || pod.is_terminating() && !self.replaces_only_failed()
     }
 
-    /// What the policy says of a failed Pod.
-    pub(super) fn failure_of(&self, pod: &PodView) -> failure_policy::FailureAction {
-        failure_policy::meaning(self.spec().pod_failure_policy.as_ref(), pod)
+    /// Returns the action of the pod failure policy for a failed Pod.
+    pub(super) fn failure_action(&self, pod: &PodView) -> FailureAction {
+        failure_policy::find_action(self.spec().pod_failure_policy.as_ref(), pod)
     }
 
     /// Whether the failure of a Pod counts.
-    pub(super) fn counts_failure_of(&self, pod: &PodView) -> bool {
-        self.failure_of(pod) != failure_policy::FailureAction::Ignore
+    pub(super) fn is_counted_failure(&self, pod: &PodView) -> bool {
+        self.failure_action(pod) != FailureAction::Ignore
     }
 }
 
-/// Whether another controller looks after a Job.
-pub(super) fn is_managed_elsewhere(job: &Job) -> bool {
+/// Whether `spec.managedBy` selects another controller.
+pub(super) fn is_managed_externally(job: &Job) -> bool {
     job.spec.managed_by.as_deref().is_some_and(|name| name != CONTROLLER_NAME)
 }
 
-fn count(number: i32) -> u32 {
+fn non_negative(number: i32) -> u32 {
     number.max(0).unsigned_abs()
 }

@@ -1,4 +1,4 @@
-//! What is to be done: values that a shell carries out without thinking.
+//! The effects of one step for a Job.
 
 use jiff::Timestamp;
 use punctual_api::Pod;
@@ -9,18 +9,19 @@ use super::pod_view::PodView;
 use super::reasons;
 use crate::PendingEvent;
 
-/// The next step for a Job.
+/// The effects of one step for a Job.
 ///
-/// Carried out in this order, each part only after the one before it succeeded:
-/// 1. `pods_to_create`. Where one fails, ask again with [`status_only`] and go on with that plan.
-/// 2. `status`, against the version of the Job that was observed.
-/// 3. `finalizers_to_remove`: what a Pod was counted as is in the status by now.
-/// 4. `pods_to_delete`: none of them carries the finalizer by now.
+/// Execute them in this order, each group only after the previous one succeeded:
+/// 1. `pods_to_create`. If one fails, call [`decide`] again with [`status_only`] and continue with
+///    that plan.
+/// 2. `status`, with the observed resource version of the Job as precondition.
+/// 3. `finalizers_to_remove`. The status has the results of these Pods now.
+/// 4. `pods_to_delete`. None of them has the finalizer now.
 /// 5. `delete_job`, and `events`.
 ///
-/// A shell that dies in between starts over with [`decide`]: nothing is lost or counted twice.
-/// A plan that is not [idle](Plan::is_idle) is one step of several: once its effects are
-/// observed, [`decide`] yields the next.
+/// After a crash call [`decide`] again: no Pod is lost or counted twice. A plan that is not
+/// [idle](Plan::is_idle) may be one of several steps: after its effects are observed, [`decide`]
+/// returns the next one.
 ///
 /// [`decide`]: super::decide
 /// [`status_only`]: super::Observed::status_only
@@ -28,24 +29,25 @@ use crate::PendingEvent;
 pub struct Plan {
     /// Pods to create, lowest index first.
     pub pods_to_create: Vec<CreatePod>,
-    /// The status to write, if it is to change. It speaks of the Pods as they will be.
+    /// The status to write, if it changes. Its counts include the Pods that the plan creates and
+    /// deletes.
     pub status: Option<JobStatus>,
-    /// Pods from which to take the finalizer `batch.kubernetes.io/job-tracking`.
+    /// Pods from which to remove the finalizer `batch.kubernetes.io/job-tracking`.
     pub finalizers_to_remove: Vec<PodKey>,
     /// Pods to delete.
     pub pods_to_delete: Vec<DeletePod>,
-    /// The Job itself, if its time is over.
+    /// The Job itself, if its time to live is over.
     pub delete_job: Option<DeleteJob>,
-    /// What to tell people, besides what becomes of each Pod.
+    /// Events to record, without those about single Pods.
     pub events: Vec<PendingEvent>,
-    /// When to look again, if nothing happens before.
+    /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
-    /// What to pass to the next call.
+    /// The value of [`Observed::backoff`](super::Observed::backoff) for the next call.
     pub backoff: Backoff,
 }
 
 impl Plan {
-    /// Whether nothing is to be done now.
+    /// Whether the plan has no effects.
     pub fn is_idle(&self) -> bool {
         self.pods_to_create.is_empty()
             && self.status.is_none()
@@ -57,67 +59,69 @@ impl Plan {
 
 /// A Pod to create.
 ///
-/// Its name follows from what was observed, so that a create whose answer was lost is met by its own
-/// Pod. If a stranger has the name, drop `metadata.name`: `metadata.generateName` is set too.
+/// Its name depends only on the observed state. So if the response to a create is lost, the next
+/// attempt finds the name taken by its own Pod. If a Pod of another owner has the name, remove
+/// `metadata.name`: `metadata.generateName` is set too.
 #[derive(Clone, Debug)]
 pub struct CreatePod {
-    /// The Pod, complete.
+    /// The complete Pod.
     pub pod: Box<Pod>,
 }
 
 impl CreatePod {
-    /// To tell once it was created.
+    /// The event to record after the Pod is created.
     pub fn created_event(&self) -> PendingEvent {
         let message = format!("Created pod: {}", self.pod.metadata.name);
         PendingEvent::normal(reasons::SUCCESSFUL_CREATE, message)
     }
 
-    /// To tell when it could not be created, unless its namespace is on its way out.
-    pub fn create_failed_event(&self, why: &str) -> PendingEvent {
-        PendingEvent::warning(reasons::FAILED_CREATE, format!("Error creating: {why}"))
+    /// The event to record if the create fails, unless the namespace is being deleted.
+    pub fn create_failed_event(&self, error: &str) -> PendingEvent {
+        PendingEvent::warning(reasons::FAILED_CREATE, format!("Error creating: {error}"))
     }
 }
 
-/// A Pod of the Job.
+/// The name and UID of a Pod of the Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodKey {
-    /// Its name, in the Job's namespace.
+    /// The name, in the Job's namespace.
     pub name: String,
-    /// Its identity: a namesake is another Pod.
+    /// The UID, a precondition of the call.
     pub uid: String,
 }
 
 impl PodKey {
-    pub(super) fn of(pod: &PodView) -> Self {
+    pub(super) fn from_view(pod: &PodView) -> Self {
         PodKey { name: pod.name.clone(), uid: pod.uid.clone() }
     }
 }
 
-/// A Pod to delete, with the grace its spec has.
+/// A Pod to delete, with the grace period of its spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletePod {
-    /// The Pod; its UID is the precondition.
+    /// The Pod.
     pub key: PodKey,
 }
 
 impl DeletePod {
-    /// To tell once it was deleted; not if it was gone already.
+    /// The event to record after the Pod is deleted. Record none if it was deleted already.
     pub fn deleted_event(&self) -> PendingEvent {
         let message = format!("Deleted pod: {}", self.key.name);
         PendingEvent::normal(reasons::SUCCESSFUL_DELETE, message)
     }
 
-    /// To tell when it could not be deleted.
-    pub fn delete_failed_event(&self, why: &str) -> PendingEvent {
-        PendingEvent::warning(reasons::FAILED_DELETE, format!("Error deleting: {why}"))
+    /// The event to record if the delete fails.
+    pub fn delete_failed_event(&self, error: &str) -> PendingEvent {
+        PendingEvent::warning(reasons::FAILED_DELETE, format!("Error deleting: {error}"))
     }
 }
 
-/// The Job, to be deleted with its Pods first (foreground).
+/// The Job to delete with foreground propagation, so that its Pods are deleted first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteJob {
-    /// The Job's UID, as precondition.
+    /// The UID, a precondition of the call.
     pub uid: String,
-    /// The version that was observed, as precondition: its time to live may have been changed since.
+    /// The observed resource version, a precondition of the call: a user may have changed the time
+    /// to live since.
     pub resource_version: String,
 }

@@ -1,4 +1,4 @@
-//! Which Pods go when there are too many.
+//! Chooses the Pods to remove if a Job has too many.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
@@ -9,51 +9,53 @@ use super::job_params::JobParams;
 use super::pod_summary::PodSummary;
 use super::pod_view::PodView;
 
-/// Active Pods to remove: those that should not be there, and further ones until `at_least` are
-/// found, least useful first.
+/// Chooses active Pods to remove: all surplus Pods, and further ones up to `count_min`, in the order of
+/// `compare_usefulness`.
 pub(super) fn choose_pods_to_remove<'a>(
     summary: &PodSummary<'a>,
-    at_least: usize,
+    count_min: usize,
 ) -> Vec<&'a PodView> {
     let mut pods = summary.active.clone();
-    pods.sort_by(|a, b| usefulness(a, b));
-    let (mut going, staying) = misplaced(&summary.params, pods);
-    let missing = at_least.saturating_sub(going.len());
-    going.extend(staying.into_iter().take(missing));
-    going
+    pods.sort_by(|a, b| compare_usefulness(a, b));
+    let needed = needed_pods(&summary.params, &pods);
+    let (mut removed, kept): (Vec<_>, Vec<_>) =
+        pods.into_iter().partition(|pod| !needed.contains(pod.uid.as_str()));
+    let missing = count_min.saturating_sub(removed.len());
+    removed.extend(kept.into_iter().take(missing));
+    removed
 }
 
-/// Parts the Pods into those that should not be there and the others. Of several for one
-/// index, the most useful stays.
-fn misplaced<'a>(
-    params: &JobParams<'_>,
-    pods: Vec<&'a PodView>,
-) -> (Vec<&'a PodView>, Vec<&'a PodView>) {
+/// Returns the UIDs of Pods that are not surplus. Surplus are Pods without a finalizer, whose
+/// removal was interrupted; in an Indexed Job also Pods without a valid index, and all but the most
+/// useful Pod of an index. `pods` must be sorted by usefulness.
+fn needed_pods<'a>(params: &JobParams<'_>, pods: &[&'a PodView]) -> HashSet<&'a str> {
     let mut indexes = HashSet::new();
-    let in_place: HashSet<&str> = (pods.iter().rev())
+    (pods.iter().rev())
         .filter(|pod| pod.is_tracked)
         .filter(|pod| !params.is_indexed || params.index_of(pod).is_some_and(|i| indexes.insert(i)))
         .map(|pod| pod.uid.as_str())
-        .collect();
-    pods.into_iter().partition(|pod| !in_place.contains(pod.uid.as_str()))
+        .collect()
 }
 
-/// Orders Pods by how much is lost when they go, least first, as `ActivePods` in v1.36: not placed
-/// before placed, pending before running, not ready before ready, ready for a shorter time,
-/// restarted more often, younger.
-fn usefulness(a: &PodView, b: &PodView) -> Ordering {
-    let standing = |pod: &PodView| (pod.is_assigned, pod.phase, pod.ready.is_some());
-    let stability = |pod: &PodView| (Reverse(pod.restarts.most), age(pod.created_at));
-    let experience = |pod: &PodView| age(pod.ready.flatten());
-    standing(a)
-        .cmp(&standing(b))
-        .then_with(|| experience(a).cmp(&experience(b)))
+/// Orders Pods by how much work is lost if they are deleted, least first, as `ActivePods` in v1.36:
+/// unassigned before assigned, pending before running, not ready before ready, then Pods that are
+/// ready for a shorter time, restarted more often, and younger.
+fn compare_usefulness(a: &PodView, b: &PodView) -> Ordering {
+    let state = |pod: &PodView| (pod.is_assigned, pod.phase, pod.ready.is_some());
+    let ready_age = |pod: &PodView| age(pod.ready.flatten());
+    let stability = |pod: &PodView| {
+        let restarts = (pod.restarts.max_of_containers, pod.restarts.max_of_sidecars);
+        (Reverse(restarts), age(pod.created_at))
+    };
+    state(a)
+        .cmp(&state(b))
+        .then_with(|| ready_age(a).cmp(&ready_age(b)))
         .then_with(|| stability(a).cmp(&stability(b)))
-        // Kubernetes leaves the rest to chance; here the same Pods yield the same choice.
+        // Kubernetes breaks ties at random; the name makes the choice deterministic.
         .then_with(|| b.name.cmp(&a.name))
 }
 
-/// The earlier, the more; what has no time is newest.
+/// Orders times by age: a Pod without a time is the youngest.
 fn age(since: Option<Timestamp>) -> Option<Reverse<Timestamp>> {
     since.map(Reverse)
 }

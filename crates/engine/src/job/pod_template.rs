@@ -1,4 +1,4 @@
-//! The Pod that a Job creates: its template, made the Job's own.
+//! Builds the Pods of a Job from its Pod template.
 
 use std::collections::HashSet;
 
@@ -15,23 +15,23 @@ use super::pod_summary::PodSummary;
 
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
-/// The Pods to create: one for each index, or as many as there are entries.
+/// Builds one Pod for each entry of `indexes`. The entries of a NonIndexed Job are `None`.
 pub(super) fn build_pods(summary: &PodSummary<'_>, indexes: &[Option<u32>]) -> Vec<CreatePod> {
     if indexes.is_empty() {
         return Vec::new();
     }
-    let mut names = Names::new(summary);
+    let mut names = PodNameGenerator::new(summary);
     let job = summary.params.job;
     indexes
         .iter()
         .map(|index| {
-            let prefix = pod_names::prefix(&job.metadata.name, *index);
+            let prefix = pod_names::name_prefix(&job.metadata.name, *index);
             let name = names.next(&prefix);
-            let mut pod = of_job(job, name, prefix);
+            let mut pod = build_pod(job, name, prefix);
             if let Some(index) = index {
-                give_index(&mut pod, &job.metadata.name, *index);
+                set_index(&mut pod, &job.metadata.name, *index);
                 if summary.params.limit_per_index().is_some() {
-                    pass_on_failures(&mut pod, summary, *index);
+                    set_failure_counts(&mut pod, summary, *index);
                 }
             }
             CreatePod { pod: Box::new(pod) }
@@ -39,18 +39,18 @@ pub(super) fn build_pods(summary: &PodSummary<'_>, indexes: &[Option<u32>]) -> V
         .collect()
 }
 
-/// Makes names that no Pod of the Job has.
-struct Names<'a> {
+/// Generates names that no Pod of the Job has.
+struct PodNameGenerator<'a> {
     job_uid: &'a str,
     taken: HashSet<String>,
     number: u64,
 }
 
-impl<'a> Names<'a> {
+impl<'a> PodNameGenerator<'a> {
     fn new(summary: &PodSummary<'a>) -> Self {
         let counted = summary.tracking.succeeded.max(0).unsigned_abs() as u64
             + summary.tracking.failed.max(0).unsigned_abs() as u64;
-        Names {
+        PodNameGenerator {
             job_uid: &summary.params.job.metadata.uid,
             taken: summary.pods.iter().map(|pod| pod.name.clone()).collect(),
             number: counted + summary.pods.len() as u64,
@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
 
     fn next(&mut self, prefix: &str) -> String {
         loop {
-            let name = pod_names::name(prefix, self.job_uid, self.number);
+            let name = pod_names::pod_name(prefix, self.job_uid, self.number);
             self.number += 1;
             if self.taken.insert(name.clone()) {
                 return name;
@@ -68,7 +68,7 @@ impl<'a> Names<'a> {
     }
 }
 
-fn of_job(job: &Job, name: String, generate_name: String) -> Pod {
+fn build_pod(job: &Job, name: String, generate_name: String) -> Pod {
     let template = &job.spec.template;
     Pod {
         api_version: "v1".to_owned(),
@@ -79,8 +79,8 @@ fn of_job(job: &Job, name: String, generate_name: String) -> Pod {
             namespace: job.metadata.namespace.clone(),
             labels: template.metadata.labels.clone(),
             annotations: template.metadata.annotations.clone(),
-            owner_references: vec![owner(job)],
-            finalizers: finalizers(template),
+            owner_references: vec![owner_reference(job)],
+            finalizers: template_finalizers(template),
             ..ObjectMeta::default()
         },
         spec: template.spec.clone(),
@@ -88,7 +88,7 @@ fn of_job(job: &Job, name: String, generate_name: String) -> Pod {
     }
 }
 
-fn owner(job: &Job) -> OwnerReference {
+fn owner_reference(job: &Job) -> OwnerReference {
     OwnerReference {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
@@ -99,29 +99,32 @@ fn owner(job: &Job) -> OwnerReference {
     }
 }
 
-/// The template's own finalizers, and ours.
-fn finalizers(template: &PodTemplateSpec) -> Vec<String> {
+/// Returns the finalizers of the template and the tracking finalizer.
+fn template_finalizers(template: &PodTemplateSpec) -> Vec<String> {
     let own = template.metadata.extra.get("finalizers").and_then(Value::as_array);
     let own = own.into_iter().flatten().filter_map(Value::as_str);
     let own = own.filter(|name| *name != finalizers::JOB_TRACKING);
     own.chain([finalizers::JOB_TRACKING]).map(str::to_owned).collect()
 }
 
-fn give_index(pod: &mut Pod, job: &str, index: u32) {
+/// Sets the completion index of a Pod: annotation, label, host name and environment variable.
+fn set_index(pod: &mut Pod, job: &str, index: u32) {
     let text = index.to_string();
     let meta = &mut pod.metadata;
     meta.annotations.insert(annotations::JOB_COMPLETION_INDEX.to_owned(), text.clone());
     meta.labels.insert(labels::JOB_COMPLETION_INDEX.to_owned(), text);
     pod.spec.hostname = format!("{job}-{index}");
-    containers(&mut pod.spec).for_each(tell_index);
+    for container in containers(&mut pod.spec) {
+        add_index_variable(container);
+    }
 }
 
 fn containers(spec: &mut PodSpec) -> impl Iterator<Item = &mut Container> {
     spec.init_containers.iter_mut().chain(&mut spec.containers)
 }
 
-/// Lets the program learn its index, unless the template has a variable of that name.
-fn tell_index(container: &mut Container) {
+/// Adds the environment variable with the index, unless the template has one of that name.
+fn add_index_variable(container: &mut Container) {
     if container.env.iter().any(|variable| variable.name == INDEX_VARIABLE) {
         return;
     }
@@ -136,17 +139,19 @@ fn tell_index(container: &mut Container) {
     });
 }
 
-/// Writes down how often the index failed, the Pod that is replaced included.
-fn pass_on_failures(pod: &mut Pod, summary: &PodSummary<'_>, index: u32) {
-    let (mut counted, mut ignored) = (0, 0);
+/// Annotates a Pod with the number of failures of its index, including the Pod that it replaces.
+fn set_failure_counts(pod: &mut Pod, summary: &PodSummary<'_>, index: u32) {
+    let mut counted = 0;
+    let mut ignored = 0;
     if let Some(replaced) = summary.to_replace.get(&index) {
-        let counts = summary.params.counts_failure_of(replaced);
-        counted = replaced.index_failures.counted.saturating_add(i32::from(counts));
-        ignored = replaced.index_failures.ignored.saturating_add(i32::from(!counts));
+        let is_counted = summary.params.is_counted_failure(replaced);
+        counted = replaced.index_failures.counted.saturating_add(i32::from(is_counted));
+        ignored = replaced.index_failures.ignored.saturating_add(i32::from(!is_counted));
     }
-    let events = &mut pod.metadata.annotations;
-    events.insert(annotations::JOB_INDEX_FAILURE_COUNT.to_owned(), counted.to_string());
+    let annotations_map = &mut pod.metadata.annotations;
+    annotations_map.insert(annotations::JOB_INDEX_FAILURE_COUNT.to_owned(), counted.to_string());
     if ignored > 0 {
-        events.insert(annotations::JOB_INDEX_IGNORED_FAILURE_COUNT.to_owned(), ignored.to_string());
+        annotations_map
+            .insert(annotations::JOB_INDEX_IGNORED_FAILURE_COUNT.to_owned(), ignored.to_string());
     }
 }

@@ -1,10 +1,10 @@
-//! How Pods that ended are counted: each exactly once, whenever the controller dies.
+//! Counts finished Pods exactly once, even if the controller crashes at any point.
 //!
-//! The status holds the counts, and the UIDs of Pods that ended and are not in them yet. A Pod
-//! keeps the finalizer `batch.kubernetes.io/job-tracking` until its UID is written there; it moves
-//! from UID to count in one write once the finalizer is seen to be gone. So a Pod is at any
-//! time in exactly one of three places: it has the finalizer, or it has an entry, or it is counted.
-//! Successes of an Indexed Job need no UID: the set of indexes cannot count one twice.
+//! The status has the counts, and the UIDs of finished Pods that are not in the counts yet. A Pod
+//! keeps the finalizer `batch.kubernetes.io/job-tracking` until its UID is in the status. After
+//! the finalizer is removed, one write of the status removes the UID and increments the count. So at any
+//! time a finished Pod has the finalizer, or its UID is in the status, or it is counted. Successes
+//! of an Indexed Job need no UID, because the set of indexes cannot count one twice.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use punctual_api::job::{JobStatus, UncountedTerminatedPods};
 use super::job_params::JobParams;
 use super::pod_view::{PodPhase, PodView};
 
-/// How many Pods are entered or removed in one step, so that a status stays small (20 kB of UIDs).
+/// How many Pods one step counts or removes at most. It limits the status to 20 kB of UIDs.
 pub(super) const STEP_PODS_MAX: usize = 500;
 
-/// The counts and the entries that are to become counts.
+/// The counts of finished Pods, and the UIDs of those that are not counted yet.
 #[derive(Clone, Debug)]
 pub(super) struct PodTracking {
     pub(super) succeeded: i32,
@@ -25,42 +25,42 @@ pub(super) struct PodTracking {
 }
 
 impl PodTracking {
-    /// The tracking of a status, with the entries counted whose Pods lost the finalizer.
+    /// Reads the status, and counts the uncounted Pods that no longer have the finalizer.
     pub(super) fn from_status(status: &JobStatus, pods: &[PodView]) -> Self {
         let tracked: HashSet<&str> =
             pods.iter().filter(|pod| pod.is_tracked).map(|pod| pod.uid.as_str()).collect();
         let mut uncounted = status.uncounted_terminated_pods.clone().unwrap_or_default();
-        let count = |entries: &mut Vec<String>| {
-            let before = entries.len();
-            entries.retain(|uid| tracked.contains(uid.as_str()));
-            i32::try_from(before - entries.len()).unwrap_or(i32::MAX)
+        let remove_counted = |uids: &mut Vec<String>| {
+            let before = uids.len();
+            uids.retain(|uid| tracked.contains(uid.as_str()));
+            i32::try_from(before - uids.len()).unwrap_or(i32::MAX)
         };
         PodTracking {
-            succeeded: status.succeeded.saturating_add(count(&mut uncounted.succeeded)),
-            failed: status.failed.saturating_add(count(&mut uncounted.failed)),
+            succeeded: status.succeeded.saturating_add(remove_counted(&mut uncounted.succeeded)),
+            failed: status.failed.saturating_add(remove_counted(&mut uncounted.failed)),
             uncounted,
         }
     }
 
-    /// Who has an entry.
-    pub(super) fn entries(&self) -> UncountedUids {
-        let set = |uids: &[String]| uids.iter().cloned().collect();
+    /// Returns the UIDs of the uncounted Pods as sets.
+    pub(super) fn uncounted_uids(&self) -> UncountedUids {
+        let to_set = |uids: &[String]| uids.iter().cloned().collect();
         UncountedUids {
-            succeeded: set(&self.uncounted.succeeded),
-            failed: set(&self.uncounted.failed),
+            succeeded: to_set(&self.uncounted.succeeded),
+            failed: to_set(&self.uncounted.failed),
         }
     }
 
-    /// Enters a Pod that is to lose its finalizer. `all_failed`: the Job has failed, and with it
-    /// every Pod that has not ended well.
-    pub(super) fn enter(
+    /// Adds the UID of a Pod whose finalizer is removed next. If `has_job_failed`, every Pod that
+    /// did not succeed counts as failed.
+    pub(super) fn add_uncounted(
         &mut self,
         params: &JobParams<'_>,
-        entries: &UncountedUids,
+        recorded: &UncountedUids,
         pod: &PodView,
-        all_failed: bool,
+        has_job_failed: bool,
     ) {
-        if entries.has(pod) {
+        if recorded.contains(pod) {
             return;
         }
         if pod.phase == PodPhase::Succeeded {
@@ -69,14 +69,14 @@ impl PodTracking {
             }
             return;
         }
-        let is_failure = params.has_failed(pod) || all_failed;
-        if is_failure && params.admits(pod) && params.counts_failure_of(pod) {
+        let is_failure = params.has_failed(pod) || has_job_failed;
+        if is_failure && params.is_countable(pod) && params.is_counted_failure(pod) {
             self.uncounted.failed.push(pod.uid.clone());
         }
     }
 }
 
-/// Who has an entry in a tracking.
+/// The UIDs of finished Pods that are in the status and not counted yet.
 #[derive(Clone, Debug)]
 pub(super) struct UncountedUids {
     succeeded: HashSet<String>,
@@ -84,9 +84,9 @@ pub(super) struct UncountedUids {
 }
 
 impl UncountedUids {
-    /// Whether a Pod has an entry. One that was entered as failed may end well after all: it
-    /// stays what it was entered as.
-    pub(super) fn has(&self, pod: &PodView) -> bool {
+    /// Whether the status has the UID of a Pod. A Pod that is recorded as failed stays failed, even
+    /// if it succeeds afterwards.
+    pub(super) fn contains(&self, pod: &PodView) -> bool {
         self.succeeded.contains(&pod.uid) || self.failed.contains(&pod.uid)
     }
 }

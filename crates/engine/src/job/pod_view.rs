@@ -1,4 +1,4 @@
-//! What the decision needs to know of a Pod: a few hundred bytes that a cache can hold.
+//! The fields of a Pod that the Job controller reads: a few hundred bytes for each cached Pod.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Pod;
@@ -6,107 +6,111 @@ use punctual_api::pod::status::phase;
 use punctual_api::pod::{ContainerStatus, PodCondition};
 use punctual_api::well_known::{annotations, finalizers};
 
-/// A Pod of a Job, as far as the decision looks at it.
+/// The fields of a Pod that the decision reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodView {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its identity.
+    /// The UID.
     pub uid: String,
-    /// Its index, if it has one that can be read.
+    /// The completion index, if its annotation is valid.
     pub index: Option<u32>,
-    /// How far it is.
+    /// The phase.
     pub phase: PodPhase,
-    /// Whether it carries the finalizer that keeps it until it is counted.
+    /// Whether it has the finalizer that keeps it until it is counted.
     pub is_tracked: bool,
-    /// Whether it was asked to go.
+    /// Whether it has a deletion timestamp.
     pub is_deleting: bool,
-    /// Whether it was given to a node.
+    /// Whether it is assigned to a node.
     pub is_assigned: bool,
-    /// Whether it is ready, and since when as far as that is known.
+    /// `Some` if it is ready, with the time since when, if known.
     pub ready: Option<Option<Timestamp>>,
-    /// How often its containers were restarted.
+    /// The restart counts of its containers.
     pub restarts: RestartCounts,
-    /// When it was created.
+    /// The creation time.
     pub created_at: Option<Timestamp>,
-    /// When it ended; for a Pod that did not end, when it would be said to have.
+    /// When it finished. For a Pod that has not finished, the time that Kubernetes would use.
     pub finished_at: Timestamp,
-    /// Failures of its index before it, and those of them that a policy ignored.
+    /// The failures of its index before this Pod.
     pub index_failures: IndexFailures,
-    /// How its containers ended, where that was badly: containers first, then init containers.
+    /// The non-zero exit codes of its containers, followed by those of its init containers.
     pub exits: Vec<ContainerExit>,
-    /// Types and statuses of its conditions, in their order.
+    /// The types and statuses of its conditions, in their order.
     pub conditions: Vec<(String, String)>,
 }
 
-/// How far a Pod is. The order is that in which Pods are spared when some must go.
+/// The phase of a Pod. Pods in lower phases are removed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodPhase {
-    /// Not all containers run yet.
+    /// Not all containers have started.
     Pending,
-    /// Nothing was heard of it.
+    /// The state cannot be determined.
     Unknown,
-    /// At least one container runs or is about to.
+    /// At least one container runs, starts or restarts.
     Running,
-    /// All containers ended well.
+    /// All containers succeeded.
     Succeeded,
-    /// All containers ended, one badly.
+    /// All containers have finished and at least one failed.
     Failed,
 }
 
-/// How often the containers of a Pod were restarted.
+/// The restart counts of the containers of a Pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestartCounts {
-    /// All together, init containers included.
+    /// The sum over all containers, including init containers.
     pub total: i64,
-    /// The container that was restarted most, and the sidecar that was.
-    pub most: (i32, i32),
+    /// The highest count of a container.
+    pub max_of_containers: i32,
+    /// The highest count of a sidecar.
+    pub max_of_sidecars: i32,
 }
 
-/// Failures of an index before a Pod was made for it, as its annotations tell.
+/// The failures of an index before a Pod was created for it, from the annotations of the Pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFailures {
-    /// Those that count.
+    /// The failures that count.
     pub counted: i32,
-    /// Those that a policy ignored.
+    /// The failures that the pod failure policy ignored.
     pub ignored: i32,
 }
 
 impl IndexFailures {
-    /// All of them: the wait before the next Pod grows with ignored failures too.
+    /// All failures. Ignored ones also increase the delay before the next Pod.
     pub fn total(self) -> u32 {
         self.counted.max(0).unsigned_abs() + self.ignored.max(0).unsigned_abs()
     }
 }
 
-/// A container that ended badly.
+/// A container that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerExit {
-    /// The container.
+    /// The name of the container.
     pub container: String,
-    /// Its exit code, not 0.
+    /// The exit code, not 0.
     pub code: i32,
 }
 
 impl PodView {
-    /// Summarizes a Pod.
+    /// Copies the fields from a Pod.
     pub fn from_pod(pod: &Pod) -> Self {
-        let (meta, status) = (&pod.metadata, &pod.status);
+        let meta = &pod.metadata;
+        let status = &pod.status;
         PodView {
             name: meta.name.clone(),
             uid: meta.uid.clone(),
-            index: number(pod, annotations::JOB_COMPLETION_INDEX).map(i32::unsigned_abs),
-            phase: PodPhase::of(&status.phase),
+            index: annotation_number(pod, annotations::JOB_COMPLETION_INDEX).map(i32::unsigned_abs),
+            phase: PodPhase::parse(&status.phase),
             is_tracked: meta.finalizers.iter().any(|name| name == finalizers::JOB_TRACKING),
             is_deleting: meta.deletion_timestamp.is_some(),
             is_assigned: !pod.spec.node_name.is_empty(),
-            ready: ready(pod).filter(|ready| ready.status == "True").map(transition),
-            restarts: RestartCounts::of(pod),
+            ready: ready_condition(pod).filter(|ready| ready.status == "True").map(transition_time),
+            restarts: RestartCounts::from_pod(pod),
             created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             finished_at: finished_at(pod),
             index_failures: IndexFailures {
-                counted: number(pod, annotations::JOB_INDEX_FAILURE_COUNT).unwrap_or(0),
-                ignored: number(pod, annotations::JOB_INDEX_IGNORED_FAILURE_COUNT).unwrap_or(0),
+                counted: annotation_number(pod, annotations::JOB_INDEX_FAILURE_COUNT).unwrap_or(0),
+                ignored: annotation_number(pod, annotations::JOB_INDEX_IGNORED_FAILURE_COUNT)
+                    .unwrap_or(0),
             },
             exits: exits(pod),
             conditions: (status.conditions.iter())
@@ -115,26 +119,26 @@ impl PodView {
         }
     }
 
-    /// Whether it ended, either way.
+    /// Whether it has succeeded or failed.
     pub fn is_terminal(&self) -> bool {
         matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// Whether it runs or is about to.
+    /// Whether it has not finished and is not being deleted.
     pub fn is_active(&self) -> bool {
         !self.is_terminal() && !self.is_deleting
     }
 
-    /// Whether it was asked to go and has not ended yet.
+    /// Whether it is being deleted and has not finished.
     pub fn is_terminating(&self) -> bool {
         !self.is_terminal() && self.is_deleting
     }
 }
 
 impl PodPhase {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         match text {
-            // A Pod that was just created has no phase in a cache that no server has defaulted.
+            // The response to a create may have no phase yet.
             phase::PENDING | "" => PodPhase::Pending,
             phase::RUNNING => PodPhase::Running,
             phase::SUCCEEDED => PodPhase::Succeeded,
@@ -145,20 +149,26 @@ impl PodPhase {
 }
 
 impl RestartCounts {
-    fn of(pod: &Pod) -> Self {
-        let (main, init) = (&pod.status.container_statuses, &pod.status.init_container_statuses);
-        let most = |statuses: &mut dyn Iterator<Item = &ContainerStatus>| {
+    fn from_pod(pod: &Pod) -> Self {
+        let containers = &pod.status.container_statuses;
+        let init_containers = &pod.status.init_container_statuses;
+        let highest = |statuses: &mut dyn Iterator<Item = &ContainerStatus>| {
             statuses.map(|status| status.restart_count).max().unwrap_or(0)
         };
         RestartCounts {
-            total: main.iter().chain(init).map(|status| i64::from(status.restart_count)).sum(),
-            most: (most(&mut main.iter()), most(&mut sidecars(pod))),
+            total: containers
+                .iter()
+                .chain(init_containers)
+                .map(|status| i64::from(status.restart_count))
+                .sum(),
+            max_of_containers: highest(&mut containers.iter()),
+            max_of_sidecars: highest(&mut sidecars(pod)),
         }
     }
 }
 
-/// A number in an annotation; anybody can write there, so what is none is passed over.
-fn number(pod: &Pod, key: &str) -> Option<i32> {
+/// Returns the number in an annotation. Users can edit annotations, so invalid values are ignored.
+fn annotation_number(pod: &Pod, key: &str) -> Option<i32> {
     pod.metadata.annotation(key)?.parse().ok().filter(|number| *number >= 0)
 }
 
@@ -171,30 +181,33 @@ fn exits(pod: &Pod) -> Vec<ContainerExit> {
         .collect()
 }
 
-fn ready(pod: &Pod) -> Option<&PodCondition> {
+fn ready_condition(pod: &Pod) -> Option<&PodCondition> {
     pod.status.conditions.iter().find(|condition| condition.condition_type == "Ready")
 }
 
-fn transition(condition: &PodCondition) -> Option<Timestamp> {
+fn transition_time(condition: &PodCondition) -> Option<Timestamp> {
     condition.last_transition_time.map(|time| time.timestamp())
 }
 
-/// When a Pod ended, from the best witness there is, in the order of `getFinishedTime` in v1.36.
+/// Returns when a Pod finished, from the same sources and in the same order as `getFinishedTime` of
+/// Kubernetes v1.36.
 fn finished_at(pod: &Pod) -> Timestamp {
     containers_finished_at(pod)
-        .or_else(|| ready(pod).filter(|ready| ready.status == "False").and_then(transition))
+        .or_else(|| {
+            ready_condition(pod).filter(|ready| ready.status == "False").and_then(transition_time)
+        })
         .or_else(|| deleted_at(pod))
         .or_else(|| pod.metadata.creation_timestamp.map(|time| time.timestamp()))
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// When the last container ended, if all did. Sidecars outlive the others and are asked too.
+/// Returns when the last container finished, if all did. Sidecars count too, because they finish last.
 fn containers_finished_at(pod: &Pod) -> Option<Timestamp> {
     let statuses = pod.status.container_statuses.iter().chain(sidecars(pod));
-    let ends: Option<Vec<Timestamp>> = statuses
+    let times: Option<Vec<Timestamp>> = statuses
         .map(|status| status.state.terminated.as_ref()?.finished_at.map(|time| time.timestamp()))
         .collect();
-    ends?.into_iter().max()
+    times?.into_iter().max()
 }
 
 fn sidecars(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
@@ -204,7 +217,7 @@ fn sidecars(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     })
 }
 
-/// When the deletion was asked for: the timestamp in the metadata is the end of the grace period.
+/// Returns when the deletion was requested. The deletion timestamp is the end of the grace period.
 fn deleted_at(pod: &Pod) -> Option<Timestamp> {
     let ends_at = pod.metadata.deletion_timestamp?.timestamp();
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);

@@ -1,22 +1,22 @@
-//! Words and sentences of the Job controller, as Kubernetes v1.36 writes them.
+//! Reasons of the Job controller's conditions and events, as in Kubernetes v1.36.
 
-/// The number of successes was reached.
+/// Condition: the Job has the required number of successes.
 pub const COMPLETIONS_REACHED: &str = "CompletionsReached";
-/// A rule of the success policy holds.
+/// Condition: a rule of the success policy is met.
 pub const SUCCESS_POLICY: &str = "SuccessPolicy";
-/// A failed Pod matched a `FailJob` rule.
+/// Condition: a failed Pod matched a `FailJob` rule.
 pub const POD_FAILURE_POLICY: &str = "PodFailurePolicy";
-/// Too many failures.
+/// Condition: the Job has more failures than its backoff limit.
 pub const BACKOFF_LIMIT_EXCEEDED: &str = "BackoffLimitExceeded";
-/// Active for too long.
+/// Condition: the Job was active longer than its deadline.
 pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
-/// Too many indexes failed.
+/// Condition: more indexes failed than allowed.
 pub const MAX_FAILED_INDEXES_EXCEEDED: &str = "MaxFailedIndexesExceeded";
-/// All indexes ended, some badly.
+/// Condition: all indexes finished and some failed.
 pub const FAILED_INDEXES: &str = "FailedIndexes";
-/// Condition of a Job that holds its Pods back.
+/// Condition: the Job is suspended.
 pub const JOB_SUSPENDED: &str = "JobSuspended";
-/// Condition of a Job that holds its Pods back no longer.
+/// Condition: the Job is no longer suspended.
 pub const JOB_RESUMED: &str = "JobResumed";
 
 /// Event: a Pod was created.
@@ -27,15 +27,15 @@ pub const FAILED_CREATE: &str = "FailedCreate";
 pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
 /// Event: a Pod could not be deleted.
 pub const FAILED_DELETE: &str = "FailedDelete";
-/// Event: the Pods are held back.
+/// Event: the Job was suspended.
 pub const SUSPENDED: &str = "Suspended";
-/// Event: the Pods are held back no longer.
+/// Event: the Job was resumed.
 pub const RESUMED: &str = "Resumed";
 /// Event: the Job succeeded.
 pub const COMPLETED: &str = "Completed";
-/// Event: more Pods succeeded than were wanted.
+/// Event: more Pods succeeded than required.
 pub const TOO_MANY_SUCCEEDED_PODS: &str = "TooManySucceededPods";
-/// Event: nothing is done for a Job whose mode is not known.
+/// Event: the Job has an unknown completion mode and is not managed.
 pub const UNKNOWN_COMPLETION_MODE: &str = "UnknownCompletionMode";
 /// Event: the Job failed for a reason that this version does not know.
 pub const JOB_FAILED: &str = "JobFailed";
@@ -48,8 +48,8 @@ const FAILURES: [&str; 5] = [
     FAILED_INDEXES,
 ];
 
-/// The event that tells of a failure. Its reason is that of the condition, which was read from an
-/// object and so may be any word.
-pub(super) fn of_failure(condition: &str) -> &'static str {
-    FAILURES.into_iter().find(|reason| *reason == condition).unwrap_or(JOB_FAILED)
+/// Returns the event reason for a failure: the reason of the condition if this version knows it. The
+/// condition comes from the stored Job and may have any reason.
+pub(super) fn failure_event_reason(condition_reason: &str) -> &'static str {
+    FAILURES.into_iter().find(|reason| *reason == condition_reason).unwrap_or(JOB_FAILED)
 }

@@ -5,11 +5,12 @@ use punctual_api::Time;
 use punctual_api::job::{JobCondition, JobStatus, condition};
 
 use super::finished_condition::FinishedCondition;
+use super::job_params::JobParams;
+use super::reasons;
 use super::step::JobStep;
-use super::{job_params::JobParams, reasons};
 use crate::PendingEvent;
 
-/// A status, and what to tell once it is written.
+/// The status to write, and the events to record after the write.
 #[derive(Debug)]
 pub(super) struct StatusDraft {
     pub(super) status: JobStatus,
@@ -17,26 +18,26 @@ pub(super) struct StatusDraft {
     now: Timestamp,
 }
 
-/// The status after a step.
-pub(super) fn after(step: &JobStep<'_>, now: Timestamp) -> StatusDraft {
-    let status = step.summary.params.job.status.clone();
-    let mut draft = StatusDraft { status, events: Vec::new(), now };
-    draft.status.start_time = step.started_at.map(Time::new);
-    draft.count(step);
-    match &step.finished {
-        Some(finished) => draft.conclude(step, finished),
-        None if step.may_touch_pods => draft.note_suspension(&step.summary.params),
-        None => {}
-    }
-    draft
-}
-
 impl StatusDraft {
-    fn count(&mut self, step: &JobStep<'_>) {
+    /// Drafts the status after a step.
+    pub(super) fn from_step(step: &JobStep<'_>, now: Timestamp) -> StatusDraft {
+        let status = step.summary.params.job.status.clone();
+        let mut draft = StatusDraft { status, events: Vec::new(), now };
+        draft.status.start_time = step.started_at.map(Time::new);
+        draft.set_counts(step);
+        match &step.finished {
+            Some(finished) => draft.set_finished(step, finished),
+            None if step.may_change_pods => draft.set_suspended(&step.summary.params),
+            None => {}
+        }
+        draft
+    }
+
+    fn set_counts(&mut self, step: &JobStep<'_>) {
         let status = &mut self.status;
-        status.active = number(step.active());
-        status.ready = Some(number(step.ready()));
-        status.terminating = Some(number(step.summary.terminating + step.removals.len()));
+        status.active = to_i32(step.active());
+        status.ready = Some(to_i32(step.ready()));
+        status.terminating = Some(to_i32(step.summary.terminating + step.removals.len()));
         status.uncounted_terminated_pods = Some(step.tracking.uncounted.clone());
         status.failed = step.tracking.failed;
         status.succeeded = step.tracking.succeeded;
@@ -48,56 +49,64 @@ impl StatusDraft {
         }
     }
 
-    /// Writes the interim condition first, and the final one only once it is there, nothing is left
-    /// to count and no Pod is left to end.
-    fn conclude(&mut self, step: &JobStep<'_>, finished: &FinishedCondition) {
-        // A Job may come to its end while it is suspended, and a finished Job must have a start.
+    /// Writes the interim condition. Writes the final condition after the interim one is recorded, no
+    /// Pod is left to count and all Pods have finished.
+    fn set_finished(&mut self, step: &JobStep<'_>, finished: &FinishedCondition) {
+        // A suspended Job can finish too, and the API requires a start time for a finished Job.
         self.status.start_time.get_or_insert(Time::new(self.now));
         if !finished.is_recorded {
-            self.set(finished.interim(), "True", &finished.reason, &finished.message);
-        } else if step.is_over() {
-            self.set(finished.terminal(), "True", &finished.reason, &finished.message);
-            self.note_end(&step.summary.params, finished);
+            let interim = finished.interim_type();
+            self.set_condition(interim, "True", &finished.reason, &finished.message);
+        } else if step.has_no_pods_left() {
+            let final_type = finished.final_type();
+            self.set_condition(final_type, "True", &finished.reason, &finished.message);
+            self.record_finished(&step.summary.params, finished);
         }
     }
 
-    fn note_end(&mut self, params: &JobParams<'_>, finished: &FinishedCondition) {
+    fn record_finished(&mut self, params: &JobParams<'_>, finished: &FinishedCondition) {
         if finished.has_failed {
-            let reason = reasons::of_failure(&finished.reason);
+            let reason = reasons::failure_event_reason(&finished.reason);
             return self.events.push(PendingEvent::warning(reason, finished.message.clone()));
         }
-        // A clock that was set back must not make the end come before the start.
+        // If the clock was set back, the Job must not complete before it started.
         self.status.completion_time = self.status.start_time.max(Some(Time::new(self.now)));
-        let wanted = params.job.spec.completions;
-        if wanted.is_some_and(|completions| self.status.succeeded > completions) {
+        let completions = params.job.spec.completions;
+        if completions.is_some_and(|completions| self.status.succeeded > completions) {
             let message = "Too many succeeded pods running after completion count reached";
             self.events.push(PendingEvent::warning(reasons::TOO_MANY_SUCCEEDED_PODS, message));
         }
         self.events.push(PendingEvent::normal(reasons::COMPLETED, "Job completed"));
     }
 
-    fn note_suspension(&mut self, params: &JobParams<'_>) {
+    fn set_suspended(&mut self, params: &JobParams<'_>) {
         if params.is_suspended() {
             let message = "Job suspended";
-            if self.set(condition::SUSPENDED, "True", reasons::JOB_SUSPENDED, message) {
-                // The time a Job is suspended is not time it is active.
+            if self.set_condition(condition::SUSPENDED, "True", reasons::JOB_SUSPENDED, message) {
+                // Time in suspension does not count for `activeDeadlineSeconds`.
                 self.status.start_time = None;
                 self.events.push(PendingEvent::normal(reasons::SUSPENDED, message));
             }
         } else if self.status.condition(condition::SUSPENDED).is_some() {
             let message = "Job resumed";
-            if self.set(condition::SUSPENDED, "False", reasons::JOB_RESUMED, message) {
+            if self.set_condition(condition::SUSPENDED, "False", reasons::JOB_RESUMED, message) {
                 self.status.start_time = Some(Time::new(self.now));
                 self.events.push(PendingEvent::normal(reasons::RESUMED, message));
             }
         }
     }
 
-    /// Sets a condition, in its place if it has one, and tells whether that changed anything.
-    fn set(&mut self, kind: &str, status: &str, reason: &str, message: &str) -> bool {
+    /// Sets a condition and returns whether it changed.
+    fn set_condition(
+        &mut self,
+        condition_type: &str,
+        status: &str,
+        reason: &str,
+        message: &str,
+    ) -> bool {
         let time = Some(Time::new(self.now));
         let new = JobCondition {
-            condition_type: kind.to_owned(),
+            condition_type: condition_type.to_owned(),
             status: status.to_owned(),
             last_probe_time: time,
             last_transition_time: time,
@@ -105,20 +114,20 @@ impl StatusDraft {
             message: message.to_owned(),
         };
         let conditions = &mut self.status.conditions;
-        let Some(old) = conditions.iter_mut().find(|condition| condition.condition_type == kind)
+        let Some(old) = conditions.iter_mut().find(|old| old.condition_type == condition_type)
         else {
             conditions.push(new);
             return true;
         };
-        let says = |c: &JobCondition| (c.status.clone(), c.reason.clone(), c.message.clone());
-        let is_news = says(old) != says(&new);
-        if is_news {
+        let is_changed =
+            old.status != new.status || old.reason != new.reason || old.message != new.message;
+        if is_changed {
             *old = new;
         }
-        is_news
+        is_changed
     }
 }
 
-fn number(count: usize) -> i32 {
+fn to_i32(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! One step of a Job's life: which Pods come, which go, and which may lose their finalizer.
+//! One step for a Job: which Pods are created, deleted and lose their finalizer.
 
 use std::collections::HashSet;
 
@@ -14,18 +14,19 @@ use super::pod_tracking::{PodTracking, STEP_PODS_MAX};
 use super::pod_view::{PodPhase, PodView};
 use super::scale::{self, PodChanges};
 
-/// One step.
+/// One step for a Job. [`super::Plan`] is built from it.
 #[derive(Debug)]
 pub(super) struct JobStep<'a> {
     pub(super) summary: PodSummary<'a>,
     pub(super) started_at: Option<Timestamp>,
-    pub(super) may_touch_pods: bool,
+    pub(super) may_change_pods: bool,
     pub(super) finished: Option<FinishedCondition>,
+    /// For each Pod to create, its index.
     pub(super) creates: Vec<Option<u32>>,
     pub(super) removals: Vec<&'a PodView>,
-    /// Pods that lose their finalizer once the status is written.
-    pub(super) released: Vec<&'a PodView>,
-    /// The tracking with the released Pods entered.
+    /// Pods whose finalizer is removed after the status is written.
+    pub(super) untracked: Vec<&'a PodView>,
+    /// The counts to write, with the UIDs of the `untracked` Pods.
     pub(super) tracking: PodTracking,
     pub(super) wake_at: Option<Timestamp>,
 }
@@ -39,99 +40,103 @@ impl<'a> JobStep<'a> {
     ) -> Self {
         let summary = PodSummary::new(params, observed.pods);
         let started_at = started_at(&params, now);
-        // The Pods of a Job that is being deleted are the garbage collector's, or nobody's.
-        let may_touch_pods = !observed.status_only && !params.is_deleting();
-        let reached = finished_condition::reached(&summary, started_at, now);
-        let change = match &reached {
-            None if may_touch_pods => scale::change(&summary, backoff, now),
+        // The garbage collector deletes the Pods of a deleted Job, unless they are orphaned.
+        let may_change_pods = !observed.status_only && !params.is_deleting();
+        let reached = finished_condition::find_finished(&summary, started_at, now);
+        let changes = match &reached {
+            None if may_change_pods => scale::plan_pod_changes(&summary, backoff, now),
             _ => PodChanges::default(),
         };
-        let active = summary.active.len() + change.creates.len() - change.removals.len();
-        let finished = reached.or_else(|| finished_condition::completed(&summary, active));
-        let deadline =
-            finished_condition::deadline(&params, started_at).filter(|_| finished.is_none());
+        let active = summary.active.len() + changes.creates.len() - changes.removals.len();
+        let finished = reached.or_else(|| finished_condition::find_completed(&summary, active));
+        let deadline = match finished {
+            None => finished_condition::deadline(&params, started_at),
+            Some(_) => None,
+        };
         let mut step = JobStep {
             started_at,
-            may_touch_pods,
+            may_change_pods,
             finished,
-            creates: change.creates,
-            removals: change.removals,
-            released: Vec::new(),
+            creates: changes.creates,
+            removals: changes.removals,
+            untracked: Vec::new(),
             tracking: summary.tracking.clone(),
-            wake_at: deadline.into_iter().chain(change.wake_at).min(),
+            wake_at: deadline.into_iter().chain(changes.wake_at).min(),
             summary,
         };
-        step.release();
+        step.choose_untracked();
         step
     }
 
-    /// Active Pods after the step.
+    /// The number of active Pods after the step.
     pub(super) fn active(&self) -> usize {
         self.summary.active.len() + self.creates.len() - self.removals.len()
     }
 
-    /// Ready Pods after the step.
+    /// The number of ready Pods after the step.
     pub(super) fn ready(&self) -> usize {
         let ready = |pods: &[&PodView]| pods.iter().filter(|pod| pod.ready.is_some()).count();
         ready(&self.summary.active) - ready(&self.removals)
     }
 
-    /// Whether the Job, having come to its end, has nothing left to count or to wait for.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether no Pod is left to count or to wait for, so that a Job that has succeeded or failed
+    /// gets its final condition.
+    pub(super) fn has_no_pods_left(&self) -> bool {
         self.summary.active.is_empty()
             && self.summary.terminating == 0
             && self.summary.tracked().next().is_none()
             && self.tracking.uncounted.is_empty()
     }
 
-    /// Chooses the Pods that lose their finalizer and enters them in the tracking. Pods that are
-    /// removed lose it without an entry: what they would have become, nobody will know.
-    fn release(&mut self) {
+    /// Chooses the Pods that lose their finalizer, and adds their UIDs to the status. Active Pods
+    /// that are removed lose it without being recorded, because they have no result.
+    fn choose_untracked(&mut self) {
         let summary = &self.summary;
-        let mut ended: Vec<&PodView> =
-            summary.tracked().filter(|pod| self.may_release(pod)).collect();
-        // Those that have an entry come first, so that the entries never exceed one step's.
-        ended.sort_by_key(|pod| (!summary.entries.has(pod), pod.index));
-        ended.truncate(STEP_PODS_MAX);
-        let all_failed = self.finished.as_ref().is_some_and(|finished| finished.has_failed);
-        for pod in &ended {
-            self.tracking.enter(&summary.params, &summary.entries, pod, all_failed);
+        let mut finished: Vec<&PodView> =
+            summary.tracked().filter(|pod| self.may_untrack(pod)).collect();
+        // Recorded Pods come first, so that the status never has more UIDs than one step adds.
+        finished.sort_by_key(|pod| (!summary.uncounted.contains(pod), pod.index));
+        finished.truncate(STEP_PODS_MAX);
+        let has_job_failed = self.finished.as_ref().is_some_and(|finished| finished.has_failed);
+        for pod in &finished {
+            self.tracking.add_uncounted(&summary.params, &summary.uncounted, pod, has_job_failed);
         }
-        self.released = ended;
+        self.untracked = finished;
         if self.finished.is_some() {
-            self.removals = self.dismissed();
+            self.removals = self.removals_after_finish();
         } else {
-            self.released.extend(self.removals.iter().filter(|pod| pod.is_tracked));
+            self.untracked.extend(self.removals.iter().filter(|pod| pod.is_tracked));
         }
     }
 
-    fn may_release(&self, pod: &PodView) -> bool {
+    fn may_untrack(&self, pod: &PodView) -> bool {
         if self.summary.params.is_deleting() {
             return true;
         }
         if self.finished.is_some() {
-            // An active Pod is let go only to be deleted.
-            return self.may_touch_pods || !pod.is_active();
+            // An active Pod loses its finalizer only in order to be deleted.
+            return self.may_change_pods || !pod.is_active();
         }
         pod.phase == PodPhase::Succeeded
-            || self.summary.params.has_failed(pod) && !self.summary.awaits_successor(pod)
+            || self.summary.params.has_failed(pod) && !self.summary.awaits_replacement(pod)
     }
 
-    /// The active Pods of a Job that has come to its end, as far as they are released.
-    fn dismissed(&self) -> Vec<&'a PodView> {
-        if !self.may_touch_pods {
+    /// Returns the active Pods to delete after the Job has succeeded or failed: those without a
+    /// finalizer after this step.
+    fn removals_after_finish(&self) -> Vec<&'a PodView> {
+        if !self.may_change_pods {
             return Vec::new();
         }
-        let released: HashSet<&str> = self.released.iter().map(|pod| pod.uid.as_str()).collect();
+        let untracked: HashSet<&str> = self.untracked.iter().map(|pod| pod.uid.as_str()).collect();
         let active = self.summary.active.iter().copied();
-        let ready_to_go =
-            active.filter(|pod| !pod.is_tracked || released.contains(pod.uid.as_str()));
-        ready_to_go.take(STEP_PODS_MAX).collect()
+        let deletable =
+            active.filter(|pod| !pod.is_tracked || untracked.contains(pod.uid.as_str()));
+        deletable.take(STEP_PODS_MAX).collect()
     }
 }
 
-/// Since when the Job is active. A suspended Job that never was has no start.
+/// Returns `status.startTime`, or `now` for a Job that starts. A suspended Job has no start time.
 fn started_at(params: &JobParams<'_>, now: Timestamp) -> Option<Timestamp> {
-    let before = params.job.status.start_time;
-    before.or_else(|| (!params.is_suspended()).then(|| Time::new(now))).map(Time::timestamp)
+    let recorded = params.job.status.start_time;
+    recorded.or_else(|| (!params.is_suspended()).then(|| Time::new(now))).map(Time::timestamp)
 }

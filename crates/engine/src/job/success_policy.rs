@@ -1,11 +1,11 @@
-//! `successPolicy`: when an Indexed Job has succeeded although not every index did.
+//! `successPolicy`: rules by which an Indexed Job succeeds before all its indexes have succeeded.
 
 use punctual_api::job::{SuccessPolicy, SuccessPolicyRule};
 
 use super::indexes::Indexes;
 
-/// The position of the first rule that holds.
-pub(super) fn rule_met(
+/// Returns the position of the first rule that is met.
+pub(super) fn find_met_rule(
     policy: Option<&SuccessPolicy>,
     succeeded: &Indexes,
     index_limit: u32,
@@ -13,18 +13,18 @@ pub(super) fn rule_met(
     if succeeded.is_empty() {
         return None;
     }
-    policy?.rules.iter().position(|rule| holds(rule, succeeded, index_limit))
+    policy?.rules.iter().position(|rule| is_met(rule, succeeded, index_limit))
 }
 
-fn holds(rule: &SuccessPolicyRule, succeeded: &Indexes, index_limit: u32) -> bool {
-    let enough = |count: u64| {
+fn is_met(rule: &SuccessPolicyRule, succeeded: &Indexes, index_limit: u32) -> bool {
+    let is_enough = |count: u64| {
         rule.succeeded_count.is_some_and(|wanted| count >= u64::from(wanted.max(0).unsigned_abs()))
     };
-    let Some(text) = &rule.succeeded_indexes else { return enough(succeeded.len()) };
+    let Some(text) = &rule.succeeded_indexes else { return is_enough(succeeded.len()) };
     let wanted = Indexes::parse(text, index_limit);
-    let met = wanted.overlap(succeeded);
-    // A rule that names no index of the Job can never be met, whatever the count.
-    !wanted.is_empty() && (met == wanted.len() || enough(met))
+    let met = wanted.intersection_len(succeeded);
+    // A rule without a valid index is never met, even if its count is 0.
+    !wanted.is_empty() && (met == wanted.len() || is_enough(met))
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_holds_once_its_indexes_or_its_count_are_reached() {
+    fn a_rule_is_met_when_its_indexes_or_its_count_are_reached() {
         for (rules, succeeded, expected) in [
             (r#"[]"#, "0-4", None),
             (r#"[{"succeededIndexes":"0"}]"#, "", None),
@@ -50,9 +50,9 @@ mod tests {
         ] {
             let policy: SuccessPolicy =
                 serde_json::from_str(&format!(r#"{{"rules":{rules}}}"#)).unwrap();
-            let met = rule_met(Some(&policy), &Indexes::parse(succeeded, 5), 5);
+            let met = find_met_rule(Some(&policy), &Indexes::parse(succeeded, 5), 5);
             assert_eq!(met, expected, "{rules} {succeeded}");
         }
-        assert_eq!(rule_met(None, &Indexes::parse("0", 5), 5), None);
+        assert_eq!(find_met_rule(None, &Indexes::parse("0", 5), 5), None);
     }
 }

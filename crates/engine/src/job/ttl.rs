@@ -1,4 +1,4 @@
-//! A Job that has ended: it is kept for `ttlSecondsAfterFinished`, then deleted with its Pods.
+//! Deletes a finished Job and its Pods after `ttlSecondsAfterFinished`.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Job;
@@ -7,33 +7,34 @@ use punctual_api::job::condition;
 use super::plan::{DeleteJob, Plan, PodKey};
 use super::pod_view::PodView;
 
-/// What is left to do for a Job that has ended.
-pub(super) fn plan(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
-    // None should be tracked any more; one that is could never be deleted.
-    let stray = pods.iter().filter(|pod| pod.is_tracked).map(PodKey::of).collect();
-    let expires_at = expires_at(job);
-    let is_expired = expires_at.is_some_and(|expires_at| expires_at <= now);
-    Plan {
-        finalizers_to_remove: stray,
-        delete_job: is_expired.then(|| DeleteJob {
-            uid: job.metadata.uid.clone(),
-            resource_version: job.metadata.resource_version.clone(),
-        }),
-        wake_at: expires_at.filter(|_| !is_expired),
-        ..Plan::default()
+/// Plans the remaining effects for a finished Job.
+pub(super) fn plan_finished_job(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
+    // A Pod with the finalizer could never be deleted. A finished Job should have none.
+    let still_tracked = pods.iter().filter(|pod| pod.is_tracked).map(PodKey::from_view).collect();
+    let mut plan = Plan { finalizers_to_remove: still_tracked, ..Plan::default() };
+    match expires_at(job) {
+        Some(expires_at) if expires_at <= now => {
+            plan.delete_job = Some(DeleteJob {
+                uid: job.metadata.uid.clone(),
+                resource_version: job.metadata.resource_version.clone(),
+            });
+        }
+        expires_at => plan.wake_at = expires_at,
     }
+    plan
 }
 
-/// When the time to live is over; absent for a Job without one, or that is being deleted already.
+/// Returns when the time to live ends. A Job without one never expires, nor does a Job that is
+/// already being deleted.
 fn expires_at(job: &Job) -> Option<Timestamp> {
     if job.metadata.deletion_timestamp.is_some() {
         return None;
     }
     let ttl = job.spec.ttl_seconds_after_finished?;
-    let ended = job.status.conditions.iter().find(|c| {
+    let finished = job.status.conditions.iter().find(|c| {
         c.status == "True"
             && (c.condition_type == condition::COMPLETE || c.condition_type == condition::FAILED)
     })?;
-    let finished_at = ended.last_transition_time?.timestamp();
+    let finished_at = finished.last_transition_time?.timestamp();
     finished_at.checked_add(SignedDuration::from_secs(i64::from(ttl))).ok()
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn view(pod: Value) -> PodView {
+fn view_of(pod: Value) -> PodView {
     PodView::from_pod(&serde_json::from_value::<Pod>(pod).unwrap())
 }
 
@@ -12,21 +12,23 @@ fn container(name: &str, finished_at: &str) -> Value {
 }
 
 #[test]
-fn a_pod_ended_when_its_best_witness_says() {
+fn the_finish_time_comes_from_the_best_source() {
     let meta = json!({"creationTimestamp": "2026-01-01T00:00:01Z"});
     let deleted = json!({"creationTimestamp": "2026-01-01T00:00:01Z",
         "deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30});
     let not_ready = json!([{"type": "Ready", "status": "False",
         "lastTransitionTime": "2026-01-01T00:00:05Z", "lastProbeTime": null}]);
     let sidecar = json!([{"name": "s", "restartPolicy": "Always"}, {"name": "i"}]);
-    let (a, b) = (container("a", "2026-01-01T00:00:07Z"), container("b", "2026-01-01T00:00:08Z"));
-    let (s, i) = (container("s", "2026-01-01T00:00:09Z"), container("i", "2026-01-01T00:00:55Z"));
+    let a = container("a", "2026-01-01T00:00:07Z");
+    let b = container("b", "2026-01-01T00:00:08Z");
+    let s = container("s", "2026-01-01T00:00:09Z");
+    let i = container("i", "2026-01-01T00:00:55Z");
     for (second, meta, status, spec) in [
         (1, &meta, json!({}), json!({})),
         (10, &deleted, json!({}), json!({})),
         (5, &deleted, json!({"conditions": not_ready}), json!({})),
         (8, &deleted, json!({"conditions": not_ready, "containerStatuses": [a, b]}), json!({})),
-        // One that has not said when it ended makes all of them useless as witnesses.
+        // One container without a finish time makes the times of all containers unusable.
         (1, &meta, json!({"containerStatuses": [a, container("c", "")]}), json!({})),
         (
             9,
@@ -35,22 +37,26 @@ fn a_pod_ended_when_its_best_witness_says() {
             json!({"initContainers": sidecar}),
         ),
     ] {
-        let view = view(json!({"metadata": meta, "status": status, "spec": spec}));
+        let view = view_of(json!({"metadata": meta, "status": status, "spec": spec}));
         let expected = format!("2026-01-01T00:00:{second:02}Z");
         assert_eq!(view.finished_at.to_string(), expected, "{meta} {status}");
     }
 }
 
 #[test]
-fn annotations_that_are_no_numbers_are_passed_over() {
+fn annotations_that_are_not_numbers_are_ignored() {
     for (text, index) in [("3", Some(3)), ("-1", None), ("x", None), ("99999999999", None)] {
         let key = "batch.kubernetes.io/job-completion-index";
-        assert_eq!(view(json!({"metadata": {"annotations": {key: text}}})).index, index, "{text}");
+        assert_eq!(
+            view_of(json!({"metadata": {"annotations": {key: text}}})).index,
+            index,
+            "{text}"
+        );
     }
 }
 
 #[test]
-fn a_pod_is_active_until_it_ends_or_is_asked_to_go() {
+fn a_pod_is_active_until_it_finishes_or_is_deleted() {
     for (phase, active, terminating) in [
         ("", true, true),
         ("Pending", true, true),
@@ -59,7 +65,7 @@ fn a_pod_is_active_until_it_ends_or_is_asked_to_go() {
         ("Succeeded", false, false),
         ("Failed", false, false),
     ] {
-        let mut view = view(json!({"status": {"phase": phase}}));
+        let mut view = view_of(json!({"status": {"phase": phase}}));
         assert_eq!((view.is_active(), view.is_terminating()), (active, false), "{phase}");
         view.is_deleting = true;
         assert_eq!((view.is_active(), view.is_terminating()), (false, terminating), "{phase}");
@@ -69,7 +75,7 @@ fn a_pod_is_active_until_it_ends_or_is_asked_to_go() {
 #[test]
 fn restarts_are_summed_over_all_containers() {
     let status = |name: &str, count: i32| json!({"name": name, "restartCount": count});
-    let view = view(json!({"status": {"containerStatuses": [status("a", 2), status("b", 3)],
+    let view = view_of(json!({"status": {"containerStatuses": [status("a", 2), status("b", 3)],
         "initContainerStatuses": [status("i", 4)]}}));
-    assert_eq!(view.restarts, RestartCounts { total: 9, most: (3, 0) });
+    assert_eq!(view.restarts, RestartCounts { total: 9, max_of_containers: 3, max_of_sidecars: 0 });
 }
