@@ -1,8 +1,8 @@
-//! History limits, and what is counted when.
+//! History limits and counts of finished Jobs.
 
 use serde_json::json;
 
-use crate::scene::{name, scene};
+use crate::fixture::{fixture, job_name};
 
 const HOURS: [&str; 4] = [
     "2026-03-01T07:00:00Z",
@@ -13,79 +13,90 @@ const HOURS: [&str; 4] = [
 const NOW: &str = "2026-03-01T10:20:00Z";
 
 #[test]
-fn the_successful_history_limit_keeps_the_latest() {
-    let mut scene = scene(json!({"successfulJobsHistoryLimit": 2})).last(HOURS[3]);
+fn the_successful_history_limit_keeps_the_latest_jobs() {
+    let mut fixture = fixture(json!({"successfulJobsHistoryLimit": 2})).last_scheduled(HOURS[3]);
     for slot in HOURS {
-        scene = scene.job(slot, "Complete");
+        fixture = fixture.job(slot, "Complete");
     }
-    assert_eq!(scene.at(NOW).deleted, [name(HOURS[0]), name(HOURS[1])]);
+    assert_eq!(fixture.reconcile_at(NOW).deleted, [job_name(HOURS[0]), job_name(HOURS[1])]);
 }
 
 #[test]
-fn the_failed_history_limit_keeps_the_latest() {
-    let mut scene = scene(json!({"failedJobsHistoryLimit": 1})).last(HOURS[3]);
+fn the_failed_history_limit_keeps_the_latest_jobs() {
+    let mut fixture = fixture(json!({"failedJobsHistoryLimit": 1})).last_scheduled(HOURS[3]);
     for slot in &HOURS[1..] {
-        scene = scene.job(slot, "Failed");
+        fixture = fixture.job(slot, "Failed");
     }
-    assert_eq!(scene.at(NOW).deleted, [name(HOURS[1]), name(HOURS[2])]);
+    assert_eq!(fixture.reconcile_at(NOW).deleted, [job_name(HOURS[1]), job_name(HOURS[2])]);
 }
 
 #[test]
-fn a_history_limit_of_0_keeps_none_and_still_counts() {
-    let scene = scene(json!({"successfulJobsHistoryLimit": 0})).last(HOURS[3]).listed(HOURS[3]);
-    let done = scene.job(HOURS[3], "Complete").at(NOW);
-    assert_eq!(done.deleted, [name(HOURS[3])]);
-    assert_eq!(done.status.successful_runs, 1);
-    assert_eq!(done.status.last_successful_time.map(|time| time.to_string()).unwrap(), HOURS[3]);
-    assert!(done.settled.status.is_some(), "the count is written before the Job goes");
+fn a_history_limit_of_0_keeps_no_job_and_still_counts() {
+    let fixture = fixture(json!({"successfulJobsHistoryLimit": 0}))
+        .last_scheduled(HOURS[3])
+        .active_entry(HOURS[3]);
+    let result = fixture.job(HOURS[3], "Complete").reconcile_at(NOW);
+    assert_eq!(result.deleted, [job_name(HOURS[3])]);
+    assert_eq!(result.status.successful_runs, 1);
+    assert_eq!(result.status.last_successful_time.map(|time| time.to_string()).unwrap(), HOURS[3]);
+    assert!(result.settled.status.is_some(), "the count is written before the Job is deleted");
 }
 
 #[test]
-fn history_is_kept_also_while_suspended() {
-    let scene = scene(json!({"suspend": true, "failedJobsHistoryLimit": 0})).last(HOURS[3]);
-    assert_eq!(scene.job(HOURS[2], "Failed").at(NOW).deleted, [name(HOURS[2])]);
+fn history_limits_apply_while_suspended() {
+    let fixture =
+        fixture(json!({"suspend": true, "failedJobsHistoryLimit": 0})).last_scheduled(HOURS[3]);
+    assert_eq!(fixture.job(HOURS[2], "Failed").reconcile_at(NOW).deleted, [job_name(HOURS[2])]);
 }
 
 #[test]
-fn each_end_is_counted_once() {
-    let scene = scene(json!({})).last(HOURS[3]).listed(HOURS[2]).listed(HOURS[3]);
-    let done = scene.job(HOURS[2], "Failed").job(HOURS[3], "Complete").at(NOW);
-    let status = &done.status;
+fn each_finished_job_is_counted_once() {
+    let fixture =
+        fixture(json!({})).last_scheduled(HOURS[3]).active_entry(HOURS[2]).active_entry(HOURS[3]);
+    let result = fixture.job(HOURS[2], "Failed").job(HOURS[3], "Complete").reconcile_at(NOW);
+    let status = &result.status;
     assert_eq!((status.successful_runs, status.failed_runs), (1, 1));
-    // Those that are off the list were counted before.
-    let again = crate::scene::scene(json!({}))
+    // Jobs that are not in `status.active` were counted before.
+    let again = crate::fixture::fixture(json!({}))
         .status(serde_json::to_value(status).unwrap())
         .job(HOURS[2], "Failed")
         .job(HOURS[3], "Complete");
-    let again = again.at(NOW);
+    let again = again.reconcile_at(NOW);
     assert!(again.settled.status.is_none() && again.events.is_empty());
 }
 
 #[test]
-fn an_end_that_was_never_recorded_is_recorded_and_counted() {
-    let done = scene(json!({})).last(HOURS[2]).job(HOURS[3], "Complete").at(NOW);
-    assert_eq!((done.created.as_ref(), done.last().as_deref()), (None, Some(HOURS[3])));
-    assert_eq!((done.status.successful_runs, done.active.len()), (1, 0));
+fn an_unrecorded_finished_job_is_recorded_and_counted() {
+    let result =
+        fixture(json!({})).last_scheduled(HOURS[2]).job(HOURS[3], "Complete").reconcile_at(NOW);
+    assert_eq!((result.created.as_ref(), result.last_slot().as_deref()), (None, Some(HOURS[3])));
+    assert_eq!((result.status.successful_runs, result.active.len()), (1, 0));
 }
 
 #[test]
-fn failures_since_success_start_anew_with_a_success() {
-    let failed = scene(json!({})).last(HOURS[3]).listed(HOURS[3]).job(HOURS[3], "Failed");
-    let status = failed.status(json!({"failuresSinceSuccess": 4, "failedRuns": 9})).at(NOW).status;
+fn a_success_resets_failures_since_success() {
+    let failed =
+        fixture(json!({})).last_scheduled(HOURS[3]).active_entry(HOURS[3]).job(HOURS[3], "Failed");
+    let status =
+        failed.status(json!({"failuresSinceSuccess": 4, "failedRuns": 9})).reconcile_at(NOW).status;
     assert_eq!((status.failures_since_success, status.failed_runs), (5, 10));
-    let good = scene(json!({})).last(HOURS[3]).listed(HOURS[3]).job(HOURS[3], "Complete");
-    let status = good.status(json!({"failuresSinceSuccess": 4, "failedRuns": 9})).at(NOW).status;
+    let good = fixture(json!({}))
+        .last_scheduled(HOURS[3])
+        .active_entry(HOURS[3])
+        .job(HOURS[3], "Complete");
+    let status =
+        good.status(json!({"failuresSinceSuccess": 4, "failedRuns": 9})).reconcile_at(NOW).status;
     assert_eq!((status.failures_since_success, status.failed_runs), (0, 9));
 }
 
 #[test]
-fn a_job_with_a_time_to_live_is_held_until_its_end_is_counted() {
-    let held = json!({"finalizers": ["punctual.dev/slot-recorded"]});
-    let running = scene(json!({})).last(HOURS[3]).listed(HOURS[3]);
-    let running = running.job_with(HOURS[3], "", held.clone()).at(NOW);
+fn the_finalizer_stays_until_the_job_is_counted() {
+    let with_finalizer = json!({"finalizers": ["punctual.dev/slot-recorded"]});
+    let running = fixture(json!({})).last_scheduled(HOURS[3]).active_entry(HOURS[3]);
+    let running = running.job_with(HOURS[3], "", with_finalizer.clone()).reconcile_at(NOW);
     assert_eq!(running.settled.finalizers_to_remove.len(), 0);
-    let ended = scene(json!({})).last(HOURS[3]).listed(HOURS[3]);
-    let ended = ended.job_with(HOURS[3], "Complete", held).at(NOW);
-    assert_eq!(ended.settled.finalizers_to_remove[0].name, name(HOURS[3]));
-    assert_eq!(ended.status.successful_runs, 1);
+    let finished = fixture(json!({})).last_scheduled(HOURS[3]).active_entry(HOURS[3]);
+    let finished = finished.job_with(HOURS[3], "Complete", with_finalizer).reconcile_at(NOW);
+    assert_eq!(finished.settled.finalizers_to_remove[0].name, job_name(HOURS[3]));
+    assert_eq!(finished.status.successful_runs, 1);
 }

@@ -1,4 +1,4 @@
-//! The rules of the CronJob controller, one scene each: the cases that the design documents name.
+//! The rules of the CronJob controller. Each test decides and settles once and checks the result.
 
 #![allow(
     clippy::expect_used,
@@ -8,10 +8,10 @@
 )]
 
 mod deadlines;
+mod fixture;
 mod history;
 mod jitter;
 mod names;
 mod policies;
-mod scene;
 mod schedules;
 mod status;

@@ -1,141 +1,173 @@
-//! Concurrency policies, suspend, and the list of active Jobs.
+//! Concurrency policies, suspend, and `status.active`.
 
 use punctual_engine::cronjob::StartDecision;
 use serde_json::json;
 
-use crate::scene::{at, name, scene};
+use crate::fixture::{at, fixture, job_name};
 
 const TEN: &str = "2026-03-01T10:00:00Z";
 const ELEVEN: &str = "2026-03-01T11:00:00Z";
 const NOW: &str = "2026-03-01T11:00:05Z";
 
 #[test]
-fn allow_starts_beside_what_is_running() {
-    let done = scene(json!({"concurrencyPolicy": "Allow"})).last(TEN).running(TEN).at(NOW);
-    assert_eq!(done.created, Some(name(ELEVEN)));
-    assert_eq!(done.active, [name(TEN), name(ELEVEN)]);
-    assert_eq!(done.last().as_deref(), Some(ELEVEN));
-    assert_eq!(done.events, [format!("SuccessfulCreate: Created job {}", name(ELEVEN))]);
+fn allow_starts_a_slot_while_a_job_is_active() {
+    let result = fixture(json!({"concurrencyPolicy": "Allow"}))
+        .last_scheduled(TEN)
+        .active_job(TEN)
+        .reconcile_at(NOW);
+    assert_eq!(result.created, Some(job_name(ELEVEN)));
+    assert_eq!(result.active, [job_name(TEN), job_name(ELEVEN)]);
+    assert_eq!(result.last_slot().as_deref(), Some(ELEVEN));
+    assert_eq!(result.events, [format!("SuccessfulCreate: Created job {}", job_name(ELEVEN))]);
 }
 
 #[test]
-fn forbid_does_not_start_while_one_is_running() {
-    let done = scene(json!({"concurrencyPolicy": "Forbid"})).last(TEN).running(TEN).at(NOW);
-    assert_eq!(done.created, None);
-    assert_eq!(done.reasons(), ["JobAlreadyActive"]);
-    assert_eq!(done.last().as_deref(), Some(TEN), "the slot still waits");
+fn forbid_skips_a_slot_while_a_job_is_active() {
+    let result = fixture(json!({"concurrencyPolicy": "Forbid"}))
+        .last_scheduled(TEN)
+        .active_job(TEN)
+        .reconcile_at(NOW);
+    assert_eq!(result.created, None);
+    assert_eq!(result.reasons(), ["JobAlreadyActive"]);
+    assert_eq!(result.last_slot().as_deref(), Some(TEN), "the slot is still pending");
 }
 
 #[test]
-fn forbid_starts_the_latest_slot_once_the_running_one_has_ended() {
-    let scene = scene(json!({"concurrencyPolicy": "Forbid"})).last(TEN).listed(TEN);
-    let done = scene.job(TEN, "Complete").at("2026-03-01T13:20:00Z");
-    assert_eq!(done.created, Some(name("2026-03-01T13:00:00Z")));
-    assert_eq!(done.reasons(), ["SawCompletedJob", "SuccessfulCreate"]);
+fn forbid_starts_the_latest_slot_after_the_active_job_has_finished() {
+    let fixture =
+        fixture(json!({"concurrencyPolicy": "Forbid"})).last_scheduled(TEN).active_entry(TEN);
+    let result = fixture.job(TEN, "Complete").reconcile_at("2026-03-01T13:20:00Z");
+    assert_eq!(result.created, Some(job_name("2026-03-01T13:00:00Z")));
+    assert_eq!(result.reasons(), ["SawCompletedJob", "SuccessfulCreate"]);
 }
 
 #[test]
-fn forbid_counts_a_run_that_the_status_has_forgotten() {
-    let done = scene(json!({"concurrencyPolicy": "Forbid"})).last(TEN).job(TEN, "").at(NOW);
-    assert_eq!(done.created, None);
-    assert_eq!(done.active, [name(TEN)]);
-    assert_eq!(done.reasons(), ["JobAlreadyActive"]);
+fn forbid_respects_an_active_job_that_the_status_does_not_list() {
+    let result = fixture(json!({"concurrencyPolicy": "Forbid"}))
+        .last_scheduled(TEN)
+        .job(TEN, "")
+        .reconcile_at(NOW);
+    assert_eq!(result.created, None);
+    assert_eq!(result.active, [job_name(TEN)]);
+    assert_eq!(result.reasons(), ["JobAlreadyActive"]);
 }
 
 #[test]
-fn replace_deletes_what_is_running_and_starts() {
-    let done = scene(json!({"concurrencyPolicy": "Replace"})).last(TEN).running(TEN).at(NOW);
-    assert_eq!(done.deleted, [name(TEN)]);
-    assert_eq!(done.created, Some(name(ELEVEN)));
-    assert_eq!(done.active, [name(ELEVEN)]);
-    assert_eq!(done.reasons(), ["SuccessfulDelete", "SuccessfulCreate"]);
+fn replace_deletes_the_active_job_and_starts_the_slot() {
+    let result = fixture(json!({"concurrencyPolicy": "Replace"}))
+        .last_scheduled(TEN)
+        .active_job(TEN)
+        .reconcile_at(NOW);
+    assert_eq!(result.deleted, [job_name(TEN)]);
+    assert_eq!(result.created, Some(job_name(ELEVEN)));
+    assert_eq!(result.active, [job_name(ELEVEN)]);
+    assert_eq!(result.reasons(), ["SuccessfulDelete", "SuccessfulCreate"]);
 }
 
 #[test]
-fn replace_does_not_delete_a_run_before_its_slot_is_recorded() {
-    // The controller died between creating the Job of 10:00 and writing the status.
-    let scene = scene(json!({"concurrencyPolicy": "Replace"}));
-    let done = scene.last("2026-03-01T09:00:00Z").job(TEN, "").at(NOW);
-    assert_eq!((done.created, done.deleted), (None, vec![]));
-    assert_eq!(done.status.last_schedule_time.map(|time| time.timestamp()), Some(at(TEN)));
-    assert_eq!(done.verdict, StartDecision::Postponed { slot: at(ELEVEN) });
-    assert_eq!(done.settled.wake_at, Some(at(NOW)));
+fn replace_does_not_delete_a_job_before_its_slot_is_recorded() {
+    // The controller crashed between creating the Job of 10:00 and writing the status.
+    let fixture = fixture(json!({"concurrencyPolicy": "Replace"}));
+    let result = fixture.last_scheduled("2026-03-01T09:00:00Z").job(TEN, "").reconcile_at(NOW);
+    assert_eq!((result.created, result.deleted), (None, vec![]));
+    assert_eq!(result.status.last_schedule_time.map(|time| time.timestamp()), Some(at(TEN)));
+    assert_eq!(result.start_decision, StartDecision::Postponed { slot: at(ELEVEN) });
+    assert_eq!(result.settled.wake_at, Some(at(NOW)));
 }
 
 #[test]
-fn catch_up_starts_the_oldest_unmet_slot_first() {
-    let done = scene(json!({"concurrencyPolicy": "CatchUp"})).last(TEN).at("2026-03-01T14:30:00Z");
-    assert_eq!(done.created, Some(name(ELEVEN)));
-    assert_eq!(done.last().as_deref(), Some(ELEVEN));
+fn catch_up_starts_the_oldest_pending_slot() {
+    let result = fixture(json!({"concurrencyPolicy": "CatchUp"}))
+        .last_scheduled(TEN)
+        .reconcile_at("2026-03-01T14:30:00Z");
+    assert_eq!(result.created, Some(job_name(ELEVEN)));
+    assert_eq!(result.last_slot().as_deref(), Some(ELEVEN));
 }
 
 #[test]
-fn catch_up_order_is_slot_by_slot_until_none_is_left() {
+fn catch_up_starts_pending_slots_one_after_another() {
     let mut last = TEN.to_string();
     for wanted in ["2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z", "2026-03-01T13:00:00Z"] {
-        let scene = scene(json!({"concurrencyPolicy": "CatchUp"})).last(&last);
-        // While the one before runs nothing starts; when it has ended, well or not, the next does.
-        let blocked = scene.clone().running(&last).at("2026-03-01T13:30:00Z");
+        let fixture = fixture(json!({"concurrencyPolicy": "CatchUp"})).last_scheduled(&last);
+        // No slot starts while a Job is active. After it succeeds or fails the next slot starts.
+        let blocked = fixture.clone().active_job(&last).reconcile_at("2026-03-01T13:30:00Z");
         assert_eq!((blocked.created, blocked.events.len()), (None, 0));
-        let ended = scene.listed(&last).job(&last, "Failed").at("2026-03-01T13:30:00Z");
-        assert_eq!(ended.created, Some(name(wanted)));
+        let finished =
+            fixture.active_entry(&last).job(&last, "Failed").reconcile_at("2026-03-01T13:30:00Z");
+        assert_eq!(finished.created, Some(job_name(wanted)));
         last = wanted.into();
     }
-    let scene = scene(json!({"concurrencyPolicy": "CatchUp"})).last(&last);
-    assert_eq!(scene.at("2026-03-01T13:30:00Z").created, None);
+    let fixture = fixture(json!({"concurrencyPolicy": "CatchUp"})).last_scheduled(&last);
+    assert_eq!(fixture.reconcile_at("2026-03-01T13:30:00Z").created, None);
 }
 
 #[test]
-fn catch_up_can_be_asked_for_by_annotation() {
-    let scene = scene(json!({}))
+fn an_annotation_selects_catch_up() {
+    let fixture = fixture(json!({}))
         .metadata(json!({"annotations": {"punctual.dev/concurrency-policy": "CatchUp"}}));
-    assert_eq!(scene.last(TEN).at("2026-03-01T14:30:00Z").created, Some(name(ELEVEN)));
+    assert_eq!(
+        fixture.last_scheduled(TEN).reconcile_at("2026-03-01T14:30:00Z").created,
+        Some(job_name(ELEVEN))
+    );
 }
 
 #[test]
-fn suspend_starts_nothing_and_lets_what_runs_go_on() {
-    let done = scene(json!({"suspend": true})).last(TEN).running(TEN).at(NOW);
-    assert_eq!((done.created, done.deleted.len()), (None, 0));
-    assert_eq!(done.active, [name(TEN)]);
-    assert_eq!(done.settled.wake_at, None);
+fn suspend_starts_no_slot_and_keeps_active_jobs() {
+    let result =
+        fixture(json!({"suspend": true})).last_scheduled(TEN).active_job(TEN).reconcile_at(NOW);
+    assert_eq!((result.created, result.deleted.len()), (None, 0));
+    assert_eq!(result.active, [job_name(TEN)]);
+    assert_eq!(result.settled.wake_at, None);
 }
 
 #[test]
-fn resume_starts_the_latest_slot_that_was_missed_while_suspended() {
-    let done = scene(json!({"suspend": false})).last(TEN).at("2026-03-03T07:10:00Z");
-    assert_eq!(done.created, Some(name("2026-03-03T07:00:00Z")));
+fn resume_starts_the_latest_slot_of_the_suspension() {
+    let result =
+        fixture(json!({"suspend": false})).last_scheduled(TEN).reconcile_at("2026-03-03T07:10:00Z");
+    assert_eq!(result.created, Some(job_name("2026-03-03T07:00:00Z")));
 }
 
 #[test]
-fn the_active_list_forgets_a_job_after_its_deletion() {
-    let done = scene(json!({})).last(TEN).listed(TEN).at("2026-03-01T10:20:00Z");
-    assert_eq!(done.active, Vec::<String>::new());
-    assert_eq!(done.events, [format!("MissingJob: Active job went missing: {}", name(TEN))]);
-    assert_eq!((done.status.successful_runs, done.status.failed_runs), (0, 0));
+fn a_deleted_job_is_removed_from_the_active_list() {
+    let result = fixture(json!({}))
+        .last_scheduled(TEN)
+        .active_entry(TEN)
+        .reconcile_at("2026-03-01T10:20:00Z");
+    assert_eq!(result.active, Vec::<String>::new());
+    assert_eq!(result.events, [format!("MissingJob: Active job went missing: {}", job_name(TEN))]);
+    assert_eq!((result.status.successful_runs, result.status.failed_runs), (0, 0));
 }
 
 #[test]
-fn a_job_started_by_hand_is_a_surprise_and_blocks_nothing() {
-    let manual = json!({"name": "by-hand", "uid": "x", "annotations":
+fn a_manual_job_is_reported_and_blocks_no_slot() {
+    let manual = json!({"name": "manual", "uid": "x", "annotations":
         {"cronjob.kubernetes.io/instantiate": "manual"}});
-    let scene = scene(json!({"concurrencyPolicy": "Forbid"})).last(TEN);
-    let done = scene.job_with(TEN, "", manual).at(NOW);
-    assert_eq!(done.created, Some(name(ELEVEN)));
-    assert_eq!(done.reasons(), ["UnexpectedJob", "SuccessfulCreate"]);
+    let fixture = fixture(json!({"concurrencyPolicy": "Forbid"})).last_scheduled(TEN);
+    let result = fixture.job_with(TEN, "", manual).reconcile_at(NOW);
+    assert_eq!(result.created, Some(job_name(ELEVEN)));
+    assert_eq!(result.reasons(), ["UnexpectedJob", "SuccessfulCreate"]);
 }
 
 #[test]
-fn a_cron_job_that_is_being_deleted_starts_nothing() {
-    let scene = scene(json!({})).metadata(json!({"deletionTimestamp": TEN})).last(TEN);
-    let done = scene.at(NOW);
-    assert_eq!((done.created, done.verdict), (None, StartDecision::Deleted));
+fn a_cron_job_that_is_being_deleted_starts_no_slot() {
+    let fixture =
+        fixture(json!({})).metadata(json!({"deletionTimestamp": TEN})).last_scheduled(TEN);
+    let result = fixture.reconcile_at(NOW);
+    assert_eq!((result.created, result.start_decision), (None, StartDecision::Deleted));
 }
 
 #[test]
-fn no_unexpected_warnings_in_an_ordinary_life() {
-    let first = scene(json!({})).last(TEN).at(NOW);
-    let second = scene(json!({})).last(ELEVEN).running(ELEVEN).at("2026-03-01T11:20:00Z");
-    let third = scene(json!({})).last(ELEVEN).listed(ELEVEN).job(ELEVEN, "Complete").at(NOW);
+fn normal_operation_causes_no_warnings() {
+    let first = fixture(json!({})).last_scheduled(TEN).reconcile_at(NOW);
+    let second = fixture(json!({}))
+        .last_scheduled(ELEVEN)
+        .active_job(ELEVEN)
+        .reconcile_at("2026-03-01T11:20:00Z");
+    let third = fixture(json!({}))
+        .last_scheduled(ELEVEN)
+        .active_entry(ELEVEN)
+        .job(ELEVEN, "Complete")
+        .reconcile_at(NOW);
     let reasons = [first.reasons(), second.reasons(), third.reasons()].concat();
     assert_eq!(reasons, ["SuccessfulCreate", "SawCompletedJob"]);
 }

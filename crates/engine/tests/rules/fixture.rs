@@ -1,4 +1,4 @@
-//! A CronJob, its Jobs and a time; and what is done about it.
+//! A CronJob with its Jobs, and the result of reconciling it once.
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job, cronjob::CronJobStatus};
@@ -9,35 +9,35 @@ use punctual_engine::cronjob::{
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
-/// What comes of the create, if there is one.
+/// The response of the server to a create.
 #[derive(Clone)]
-pub(crate) enum Create {
-    Works,
-    Refused(&'static str),
-    Taken(Box<JobView>),
+pub(crate) enum CreateResponse {
+    Created,
+    Rejected(&'static str),
+    NameTaken(Box<JobView>),
 }
 
 #[derive(Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Fixture {
     cron_job: Value,
     jobs: Vec<Value>,
-    create: Create,
+    create: CreateResponse,
 }
 
-/// What was done.
-pub(crate) struct Done {
+/// The result of one reconcile.
+pub(crate) struct Reconciled {
     pub(crate) created: Option<String>,
     pub(crate) deleted: Vec<String>,
     pub(crate) active: Vec<String>,
     /// `Reason: message` of each event.
     pub(crate) events: Vec<String>,
     pub(crate) status: CronJobStatus,
-    pub(crate) verdict: StartDecision,
+    pub(crate) start_decision: StartDecision,
     pub(crate) settled: Settled,
 }
 
-/// A CronJob of 2026-01-01 with this spec.
-pub(crate) fn scene(spec: Value) -> Scene {
+/// A CronJob with this spec, created on 2026-01-01.
+pub(crate) fn fixture(spec: Value) -> Fixture {
     let mut cron_job = json!({
         "apiVersion": "batch/v1", "kind": "CronJob",
         "metadata": {
@@ -53,47 +53,49 @@ pub(crate) fn scene(spec: Value) -> Scene {
         "status": {},
     });
     merge(&mut cron_job["spec"], spec);
-    Scene { cron_job, jobs: Vec::new(), create: Create::Works }
+    Fixture { cron_job, jobs: Vec::new(), create: CreateResponse::Created }
 }
 
 fn merge(into: &mut Value, from: Value) {
     let Value::Object(from) = from else { return };
-    from.into_iter().for_each(|(key, value)| into[key] = value);
+    for (key, value) in from {
+        into[key] = value;
+    }
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The name of the Job for a slot on a whole minute.
-pub(crate) fn name(slot: &str) -> String {
+/// The name of the Job for a slot without seconds.
+pub(crate) fn job_name(slot: &str) -> String {
     format!("job-{}", at(slot).as_second() / 60)
 }
 
-impl Scene {
-    pub(crate) fn status(mut self, status: Value) -> Scene {
+impl Fixture {
+    pub(crate) fn status(mut self, status: Value) -> Fixture {
         merge(&mut self.cron_job["status"], status);
         self
     }
 
-    pub(crate) fn metadata(mut self, metadata: Value) -> Scene {
+    pub(crate) fn metadata(mut self, metadata: Value) -> Fixture {
         merge(&mut self.cron_job["metadata"], metadata);
         self
     }
 
-    pub(crate) fn last(self, slot: &str) -> Scene {
+    pub(crate) fn last_scheduled(self, slot: &str) -> Fixture {
         self.status(json!({ "lastScheduleTime": slot }))
     }
 
-    /// A Job for a slot: `Complete`, `Failed`, or running if there is no ending.
-    pub(crate) fn job(self, slot: &str, ending: &str) -> Scene {
-        self.job_with(slot, ending, json!({}))
+    /// Adds a Job for a slot. `result` is `Complete`, `Failed`, or empty for a running Job.
+    pub(crate) fn job(self, slot: &str, result: &str) -> Fixture {
+        self.job_with(slot, result, json!({}))
     }
 
-    pub(crate) fn job_with(mut self, slot: &str, ending: &str, metadata: Value) -> Scene {
+    pub(crate) fn job_with(mut self, slot: &str, result: &str, metadata: Value) -> Fixture {
         let mut job = json!({
             "metadata": {
-                "name": name(slot), "namespace": "ns", "uid": format!("uid-{}", name(slot)),
+                "name": job_name(slot), "namespace": "ns", "uid": format!("uid-{}", job_name(slot)),
                 "annotations": {"batch.kubernetes.io/cronjob-scheduled-timestamp": slot},
                 "ownerReferences": [{
                     "apiVersion": "batch/v1", "kind": "CronJob", "name": "job", "uid": "cron-uid",
@@ -102,10 +104,10 @@ impl Scene {
             },
             "status": {"startTime": slot},
         });
-        if !ending.is_empty() {
-            job["status"]["conditions"] = json!([{"type": ending, "status": "True"}]);
+        if !result.is_empty() {
+            job["status"]["conditions"] = json!([{"type": result, "status": "True"}]);
         }
-        if ending == "Complete" {
+        if result == "Complete" {
             job["status"]["completionTime"] = json!(slot);
         }
         merge(&mut job["metadata"], metadata);
@@ -113,15 +115,15 @@ impl Scene {
         self
     }
 
-    /// A Job for a slot that runs and is on the list.
-    pub(crate) fn running(self, slot: &str) -> Scene {
-        self.listed(slot).job(slot, "")
+    /// Adds a running Job for a slot, and its entry in `status.active`.
+    pub(crate) fn active_job(self, slot: &str) -> Fixture {
+        self.active_entry(slot).job(slot, "")
     }
 
-    /// An entry on the list of active Jobs.
-    pub(crate) fn listed(mut self, slot: &str) -> Scene {
-        let entry = json!({"kind": "Job", "namespace": "ns", "name": name(slot),
-            "uid": format!("uid-{}", name(slot)), "apiVersion": "batch/v1"});
+    /// Adds an entry to `status.active`.
+    pub(crate) fn active_entry(mut self, slot: &str) -> Fixture {
+        let entry = json!({"kind": "Job", "namespace": "ns", "name": job_name(slot),
+            "uid": format!("uid-{}", job_name(slot)), "apiVersion": "batch/v1"});
         let status = &mut self.cron_job["status"];
         match status["active"].as_array_mut() {
             Some(active) => active.push(entry),
@@ -130,7 +132,7 @@ impl Scene {
         self
     }
 
-    pub(crate) fn create(mut self, create: Create) -> Scene {
+    pub(crate) fn create(mut self, create: CreateResponse) -> Fixture {
         self.create = create;
         self
     }
@@ -148,19 +150,21 @@ impl Scene {
         self.jobs.iter().map(|job| JobView::from_job(&read(job))).collect()
     }
 
-    /// Decides and carries out. What the cache does not know is not there.
-    pub(crate) fn at(&self, now: &str) -> Done {
-        let (cron_job, jobs, now) = (self.cron_job(), self.views(), at(now));
+    /// Decides and settles. Live reads find no Jobs.
+    pub(crate) fn reconcile_at(&self, now: &str) -> Reconciled {
+        let cron_job = self.cron_job();
+        let jobs = self.views();
+        let now = at(now);
         let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
         let mut live = Vec::new();
         let plan = loop {
-            let seen = Observed {
+            let observed = Observed {
                 cron_job: &cron_job,
                 timetable: &timetable,
                 jobs: &jobs,
                 live_jobs: &live,
             };
-            match cronjob::decide(&seen, now) {
+            match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => break *plan,
                 Decision::ReadJobs(names) => {
                     live.extend(names.into_iter().map(|name| (name, None)))
@@ -169,58 +173,62 @@ impl Scene {
         };
         let deletes = plan.jobs_to_replace.iter().map(|delete| delete.name.clone());
         let mut deleted: Vec<String> = deletes.collect();
-        let mut outcomes: Vec<EffectResult> =
+        let mut results: Vec<EffectResult> =
             deleted.iter().map(|name| EffectResult::Deleted(name.clone(), Ok(()))).collect();
         let created = plan.job_to_create.as_ref().map(|create| create.name.clone());
-        outcomes.extend(created.as_ref().map(|name| EffectResult::Created(self.attempt(name))));
-        let verdict = plan.start_decision.clone();
-        let settled = cronjob::settle(plan, &outcomes, now);
+        results
+            .extend(created.as_ref().map(|name| EffectResult::Created(self.create_result(name))));
+        let start_decision = plan.start_decision.clone();
+        let settled = cronjob::settle(plan, &results, now);
         deleted.extend(settled.jobs_to_clean_up.iter().map(|delete| delete.name.clone()));
         let status = settled.status.clone().unwrap_or(cron_job.status);
-        let event =
-            |note: &punctual_engine::PendingEvent| format!("{}: {}", note.reason, note.message);
-        Done {
-            created: created.filter(|_| matches!(self.create, Create::Works)),
+        let event_line =
+            |event: &punctual_engine::PendingEvent| format!("{}: {}", event.reason, event.message);
+        Reconciled {
+            created: if matches!(self.create, CreateResponse::Created) { created } else { None },
             deleted,
             active: status.active.iter().map(|entry| entry.name.clone()).collect(),
-            events: settled.events.iter().map(event).collect(),
+            events: settled.events.iter().map(event_line).collect(),
             status,
-            verdict,
+            start_decision,
             settled,
         }
     }
 
-    fn attempt(&self, name: &str) -> CreateResult {
+    fn create_result(&self, name: &str) -> CreateResult {
         match &self.create {
-            Create::Works => {
+            CreateResponse::Created => {
                 CreateResult::Created { uid: format!("uid-{name}"), resource_version: "1".into() }
             }
-            Create::Refused(message) => CreateResult::Failed(CreateError {
+            CreateResponse::Rejected(message) => CreateResult::Failed(CreateError {
                 message: (*message).into(),
                 is_namespace_terminating: false,
             }),
-            Create::Taken(job) => CreateResult::AlreadyExists((**job).clone()),
+            CreateResponse::NameTaken(job) => CreateResult::AlreadyExists((**job).clone()),
         }
     }
 }
 
-impl Done {
+impl Reconciled {
     pub(crate) fn reasons(&self) -> Vec<&str> {
         self.events.iter().filter_map(|event| event.split(':').next()).collect()
     }
 
     /// `status reason` of a condition.
-    pub(crate) fn condition(&self, kind: &str) -> Option<String> {
-        let condition =
-            self.status.conditions.iter().find(|condition| condition.condition_type == kind)?;
+    pub(crate) fn condition(&self, condition_type: &str) -> Option<String> {
+        let condition = self
+            .status
+            .conditions
+            .iter()
+            .find(|condition| condition.condition_type == condition_type)?;
         Some(format!("{} {}", condition.status, condition.reason))
     }
 
-    pub(crate) fn next(&self) -> Option<String> {
+    pub(crate) fn next_scheduled(&self) -> Option<String> {
         self.status.next_schedule_time.map(|time| time.to_string())
     }
 
-    pub(crate) fn last(&self) -> Option<String> {
+    pub(crate) fn last_slot(&self) -> Option<String> {
         self.status.last_schedule_time.map(|time| time.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever the objects say, a plan comes back: nothing panics, and nothing is done without bound.
+//! For arbitrary objects `decide` returns a plan of bounded size and does not panic.
 
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -103,7 +103,7 @@ proptest! {
     })]
 
     #[test]
-    fn whatever_the_objects_say_a_bounded_plan_comes_back(
+    fn decide_returns_a_bounded_plan_for_arbitrary_objects(
         job in job(), pods in vec(pod(), 0..6), status_only in any::<bool>(), now in odd_time(),
     ) {
         let job: Job = serde_json::from_value(job).unwrap();
@@ -114,8 +114,8 @@ proptest! {
         };
         let pods: Vec<PodView> = pods.into_iter().enumerate().map(view).collect();
         let now: Timestamp = now.unwrap_or_else(|| "2026-03-01T12:00:07Z".to_owned()).parse().unwrap();
-        let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only };
-        let plan = decide(&seen, now);
+        let observed = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only };
+        let plan = decide(&observed, now);
         prop_assert!(plan.pods_to_create.len() <= STEP_PODS_MAX);
         prop_assert!(plan.pods_to_delete.is_empty() || !status_only);
         prop_assert!(plan.wake_at.is_none_or(|wake_at| wake_at > now));

@@ -1,7 +1,7 @@
-//! A tiny world: one Job, its Pods, a node that runs them as told, and a clock that jumps.
+//! Simulates one Job, its Pods, the node that runs them, and the clock.
 //!
-//! The server in it refuses what kube-apiserver refuses of a status, and the checker in it looks at
-//! each single effect: no Pod may lose its finalizer before what becomes of it is written down.
+//! It rejects the same status updates as kube-apiserver, and checks each effect: no Pod may lose
+//! its finalizer before its result is in the status.
 
 use std::collections::BTreeMap;
 
@@ -14,93 +14,95 @@ use punctual_api::{Job, Pod, Time, validate};
 use punctual_engine::PendingEvent;
 use punctual_engine::job::{Backoff, Indexes, Observed, Plan, PodView, decide};
 
-/// What becomes of a Pod.
+/// The outcome of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EffectResult {
-    /// Ends with that code.
-    ContainerExit(i32),
-    /// Runs until it is deleted, and is ready.
+pub(crate) enum PodOutcome {
+    /// The Pod finishes with this exit code.
+    Exit(i32),
+    /// The Pod runs until it is deleted, and is ready.
     Run,
-    /// Runs until it is deleted, restarted so often so far.
+    /// The Pod runs until it is deleted, with this restart count.
     Restart(i32),
-    /// Somebody deletes it while it runs.
+    /// A user deletes the Pod while it runs.
     Deleted,
 }
 
-/// What becomes of a Pod, by its number in order of creation.
-pub(crate) type Fate = Box<dyn FnMut(usize, &Pod) -> EffectResult>;
+/// Chooses the outcome of a Pod by its number in the order of creation.
+pub(crate) type OutcomeFn = Box<dyn FnMut(usize, &Pod) -> PodOutcome>;
 
-/// How long a Pod runs before it ends, at least, and how long it takes to go.
+/// How long a Pod runs at least before it finishes.
 const RUN_SECS: i64 = 1;
-const GO_SECS: i64 = 1;
 
-pub(crate) struct World {
+/// How long it takes to delete a Pod.
+const DELETE_SECS: i64 = 1;
+
+pub(crate) struct JobSimulator {
     pub(crate) now: Timestamp,
     pub(crate) job: Option<Job>,
     pub(crate) pods: BTreeMap<String, Pod>,
-    /// Pods that were there, as they were last.
-    pub(crate) gone: Vec<Pod>,
+    /// Deleted Pods in their last state.
+    pub(crate) deleted_pods: Vec<Pod>,
     pub(crate) events: Vec<PendingEvent>,
-    /// Statuses in the order they were written.
+    /// The statuses in the order in which they were written.
     pub(crate) written: Vec<JobStatus>,
     backoff: Backoff,
-    /// When what happens to which Pod.
-    agenda: BTreeMap<(Timestamp, String), Happening>,
-    pub(crate) outcome_of: Fate,
+    /// The changes of Pods to come, by time and Pod.
+    scheduled_changes: BTreeMap<(Timestamp, String), PodChange>,
+    pub(crate) outcome_of: OutcomeFn,
     created: usize,
-    /// By how much Pods differ in how long they run.
+    /// The maximum difference between the run times of Pods.
     pub(crate) spread_secs: usize,
-    /// Whether a Pod that is deleted gets to say that it failed.
-    pub(crate) dies_aloud: bool,
-    /// What Pods were entered as when they lost the finalizer.
-    pub(crate) entered: Entered,
+    /// Whether a deleted Pod reports an exit code.
+    pub(crate) reports_exit_on_delete: bool,
+    /// The recorded results of Pods that lost the finalizer.
+    pub(crate) recorded: RecordedCounts,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Happening {
-    EffectResult(EffectResult),
-    Death,
+enum PodChange {
+    Finish(PodOutcome),
+    Delete,
 }
 
-/// Pods that lost the finalizer, by what the status said of them.
+/// The numbers of Pods that lost the finalizer, by their result in the status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entered {
+pub(crate) struct RecordedCounts {
     pub(crate) succeeded: i32,
     pub(crate) failed: i32,
 }
 
-impl World {
+impl JobSimulator {
     pub(crate) fn new(job: Job, now: Timestamp) -> Self {
-        World {
+        JobSimulator {
             now,
             job: Some(job),
             pods: BTreeMap::new(),
-            gone: Vec::new(),
+            deleted_pods: Vec::new(),
             events: Vec::new(),
             written: Vec::new(),
             backoff: Backoff::default(),
-            agenda: BTreeMap::new(),
-            outcome_of: Box::new(|_, _| EffectResult::ContainerExit(0)),
+            scheduled_changes: BTreeMap::new(),
+            outcome_of: Box::new(|_, _| PodOutcome::Exit(0)),
             created: 0,
             spread_secs: 0,
-            dies_aloud: false,
-            entered: Entered::default(),
+            reports_exit_on_delete: false,
+            recorded: RecordedCounts::default(),
         }
     }
 
     pub(crate) fn decide(&self, status_only: bool) -> Plan {
         let Some(job) = &self.job else { return Plan::default() };
         let pods: Vec<PodView> = self.pods.values().map(PodView::from_pod).collect();
-        let seen = Observed { job, pods: &pods, backoff: &self.backoff, status_only };
-        decide(&seen, self.now)
+        let observed = Observed { job, pods: &pods, backoff: &self.backoff, status_only };
+        decide(&observed, self.now)
     }
 
-    /// Forgets what is not in an object.
+    /// Drops all state that is not in an object.
     pub(crate) fn crash(&mut self) {
         self.backoff = Backoff::default();
     }
 
-    /// Carries out a plan, but no more than so many effects of it.
+    /// Executes a plan, but at most `effects_max` of its effects.
     pub(crate) fn execute(&mut self, plan: &Plan, effects_max: usize) {
         let mut spent = 0;
         let mut next = || {
@@ -125,7 +127,7 @@ impl World {
             if !next() {
                 return;
             }
-            self.untrack(&key.name, plan);
+            self.remove_finalizer(&key.name, plan);
         }
         for delete in &plan.pods_to_delete {
             if !next() {
@@ -137,7 +139,7 @@ impl World {
         if let Some(delete) = &plan.delete_job {
             let job = self.job.take().unwrap();
             assert_eq!(delete.uid, job.metadata.uid);
-            self.gone.extend(std::mem::take(&mut self.pods).into_values());
+            self.deleted_pods.extend(std::mem::take(&mut self.pods).into_values());
         }
         self.events.extend(plan.events.iter().cloned());
     }
@@ -146,15 +148,15 @@ impl World {
         let mut pod = pod.clone();
         let name = pod.metadata.name.clone();
         assert!(name.starts_with(&pod.metadata.generate_name), "{name}");
-        assert!(!self.pods.contains_key(&name), "{name} is there already");
+        assert!(!self.pods.contains_key(&name), "{name} already exists");
         pod.metadata.uid = format!("uid-of-pod-{}", self.created);
         pod.metadata.creation_timestamp = Some(Time::new(self.now));
         pod.status.phase = "Pending".to_owned();
         let outcome = (self.outcome_of)(self.created, &pod);
-        let more = self.created * 3 % (self.spread_secs + 1);
-        let due_at = self.now + SignedDuration::from_secs(RUN_SECS + more as i64);
+        let extra_secs = self.created * 3 % (self.spread_secs + 1);
+        let due_at = self.now + SignedDuration::from_secs(RUN_SECS + extra_secs as i64);
         self.created += 1;
-        self.agenda.insert((due_at, name.clone()), Happening::EffectResult(outcome));
+        self.scheduled_changes.insert((due_at, name.clone()), PodChange::Finish(outcome));
         self.pods.insert(name, pod);
     }
 
@@ -162,22 +164,22 @@ impl World {
         let old = self.job.as_ref().unwrap();
         let mut new = old.clone();
         new.status = status.clone();
-        let refused = validate::job_status_update(&new, old);
-        assert!(refused.is_empty(), "{refused:?}\nold {:?}\nnew {status:?}", old.status);
+        let errors = validate::job_status_update(&new, old);
+        assert!(errors.is_empty(), "{errors:?}\nold {:?}\nnew {status:?}", old.status);
         self.written.push(status.clone());
         self.job = Some(new);
     }
 
-    fn untrack(&mut self, name: &str, plan: &Plan) {
+    fn remove_finalizer(&mut self, name: &str, plan: &Plan) {
         let pod = &self.pods[name];
         assert!(is_tracked(pod), "{name} had no finalizer");
-        self.check_entry(pod, plan);
+        self.check_recorded(pod, plan);
         let uncounted = self.uncounted();
-        self.entered.succeeded += i32::from(uncounted.0.contains(&pod.metadata.uid));
-        self.entered.failed += i32::from(uncounted.1.contains(&pod.metadata.uid));
+        self.recorded.succeeded += i32::from(uncounted.0.contains(&pod.metadata.uid));
+        self.recorded.failed += i32::from(uncounted.1.contains(&pod.metadata.uid));
         let pod = self.pods.get_mut(name).unwrap();
         pod.metadata.finalizers.retain(|finalizer| finalizer != JOB_TRACKING);
-        self.reap(name);
+        self.remove_if_deleted(name);
     }
 
     fn uncounted(&self) -> (Vec<String>, Vec<String>) {
@@ -186,8 +188,8 @@ impl World {
         (pods.succeeded, pods.failed)
     }
 
-    /// What is known of a Pod must be in the status before the Pod may go.
-    fn check_entry(&self, pod: &Pod, plan: &Plan) {
+    /// Checks that the result of a Pod is in the status before the Pod loses its finalizer.
+    fn check_recorded(&self, pod: &Pod, plan: &Plan) {
         let job = self.job.as_ref().unwrap();
         let (succeeded, failed) = self.uncounted();
         let uid = &pod.metadata.uid;
@@ -195,92 +197,97 @@ impl World {
             return;
         }
         let view = PodView::from_pod(pod);
-        let index_is_in = |text: &str| {
+        let is_index_in = |text: &str| {
             view.index.is_some_and(|index| Indexes::parse(text, u32::MAX).contains(index))
         };
-        let what = format!("{} ({}) left without a trace", pod.metadata.name, pod.status.phase);
+        let message = format!("{} ({}) was not recorded", pod.metadata.name, pod.status.phase);
         match pod.status.phase.as_str() {
             "Succeeded" => {
                 let failed_indexes = job.status.failed_indexes.as_deref().unwrap_or_default();
-                let is_known = index_is_in(&job.status.completed_indexes);
-                assert!(is_known || index_is_in(failed_indexes), "{what}");
+                let is_completed = is_index_in(&job.status.completed_indexes);
+                assert!(is_completed || is_index_in(failed_indexes), "{message}");
             }
-            "Failed" => assert!(is_ignored(job, &view), "{what}"),
+            "Failed" => assert!(is_ignored(job, &view), "{message}"),
             _ => {
                 let is_removed = plan.pods_to_delete.iter().any(|delete| delete.key.uid == *uid);
                 let is_over = job.status.is_true(condition::SUCCESS_CRITERIA_MET);
                 let is_deleting = job.metadata.deletion_timestamp.is_some();
-                assert!(is_removed || is_over || is_deleting || is_ignored(job, &view), "{what}");
+                assert!(
+                    is_removed || is_over || is_deleting || is_ignored(job, &view),
+                    "{message}"
+                );
             }
         }
     }
 
-    /// Asks a Pod to go, as a controller or a person would.
+    /// Requests the deletion of a Pod.
     pub(crate) fn delete(&mut self, name: &str) {
         let Some(pod) = self.pods.get_mut(name) else { return };
         let grace = SignedDuration::from_secs(30);
         pod.metadata.deletion_timestamp.get_or_insert(Time::new(self.now + grace));
         pod.metadata.deletion_grace_period_seconds = Some(30);
-        let due_at = self.now + SignedDuration::from_secs(GO_SECS);
-        self.agenda.insert((due_at, name.to_owned()), Happening::Death);
+        let due_at = self.now + SignedDuration::from_secs(DELETE_SECS);
+        self.scheduled_changes.insert((due_at, name.to_owned()), PodChange::Delete);
     }
 
-    /// Removes a Pod that nothing holds any more.
-    fn reap(&mut self, name: &str) {
-        let is_dead = |pod: &Pod| {
+    /// Removes a deleted Pod that has stopped and has no finalizer.
+    fn remove_if_deleted(&mut self, name: &str) {
+        let is_removable = |pod: &Pod| {
             pod.metadata.deletion_timestamp.is_some()
                 && pod.metadata.finalizers.is_empty()
-                && (pod.status.is_terminal() || pod.status.reason == "Dead")
+                && (pod.status.is_terminal() || pod.status.reason == "Stopped")
         };
-        if self.pods.get(name).is_some_and(is_dead) {
-            self.gone.extend(self.pods.remove(name));
+        if self.pods.get(name).is_some_and(is_removable) {
+            self.deleted_pods.extend(self.pods.remove(name));
         }
     }
 
-    /// When something happens to a Pod next.
-    pub(crate) fn next_happening(&self) -> Option<Timestamp> {
-        self.agenda.keys().next().map(|(at, _)| *at)
+    /// Returns the time of the next change of a Pod.
+    pub(crate) fn next_change_at(&self) -> Option<Timestamp> {
+        self.scheduled_changes.keys().next().map(|(at, _)| *at)
     }
 
-    /// Lets happen to the Pods what is due.
-    pub(crate) fn let_happen(&mut self) {
-        while let Some(due) = self.agenda.first_entry().filter(|due| due.key().0 <= self.now) {
-            let ((_, name), happening) = due.remove_entry();
-            match happening {
-                Happening::EffectResult(outcome) => self.become_of(&name, outcome),
-                Happening::Death => self.die(&name),
+    /// Applies the changes of Pods that are due.
+    pub(crate) fn apply_due_changes(&mut self) {
+        while let Some(due) =
+            self.scheduled_changes.first_entry().filter(|due| due.key().0 <= self.now)
+        {
+            let ((_, name), change) = due.remove_entry();
+            match change {
+                PodChange::Finish(outcome) => self.apply_outcome(&name, outcome),
+                PodChange::Delete => self.stop(&name),
             }
         }
     }
 
-    fn become_of(&mut self, name: &str, outcome: EffectResult) {
+    fn apply_outcome(&mut self, name: &str, outcome: PodOutcome) {
         let Some(pod) = self.pods.get_mut(name) else { return };
         if pod.status.is_terminal() || pod.metadata.deletion_timestamp.is_some() {
             return;
         }
         pod.spec.node_name = "n1".to_owned();
         match outcome {
-            EffectResult::ContainerExit(code) => end(pod, code, self.now),
-            EffectResult::Run => run(pod, 0, true, self.now),
-            EffectResult::Restart(count) => run(pod, count, false, self.now),
-            EffectResult::Deleted => {
+            PodOutcome::Exit(code) => finish(pod, code, self.now),
+            PodOutcome::Run => run(pod, 0, true, self.now),
+            PodOutcome::Restart(count) => run(pod, count, false, self.now),
+            PodOutcome::Deleted => {
                 run(pod, 0, true, self.now);
                 self.delete(name);
             }
         }
     }
 
-    fn die(&mut self, name: &str) {
+    fn stop(&mut self, name: &str) {
         let Some(pod) = self.pods.get_mut(name) else { return };
-        if !pod.status.is_terminal() && self.dies_aloud {
-            end(pod, 143, self.now);
+        if !pod.status.is_terminal() && self.reports_exit_on_delete {
+            finish(pod, 143, self.now);
         }
-        pod.status.reason = "Dead".to_owned();
-        self.reap(name);
+        pod.status.reason = "Stopped".to_owned();
+        self.remove_if_deleted(name);
     }
 }
 
-/// Whether the policy of these tests has a failure not count, or it has no index to count for.
+/// Whether the failure policy of these tests ignores the failure of a Pod.
 fn is_ignored(job: &Job, pod: &PodView) -> bool {
     let rules = job.spec.pod_failure_policy.as_ref().map(|policy| policy.rules.as_slice());
     let mut ignored = rules.unwrap_or_default().iter().filter(|rule| rule.action == "Ignore");
@@ -294,7 +301,7 @@ pub(crate) fn is_tracked(pod: &Pod) -> bool {
     pod.metadata.finalizers.iter().any(|finalizer| finalizer == JOB_TRACKING)
 }
 
-fn end(pod: &mut Pod, code: i32, now: Timestamp) {
+fn finish(pod: &mut Pod, code: i32, now: Timestamp) {
     pod.status.phase = if code == 0 { "Succeeded" } else { "Failed" }.to_owned();
     pod.status.conditions.clear();
     let terminated = ContainerStateTerminated {

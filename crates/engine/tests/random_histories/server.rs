@@ -1,4 +1,4 @@
-//! What is on the server: one CronJob, its Jobs, and a log of every Job that was ever created.
+//! A fake API server with one CronJob, its Jobs and a log of all creates.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,40 @@ use jiff::Timestamp;
 use punctual_api::{CronJob, Job, Time, job::JobCondition};
 use punctual_engine::cronjob::{JobResult, JobView};
 
-/// A Job that was created, for the record.
+/// A log entry about a created Job.
 #[derive(Clone, Debug)]
-pub(crate) struct Created {
+pub(crate) struct CreatedJob {
     pub(crate) slot: Timestamp,
     pub(crate) at: Timestamp,
-    /// The schedule and deadline that held, and what was running beside it.
+    /// The CronJob at the time of the create.
     pub(crate) cron_job: CronJob,
+    /// The Jobs that were active at the time of the create.
     pub(crate) running: Vec<String>,
 }
 
-pub(crate) struct Server {
+pub(crate) struct FakeServer {
     pub(crate) cron_job: CronJob,
     pub(crate) jobs: BTreeMap<String, Job>,
-    pub(crate) log: Vec<Created>,
-    /// Jobs that ended, by how.
+    pub(crate) log: Vec<CreatedJob>,
+    /// The number of Jobs that succeeded.
     pub(crate) completed: i64,
+    /// The number of Jobs that failed.
     pub(crate) failed: i64,
-    /// Jobs that were replaced when they had just ended.
-    pub(crate) replaced_unseen: i64,
-    uids: u64,
+    /// The number of Jobs that were replaced although they had already finished.
+    pub(crate) replaced_finished: i64,
+    last_uid: u64,
 }
 
-impl Server {
-    pub(crate) fn new(cron_job: CronJob) -> Server {
-        Server {
+impl FakeServer {
+    pub(crate) fn new(cron_job: CronJob) -> FakeServer {
+        FakeServer {
             cron_job,
             jobs: BTreeMap::new(),
             log: Vec::new(),
             completed: 0,
             failed: 0,
-            replaced_unseen: 0,
-            uids: 0,
+            replaced_finished: 0,
+            last_uid: 0,
         }
     }
 
@@ -55,34 +57,38 @@ impl Server {
         running.map(|job| job.metadata.name.clone()).collect()
     }
 
-    /// The unfinished Jobs that nobody is deleting.
-    pub(crate) fn undisturbed(&self) -> Vec<String> {
+    /// The unfinished Jobs that are not being deleted.
+    pub(crate) fn active(&self) -> Vec<String> {
         let views = self.views().into_iter();
         views.filter(|job| job.result.is_none() && !job.is_deleting).map(|job| job.name).collect()
     }
 
-    /// Creates a Job from its text, unless the name is taken.
-    pub(crate) fn create(&mut self, text: &str, at: Timestamp) -> Result<JobView, Box<JobView>> {
-        let mut job: Job = serde_json::from_str(text).unwrap();
+    /// Creates a Job from its manifest. Returns the existing Job if the name is taken.
+    pub(crate) fn create(
+        &mut self,
+        manifest: &str,
+        at: Timestamp,
+    ) -> Result<JobView, Box<JobView>> {
+        let mut job: Job = serde_json::from_str(manifest).unwrap();
         let name = job.metadata.name.clone();
-        if let Some(known) = self.view(&name) {
-            return Err(Box::new(known));
+        if let Some(existing) = self.view(&name) {
+            return Err(Box::new(existing));
         }
-        self.uids += 1;
-        job.metadata.uid = format!("uid-{}", self.uids);
+        self.last_uid += 1;
+        job.metadata.uid = format!("uid-{}", self.last_uid);
         job.status.start_time = Some(Time::new(at));
         let view = JobView::from_job(&job);
-        self.log.push(Created {
+        self.log.push(CreatedJob {
             slot: view.slot.unwrap(),
             at,
             cron_job: self.cron_job.clone(),
-            running: self.undisturbed(),
+            running: self.active(),
         });
         self.jobs.insert(name, job);
         Ok(view)
     }
 
-    /// Deletes a Job with that identity; a finalizer keeps it as one that is going.
+    /// Deletes the Job with this UID. A finalizer keeps it with a deletion timestamp.
     pub(crate) fn delete(&mut self, name: &str, uid: &str, at: Timestamp) {
         let Some(job) = self.jobs.get_mut(name).filter(|job| job.metadata.uid == uid) else {
             return;
@@ -93,17 +99,17 @@ impl Server {
         }
     }
 
-    /// Makes room for another Job. One that has ended unseen goes with the others, and whether its
-    /// end is counted then depends on what is seen of it before it is gone.
+    /// Deletes a Job for policy `Replace`. If the Job has already finished, whether it is counted
+    /// depends on what the controller observes before the Job is removed.
     pub(crate) fn replace(&mut self, name: &str, uid: &str, at: Timestamp) {
         let job = self.view(name).filter(|job| job.uid == uid);
         if job.is_some_and(|job| job.result.is_some()) {
-            self.replaced_unseen += 1;
+            self.replaced_finished += 1;
         }
         self.delete(name, uid, at);
     }
 
-    pub(crate) fn release(&mut self, name: &str) {
+    pub(crate) fn remove_finalizers(&mut self, name: &str) {
         let Some(job) = self.jobs.get_mut(name) else { return };
         job.metadata.finalizers.clear();
         if job.metadata.deletion_timestamp.is_some() {
@@ -111,19 +117,15 @@ impl Server {
         }
     }
 
-    pub(crate) fn end(&mut self, name: &str, ending: JobResult, at: Timestamp) {
+    pub(crate) fn finish(&mut self, name: &str, result: JobResult, at: Timestamp) {
         let Some(job) = self.jobs.get_mut(name) else { return };
-        let kind = ending.as_str().into();
-        let last_transition_time = Some(Time::new(at));
-        let status = "True".into();
-        let condition = JobCondition {
-            condition_type: kind,
-            status,
-            last_transition_time,
+        job.status.conditions.push(JobCondition {
+            condition_type: result.as_str().into(),
+            status: "True".into(),
+            last_transition_time: Some(Time::new(at)),
             ..JobCondition::default()
-        };
-        job.status.conditions.push(condition);
-        match ending {
+        });
+        match result {
             JobResult::Complete => {
                 job.status.completion_time = Some(Time::new(at));
                 self.completed += 1;

@@ -1,7 +1,7 @@
-//! Random lives: any spec, any outcomes, edits, refused Pods, and a crash after any effect.
+//! Random histories of a Job: any spec, any outcomes, edits, rejected Pods, and a crash after any effect.
 //!
-//! The world checks each effect as it is carried out; here it is checked that there are never
-//! too many Pods, that every life comes to rest, and that at rest everything adds up.
+//! The simulator checks each effect. These tests check that a Job never has too many Pods, that every
+//! history becomes idle, and that all counts are right then.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;
@@ -11,25 +11,25 @@ use punctual_api::{Job, Time, validate};
 use punctual_engine::job::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::world::{EffectResult, World, is_tracked};
+use crate::job_simulator::{JobSimulator, PodOutcome, is_tracked};
 
 const UID: &str = "4f8a1c1e-0000-4000-8000-000000000001";
 
-/// A life to be lived.
+/// The parameters of a history.
 #[derive(Clone, Debug)]
-struct Life {
+struct JobHistory {
     spec: Value,
-    /// What becomes of the Pods, in order of creation; the others end well.
-    outcomes: Vec<EffectResult>,
-    /// After how many effects the controller dies, plan by plan; then it lives on.
+    /// The outcomes of the Pods in the order of creation; all further Pods succeed.
+    outcomes: Vec<PodOutcome>,
+    /// For each plan, after how many effects the controller crashes; there are no crashes afterwards.
     crashes: Vec<usize>,
-    /// Whether Pods are refused, plan by plan; then they are not.
-    refusals: Vec<bool>,
-    /// Whether time passes between a crash and the next look.
+    /// For each plan, whether the creates are rejected; there are no rejections afterwards.
+    rejections: Vec<bool>,
+    /// Whether time passes between a crash and the next decision.
     is_slow_to_restart: bool,
-    /// Seconds after which the spec is changed, or the Job deleted.
+    /// The edits of the Job, with the seconds after which they occur.
     edits: Vec<(i64, Edit)>,
-    dies_aloud: bool,
+    reports_exit_on_delete: bool,
     spread_secs: usize,
 }
 
@@ -40,16 +40,16 @@ enum Edit {
     Delete,
 }
 
-fn outcome() -> impl Strategy<Value = EffectResult> {
+fn outcome() -> impl Strategy<Value = PodOutcome> {
     prop_oneof![
-        4 => Just(EffectResult::ContainerExit(0)),
-        3 => Just(EffectResult::ContainerExit(1)),
-        2 => Just(EffectResult::ContainerExit(7)),
-        1 => Just(EffectResult::ContainerExit(9)),
-        1 => Just(EffectResult::ContainerExit(42)),
-        2 => Just(EffectResult::Deleted),
-        1 => Just(EffectResult::Run),
-        1 => (0..3).prop_map(EffectResult::Restart),
+        4 => Just(PodOutcome::Exit(0)),
+        3 => Just(PodOutcome::Exit(1)),
+        2 => Just(PodOutcome::Exit(7)),
+        1 => Just(PodOutcome::Exit(9)),
+        1 => Just(PodOutcome::Exit(42)),
+        2 => Just(PodOutcome::Deleted),
+        1 => Just(PodOutcome::Run),
+        1 => (0..3).prop_map(PodOutcome::Restart),
     ]
 }
 
@@ -127,7 +127,7 @@ prop_compose! {
         if has_failure_policy {
             set("podFailurePolicy", if per_index { index_policy } else { policy });
             set("podReplacementPolicy", json!("Failed"));
-            // A policy goes by how Pods end, so they must not be restarted.
+            // A pod failure policy requires `restartPolicy: Never`.
             fields["template"]["spec"]["restartPolicy"] = json!("Never");
         }
         Value::Object(fields)
@@ -135,161 +135,160 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn life()(
+    fn history()(
         spec in spec(),
         outcomes in vec(outcome(), 0..9),
         crashes in vec(0..6_usize, 0..30),
-        refusals in vec(any::<bool>(), 0..9),
+        rejections in vec(any::<bool>(), 0..9),
         is_slow_to_restart in any::<bool>(),
         mut edits in vec((1..40_i64, edit()), 0..3),
-        dies_aloud in any::<bool>(),
+        reports_exit_on_delete in any::<bool>(),
         spread_secs in 0..8_usize,
-    ) -> Life {
+    ) -> JobHistory {
         edits.sort_by_key(|(after, _)| *after);
-        // A Pod that is replaced only once it failed must get to say so.
-        let dies_aloud = dies_aloud || spec["podReplacementPolicy"] == "Failed";
-        Life {
-            spec, outcomes, crashes, refusals, is_slow_to_restart, edits, dies_aloud, spread_secs,
+        // With `podReplacementPolicy: Failed`, a deleted Pod must report its exit code.
+        let reports_exit_on_delete = reports_exit_on_delete || spec["podReplacementPolicy"] == "Failed";
+        JobHistory {
+            spec, outcomes, crashes, rejections, is_slow_to_restart, edits, reports_exit_on_delete, spread_secs,
         }
     }
 }
 
-fn born(life: &Life, now: Timestamp) -> World {
+fn start(history: &JobHistory, now: Timestamp) -> JobSimulator {
     let meta = json!({"name": "j", "namespace": "ns", "uid": UID, "generation": 1,
         "resourceVersion": "1", "creationTimestamp": Time::new(now).to_string()});
-    let job = json!({"metadata": meta, "spec": life.spec});
+    let job = json!({"metadata": meta, "spec": history.spec});
     let job: Job = serde_json::from_value(job).unwrap();
-    let mut world = World::new(job, now);
-    let outcomes = life.outcomes.clone();
-    world.outcome_of = Box::new(move |number, _| {
-        outcomes.get(number).copied().unwrap_or(EffectResult::ContainerExit(0))
-    });
-    world.dies_aloud = life.dies_aloud;
-    world.spread_secs = life.spread_secs;
-    world
+    let mut simulator = JobSimulator::new(job, now);
+    let outcomes = history.outcomes.clone();
+    simulator.outcome_of =
+        Box::new(move |number, _| outcomes.get(number).copied().unwrap_or(PodOutcome::Exit(0)));
+    simulator.reports_exit_on_delete = history.reports_exit_on_delete;
+    simulator.spread_secs = history.spread_secs;
+    simulator
 }
 
-fn apply(edit: Edit, world: &mut World) {
-    let now = world.now;
-    let Some(job) = world.job.as_mut().filter(|job| !job.status.is_finished()) else { return };
+fn apply(edit: Edit, simulator: &mut JobSimulator) {
+    let now = simulator.now;
+    let Some(job) = simulator.job.as_mut().filter(|job| !job.status.is_finished()) else { return };
     match edit {
         Edit::Parallelism(count) => job.spec.parallelism = Some(count),
         Edit::Suspend(is_suspended) => job.spec.suspend = Some(is_suspended),
         Edit::Delete => {
             job.metadata.deletion_timestamp = Some(Time::new(now));
-            // As the garbage collector does for a deletion in the foreground.
-            let names: Vec<String> = world.pods.keys().cloned().collect();
-            names.iter().for_each(|name| world.delete(name));
+            // The garbage collector deletes the Pods first (foreground deletion).
+            let names: Vec<String> = simulator.pods.keys().cloned().collect();
+            for name in &names {
+                simulator.delete(name);
+            }
         }
     }
 }
 
-/// What must hold of every plan, before it is carried out.
-fn check_plan(world: &World, plan: &Plan) {
-    let job = world.job.as_ref().unwrap();
+/// Checks a plan before it is executed.
+fn check_plan(simulator: &JobSimulator, plan: &Plan) {
+    let job = simulator.job.as_ref().unwrap();
     let is_active = |pod: &&punctual_api::Pod| {
         !pod.status.is_terminal() && pod.metadata.deletion_timestamp.is_none()
     };
-    let active = world.pods.values().filter(is_active).count();
+    let active = simulator.pods.values().filter(is_active).count();
     let created = plan.pods_to_create.len();
     if created > 0 {
         let parallelism = job.spec.parallelism.unwrap_or(1);
         assert!(active + created <= parallelism as usize, "{active} active, {created} more");
         assert!(!job.spec.is_suspended() && job.metadata.deletion_timestamp.is_none());
-        let is_ending = |kind| job.status.is_true(kind);
-        assert!(
-            !is_ending(condition::FAILURE_TARGET) && !is_ending(condition::SUCCESS_CRITERIA_MET)
-        );
-        assert!(plan.pods_to_delete.is_empty(), "Pods come or go");
+        let is_true = |condition_type| job.status.is_true(condition_type);
+        assert!(!is_true(condition::FAILURE_TARGET) && !is_true(condition::SUCCESS_CRITERIA_MET));
+        assert!(plan.pods_to_delete.is_empty(), "one step creates or deletes Pods, not both");
     }
-    assert!(plan.wake_at.is_none_or(|wake_at| wake_at > world.now), "{:?}", plan.wake_at);
+    assert!(plan.wake_at.is_none_or(|wake_at| wake_at > simulator.now), "{:?}", plan.wake_at);
 }
 
-/// Pods were refused: the status is written, and the Pods are tried again.
-fn report(world: &mut World) {
-    let plan = world.decide(true);
+/// Writes the status after creates were rejected.
+fn write_status_only(simulator: &mut JobSimulator) {
+    let plan = simulator.decide(true);
     assert!(plan.pods_to_create.is_empty() && plan.pods_to_delete.is_empty());
-    world.execute(&plan, usize::MAX);
+    simulator.execute(&plan, usize::MAX);
 }
 
-fn live(life: &Life, world: &mut World) {
-    let started_at = world.now;
-    let mut crashes = life.crashes.iter().copied();
-    let mut refusals = life.refusals.iter().copied();
-    let mut edits = life.edits.iter().copied().peekable();
+fn run(history: &JobHistory, simulator: &mut JobSimulator) {
+    let started_at = simulator.now;
+    let mut crashes = history.crashes.iter().copied();
+    let mut rejections = history.rejections.iter().copied();
+    let mut edits = history.edits.iter().copied().peekable();
     for _ in 0..2000 {
-        let plan = world.decide(false);
+        let plan = simulator.decide(false);
         if !plan.is_idle() {
-            check_plan(world, &plan);
-            if !plan.pods_to_create.is_empty() && refusals.next() == Some(true) {
-                report(world);
+            check_plan(simulator, &plan);
+            if !plan.pods_to_create.is_empty() && rejections.next() == Some(true) {
+                write_status_only(simulator);
                 continue;
             }
             let Some(effects) = crashes.next() else {
-                world.execute(&plan, usize::MAX);
+                simulator.execute(&plan, usize::MAX);
                 continue;
             };
-            world.execute(&plan, effects);
-            world.crash();
-            if !life.is_slow_to_restart {
+            simulator.execute(&plan, effects);
+            simulator.crash();
+            if !history.is_slow_to_restart {
                 continue;
             }
         }
         let edit_at = edits.peek().map(|(after, _)| started_at + SignedDuration::from_secs(*after));
-        let wakes = [plan.wake_at, world.next_happening(), edit_at];
+        let wakes = [plan.wake_at, simulator.next_change_at(), edit_at];
         let Some(next) = wakes.into_iter().flatten().min() else {
             if plan.is_idle() {
                 return;
             }
             continue;
         };
-        world.now = world.now.max(next);
-        world.let_happen();
-        if edit_at.is_some_and(|at| at <= world.now) {
-            apply(edits.next().unwrap().1, world);
+        simulator.now = simulator.now.max(next);
+        simulator.apply_due_changes();
+        if edit_at.is_some_and(|at| at <= simulator.now) {
+            apply(edits.next().unwrap().1, simulator);
         }
     }
-    panic!("no rest after 2000 looks: {:?}", world.job);
+    panic!("not idle after 2000 decisions: {:?}", simulator.job);
 }
 
-/// What must hold when nothing is left to do.
-fn check_rest(life: &Life, world: &World) {
-    let job = world.job.as_ref().unwrap();
+/// Checks the state when nothing is left to do.
+fn check_idle(history: &JobHistory, simulator: &JobSimulator) {
+    let job = simulator.job.as_ref().unwrap();
     let status = &job.status;
-    assert!(world.decide(false).is_idle() && world.decide(true).is_idle(), "not at rest");
-    check_counts(world, status);
+    assert!(simulator.decide(false).is_idle() && simulator.decide(true).is_idle(), "not idle");
+    check_counts(simulator, status);
     let is_ending = status.is_true(condition::FAILURE_TARGET)
         || status.is_true(condition::SUCCESS_CRITERIA_MET);
     if status.is_finished() {
-        assert!(is_ending, "ended without announcement");
-        assert!(world.pods.values().all(|pod| !is_tracked(pod)), "a tracked Pod is left");
+        assert!(is_ending, "finished without an interim condition");
+        assert!(simulator.pods.values().all(|pod| !is_tracked(pod)), "a tracked Pod is left");
         assert!(!status.is_true(condition::COMPLETE) || !status.is_true(condition::FAILED));
     } else {
-        assert!(!is_ending, "announced its end and did not come to it");
-        let may_rest = job.spec.is_suspended()
+        assert!(!is_ending, "has an interim condition and did not finish");
+        let may_be_idle = job.spec.is_suspended()
             || job.spec.parallelism == Some(0)
             || job.metadata.deletion_timestamp.is_some()
             || status.active > 0;
-        assert!(may_rest, "stuck: {status:?} of {life:?}");
+        assert!(may_be_idle, "stuck: {status:?} of {history:?}");
     }
-    let unfinished = world.pods.values().filter(|pod| !pod.status.is_terminal());
-    let (going, running): (Vec<_>, Vec<_>) =
+    let unfinished = simulator.pods.values().filter(|pod| !pod.status.is_terminal());
+    let (terminating, running): (Vec<_>, Vec<_>) =
         unfinished.partition(|pod| pod.metadata.deletion_timestamp.is_some());
     assert_eq!(running.len() as i32, status.active, "active");
-    // A Pod that failed may be kept for what it knows of its index.
-    assert!(going.is_empty() || job.spec.backoff_limit_per_index.is_some());
-    assert_eq!(going.len() as i32, status.terminating.unwrap(), "terminating");
+    // A failed Pod may be kept for the failure count of its index.
+    assert!(terminating.is_empty() || job.spec.backoff_limit_per_index.is_some());
+    assert_eq!(terminating.len() as i32, status.terminating.unwrap(), "terminating");
 }
 
-/// Each Pod was counted exactly once, as what it was entered as.
-fn check_counts(world: &World, status: &JobStatus) {
+/// Checks that each Pod was counted exactly once, with its recorded result.
+fn check_counts(simulator: &JobSimulator, status: &JobStatus) {
     assert!(status.uncounted_terminated_pods.as_ref().is_none_or(|pods| pods.is_empty()));
-    assert_eq!(status.failed, world.entered.failed, "failed");
-    if world.job.as_ref().unwrap().spec.is_indexed() {
+    assert_eq!(status.failed, simulator.recorded.failed, "failed");
+    if simulator.job.as_ref().unwrap().spec.is_indexed() {
         let indexes = punctual_engine::job::Indexes::parse(&status.completed_indexes, u32::MAX);
         assert_eq!(status.succeeded as u64, indexes.len());
     } else {
-        assert_eq!(status.succeeded, world.entered.succeeded, "succeeded");
+        assert_eq!(status.succeeded, simulator.recorded.succeeded, "succeeded");
     }
 }
 
@@ -299,45 +298,45 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_life_comes_to_rest_and_counts_each_pod_once(life in life()) {
-        let mut world = born(&life, START.parse().unwrap());
-        live(&life, &mut world);
-        check_rest(&life, &world);
+    fn every_history_becomes_idle_and_counts_each_pod_once(history in history()) {
+        let mut simulator = start(&history, START.parse().unwrap());
+        run(&history, &mut simulator);
+        check_idle(&history, &simulator);
     }
 
-    /// Without edits and without Pods that are removed, crashes change nothing about the end.
+    /// Without edits and deleted Pods, crashes do not change the result.
     #[test]
-    fn a_life_with_crashes_ends_as_the_same_life_without(mut life in life()) {
-        life.edits.clear();
-        // The wait after a Pod that is gone is lost in a crash, and with it the order of events.
-        life.outcomes.retain(|outcome| *outcome != EffectResult::Deleted);
-        life.is_slow_to_restart = false;
-        let mut whole = born(&life, START.parse().unwrap());
-        let mut broken = born(&life, START.parse().unwrap());
-        live(&Life { crashes: Vec::new(), ..life.clone() }, &mut whole);
-        live(&life, &mut broken);
-        let end = |world: &World| {
-            let status = world.job.as_ref().unwrap().status.clone();
+    fn crashes_do_not_change_the_result(mut history in history()) {
+        history.edits.clear();
+        // A crash loses the backoff after a deleted Pod, which changes the order of events.
+        history.outcomes.retain(|outcome| *outcome != PodOutcome::Deleted);
+        history.is_slow_to_restart = false;
+        let mut undisturbed = start(&history, START.parse().unwrap());
+        let mut crashed = start(&history, START.parse().unwrap());
+        run(&JobHistory { crashes: Vec::new(), ..history.clone() }, &mut undisturbed);
+        run(&history, &mut crashed);
+        let result = |simulator: &JobSimulator| {
+            let status = simulator.job.as_ref().unwrap().status.clone();
             let kinds = status.conditions.iter().map(|c| (c.condition_type.clone(), c.reason.clone()));
             (kinds.collect::<Vec<_>>(), status.succeeded, status.failed, status.active,
                 status.completed_indexes.clone(), status.failed_indexes.clone())
         };
-        prop_assert_eq!(end(&whole), end(&broken));
+        prop_assert_eq!(result(&undisturbed), result(&crashed));
     }
 
     #[test]
-    fn the_specs_of_these_lives_are_what_a_server_accepts(life in life()) {
-        let world = born(&life, START.parse().unwrap());
-        let mut job = world.job.unwrap();
+    fn a_server_accepts_the_generated_specs(history in history()) {
+        let simulator = start(&history, START.parse().unwrap());
+        let mut job = simulator.job.unwrap();
         job.spec.selector = Some(Default::default());
         let mut tree = serde_json::to_value(&job).unwrap();
         punctual_api::defaults::job(&mut tree);
         let job: Job = serde_json::from_value(tree).unwrap();
-        let refused = validate::job_create(&job);
-        let about_policies = refused.iter().filter(|error| {
+        let errors = validate::job_create(&job);
+        let about_policies = errors.iter().filter(|error| {
             let text = format!("{error:?}");
             text.contains("olicy") || text.contains("ndex")
         });
-        prop_assert_eq!(about_policies.count(), 0, "{:?}", refused);
+        prop_assert_eq!(about_policies.count(), 0, "{:?}", errors);
     }
 }

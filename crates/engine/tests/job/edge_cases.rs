@@ -1,4 +1,4 @@
-//! Single looks at odd situations.
+//! Single decisions in edge cases.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobStatus, condition};
@@ -22,7 +22,7 @@ fn job(spec: Value, status: Value) -> Job {
     serde_json::from_value(job).unwrap()
 }
 
-/// A tracked Pod in a phase, with more as JSON merged over its metadata.
+/// A tracked Pod in a phase. `meta` overrides fields of its metadata.
 fn pod(name: &str, phase: &str, meta: Value) -> PodView {
     let mut metadata = json!({"name": name, "uid": format!("uid-{name}"), "finalizers": [TRACKED],
         "creationTimestamp": at(0).to_string()});
@@ -33,13 +33,13 @@ fn pod(name: &str, phase: &str, meta: Value) -> PodView {
     PodView::from_pod(&serde_json::from_value::<Pod>(pod).unwrap())
 }
 
-fn of_index(index: u32, phase: &str, failures: u32) -> PodView {
+fn indexed_pod(index: u32, phase: &str, failures: u32) -> PodView {
     let annotations = json!({"batch.kubernetes.io/job-completion-index": index.to_string(),
         "batch.kubernetes.io/job-index-failure-count": failures.to_string()});
     pod(&format!("j-{index}-{failures}"), phase, json!({"annotations": annotations}))
 }
 
-fn look(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
+fn decide_once(job: &Job, pods: &[PodView], now: Timestamp) -> Plan {
     decide(&Observed { job, pods, backoff: &Backoff::default(), status_only: false }, now)
 }
 
@@ -56,27 +56,27 @@ fn indexes_created(plan: &Plan) -> Vec<&str> {
     plan.pods_to_create.iter().filter_map(|create| create.pod.metadata.annotation(key)).collect()
 }
 
-fn finished(kind: &str) -> Value {
-    let condition = json!({"type": kind, "status": "True",
+fn finished(condition_type: &str) -> Value {
+    let condition = json!({"type": condition_type, "status": "True",
         "lastTransitionTime": at(0).to_string(), "lastProbeTime": at(0).to_string()});
     json!({"conditions": [condition], "startTime": at(0).to_string()})
 }
 
 #[test]
-fn a_job_of_another_controller_is_left_alone() {
+fn a_job_of_another_controller_is_ignored() {
     let others = job(json!({"managedBy": "example.com/mine"}), json!({}));
-    assert!(look(&others, &[], at(0)).is_idle());
+    assert!(decide_once(&others, &[], at(0)).is_idle());
     let ours = job(json!({"managedBy": "kubernetes.io/job-controller"}), json!({}));
-    assert_eq!(look(&ours, &[], at(0)).pods_to_create.len(), 1);
+    assert_eq!(decide_once(&ours, &[], at(0)).pods_to_create.len(), 1);
 }
 
 #[test]
-fn a_job_of_an_unknown_mode_is_left_alone_with_a_warning() {
+fn a_job_with_an_unknown_completion_mode_is_ignored_with_a_warning() {
     for spec in [json!({"completionMode": "Later"}), json!({"completionMode": "Indexed"})] {
-        let plan = look(&job(spec, json!({})), &[], at(0));
+        let plan = decide_once(&job(spec, json!({})), &[], at(0));
         assert!(plan.is_idle());
-        let note = &plan.events[0];
-        assert_eq!((note.event_type, note.reason), (EventType::Warning, "UnknownCompletionMode"));
+        let event = &plan.events[0];
+        assert_eq!((event.event_type, event.reason), (EventType::Warning, "UnknownCompletionMode"));
     }
 }
 
@@ -84,45 +84,46 @@ fn a_job_of_an_unknown_mode_is_left_alone_with_a_warning() {
 fn a_finished_job_is_deleted_when_its_time_to_live_is_over() {
     for kind in [condition::COMPLETE, condition::FAILED] {
         let mut job = job(json!({"ttlSecondsAfterFinished": 30}), finished(kind));
-        let early = look(&job, &[], at(29));
+        let early = decide_once(&job, &[], at(29));
         assert!(early.is_idle());
         assert_eq!(early.wake_at, Some(at(30)));
-        assert_eq!(look(&job, &[], at(30)).delete_job.unwrap().uid, "u");
+        assert_eq!(decide_once(&job, &[], at(30)).delete_job.unwrap().uid, "u");
         job.metadata.deletion_timestamp = job.status.start_time;
-        assert!(look(&job, &[], at(99)).is_idle(), "it is being deleted already");
+        assert!(decide_once(&job, &[], at(99)).is_idle(), "the Job is already being deleted");
         job.metadata.deletion_timestamp = None;
         job.spec.ttl_seconds_after_finished = None;
-        assert!(look(&job, &[], at(99)).is_idle());
+        assert!(decide_once(&job, &[], at(99)).is_idle());
     }
 }
 
 #[test]
-fn a_pod_that_outlived_its_finished_job_may_be_deleted() {
+fn a_pod_of_a_finished_job_loses_its_finalizer() {
     let job = job(json!({}), finished(condition::COMPLETE));
-    let plan = look(&job, &[pod("p", "Running", json!({}))], at(9));
+    let plan = decide_once(&job, &[pod("p", "Running", json!({}))], at(9));
     assert_eq!(untracked(&plan), ["p"]);
     assert!(plan.status.is_none());
 }
 
 #[test]
-fn a_create_whose_answer_was_lost_is_repeated_under_the_same_name() {
+fn a_create_whose_response_was_lost_is_repeated_with_the_same_name() {
     let job = job(json!({"parallelism": 2, "completions": 9}), json!({}));
     let names = |plan: Plan| -> Vec<String> {
         plan.pods_to_create.iter().map(|create| create.pod.metadata.name.clone()).collect()
     };
-    let first = names(look(&job, &[], at(0)));
-    assert_eq!(first, names(look(&job, &[], at(5))));
+    let first = names(decide_once(&job, &[], at(0)));
+    assert_eq!(first, names(decide_once(&job, &[], at(5))));
     assert_ne!(first[0], first[1]);
-    let seen = [pod(&first[0], "Pending", json!({}))];
-    assert_eq!(names(look(&job, &seen, at(5))), first[1..]);
+    let observed = [pod(&first[0], "Pending", json!({}))];
+    assert_eq!(names(decide_once(&job, &observed, at(5))), first[1..]);
 }
 
 #[test]
-fn hands_off_reports_and_touches_nothing() {
+fn status_only_writes_the_status_and_changes_no_pods() {
     let job = job(json!({"parallelism": 3, "completions": 3}), json!({"active": 3}));
     let pods = [pod("a", "Succeeded", json!({})), pod("b", "Running", json!({}))];
-    let seen = Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only: true };
-    let plan = decide(&seen, at(0));
+    let observed =
+        Observed { job: &job, pods: &pods, backoff: &Backoff::default(), status_only: true };
+    let plan = decide(&observed, at(0));
     assert!(plan.pods_to_create.is_empty() && plan.pods_to_delete.is_empty());
     let status = plan.status.unwrap();
     assert_eq!(status.active, 1);
@@ -130,68 +131,68 @@ fn hands_off_reports_and_touches_nothing() {
 }
 
 #[test]
-fn the_least_useful_pods_go_first() {
+fn the_least_useful_pods_are_removed_first() {
     let ready = |mut view: PodView, since: i64| {
         view.ready = Some(Some(at(since)));
         view
     };
-    let placed = |mut view: PodView| {
+    let assigned = |mut view: PodView| {
         view.is_assigned = true;
         view
     };
     let young = json!({"creationTimestamp": at(50).to_string()});
     let pods = [
-        ready(placed(pod("ready-long", "Running", json!({}))), 1),
-        ready(placed(pod("ready-short", "Running", json!({}))), 9),
-        placed(pod("running", "Running", json!({}))),
-        placed(pod("running-young", "Running", young)),
-        placed(pod("pending", "Pending", json!({}))),
-        pod("unplaced", "Pending", json!({})),
+        ready(assigned(pod("ready-long", "Running", json!({}))), 1),
+        ready(assigned(pod("ready-short", "Running", json!({}))), 9),
+        assigned(pod("running", "Running", json!({}))),
+        assigned(pod("running-young", "Running", young)),
+        assigned(pod("pending", "Pending", json!({}))),
+        pod("unassigned", "Pending", json!({})),
     ];
-    let order = ["unplaced", "pending", "running-young", "running", "ready-short", "ready-long"];
+    let order = ["unassigned", "pending", "running-young", "running", "ready-short", "ready-long"];
     for left in 0..=6 {
         let spec = json!({"parallelism": left, "completions": 9});
-        let plan = look(&job(spec, json!({})), &pods, at(60));
-        assert_eq!(deleted(&plan), order[..6 - left], "{left} may stay");
-        assert_eq!(untracked(&plan), order[..6 - left], "and they are not counted");
+        let plan = decide_once(&job(spec, json!({})), &pods, at(60));
+        assert_eq!(deleted(&plan), order[..6 - left], "{left} stay");
+        assert_eq!(untracked(&plan), order[..6 - left], "removed Pods are not counted");
     }
 }
 
 #[test]
-fn of_two_pods_for_one_index_one_goes_and_so_do_those_without_an_index_of_the_job() {
+fn duplicate_indexes_and_invalid_indexes_are_removed() {
     let spec = json!({"parallelism": 9, "completions": 3, "completionMode": "Indexed"});
     let pods = [
-        of_index(0, "Running", 0),
-        of_index(0, "Pending", 1),
-        of_index(1, "Running", 0),
-        of_index(3, "Running", 0),
+        indexed_pod(0, "Running", 0),
+        indexed_pod(0, "Pending", 1),
+        indexed_pod(1, "Running", 0),
+        indexed_pod(3, "Running", 0),
         pod("none", "Running", json!({})),
     ];
-    let plan = look(&job(spec, json!({})), &pods, at(0));
+    let plan = decide_once(&job(spec, json!({})), &pods, at(0));
     let mut names = deleted(&plan);
     names.sort_unstable();
     assert_eq!(names, ["j-0-1", "j-3-0", "none"]);
-    assert!(plan.pods_to_create.is_empty(), "Pods come or go");
+    assert!(plan.pods_to_create.is_empty(), "one step creates or deletes Pods, not both");
 }
 
 #[test]
-fn a_removal_that_was_cut_short_is_finished() {
+fn an_interrupted_removal_is_completed() {
     let job = job(json!({"parallelism": 2, "completions": 2}), json!({}));
     let pods = [
         pod("whole", "Running", json!({})),
         pod("half-removed", "Running", json!({"finalizers": []})),
     ];
-    assert_eq!(deleted(&look(&job, &pods, at(0))), ["half-removed"]);
+    assert_eq!(deleted(&decide_once(&job, &pods, at(0))), ["half-removed"]);
 }
 
 #[test]
-fn many_pods_are_counted_in_steps() {
+fn many_pods_are_counted_in_several_steps() {
     let mut job = job(json!({"parallelism": 0, "completions": 1300}), json!({}));
     let mut pods: Vec<PodView> =
         (0..1200).map(|n| pod(&format!("p{n}"), "Succeeded", json!({}))).collect();
     let mut sizes = Vec::new();
     for _ in 0..9 {
-        let plan = look(&job, &pods, at(0));
+        let plan = decide_once(&job, &pods, at(0));
         if plan.is_idle() {
             break;
         }
@@ -206,51 +207,52 @@ fn many_pods_are_counted_in_steps() {
 }
 
 #[test]
-fn an_index_that_fails_is_tried_again_after_a_wait_that_its_own_failures_set() {
+fn a_failed_index_is_retried_after_a_delay_that_depends_on_its_failures() {
     let spec = json!({"parallelism": 2, "completions": 2, "completionMode": "Indexed",
         "backoffLimitPerIndex": 3});
     let job = job(spec, json!({"failedIndexes": ""}));
-    let pods = [of_index(0, "Failed", 1), of_index(1, "Running", 0)];
-    let early = look(&job, &pods, at(19));
+    let pods = [indexed_pod(0, "Failed", 1), indexed_pod(1, "Running", 0)];
+    let early = decide_once(&job, &pods, at(19));
     assert!(early.pods_to_create.is_empty() && untracked(&early).is_empty());
     assert_eq!(early.wake_at, Some(at(20)));
-    let due = look(&job, &pods, at(20));
+    let due = decide_once(&job, &pods, at(20));
     assert_eq!(indexes_created(&due), ["0"]);
-    assert!(untracked(&due).is_empty(), "the failed Pod is kept until there is another");
+    assert!(untracked(&due).is_empty(), "the failed Pod is kept until it is replaced");
     let annotations = &due.pods_to_create[0].pod.metadata.annotations;
     assert_eq!(annotations["batch.kubernetes.io/job-index-failure-count"], "2");
-    let replaced = [of_index(0, "Failed", 1), of_index(0, "Pending", 2), of_index(1, "Running", 0)];
-    assert_eq!(untracked(&look(&job, &replaced, at(20))), ["j-0-1"]);
+    let replaced =
+        [indexed_pod(0, "Failed", 1), indexed_pod(0, "Pending", 2), indexed_pod(1, "Running", 0)];
+    assert_eq!(untracked(&decide_once(&job, &replaced, at(20))), ["j-0-1"]);
 }
 
 #[test]
-fn ignored_failures_of_an_index_are_told_apart() {
+fn ignored_failures_of_an_index_are_counted_separately() {
     let rule = json!({"action": "Ignore", "onPodConditions": [{"type": "D", "status": "True"}]});
     let spec = json!({"parallelism": 1, "completions": 1, "completionMode": "Indexed",
         "backoffLimitPerIndex": 0, "podFailurePolicy": {"rules": [rule]}});
-    let mut failed = of_index(0, "Failed", 0);
+    let mut failed = indexed_pod(0, "Failed", 0);
     failed.conditions = vec![("D".to_owned(), "True".to_owned())];
-    let plan = look(&job(spec, json!({})), &[failed], at(60));
+    let plan = decide_once(&job(spec, json!({})), &[failed], at(60));
     let annotations = &plan.pods_to_create[0].pod.metadata.annotations;
     assert_eq!(annotations["batch.kubernetes.io/job-index-failure-count"], "0");
     assert_eq!(annotations["batch.kubernetes.io/job-index-ignored-failure-count"], "1");
 }
 
 #[test]
-fn a_fail_index_rule_ends_the_index_at_its_first_failure() {
+fn a_fail_index_rule_fails_the_index_at_its_first_failure() {
     let rule = json!({"action": "FailIndex", "onPodConditions": [{"type": "D", "status": "True"}]});
     let spec = json!({"parallelism": 2, "completions": 2, "completionMode": "Indexed",
         "backoffLimitPerIndex": 5, "podFailurePolicy": {"rules": [rule]}});
-    let mut failed = of_index(1, "Failed", 0);
+    let mut failed = indexed_pod(1, "Failed", 0);
     failed.conditions = vec![("D".to_owned(), "True".to_owned())];
-    let plan = look(&job(spec, json!({})), &[of_index(0, "Running", 0), failed], at(60));
+    let plan = decide_once(&job(spec, json!({})), &[indexed_pod(0, "Running", 0), failed], at(60));
     assert_eq!(plan.status.unwrap().failed_indexes.as_deref(), Some("1"));
     assert!(plan.pods_to_create.is_empty());
 }
 
 #[test]
-fn when_a_terminating_pod_is_replaced_is_the_policys_choice() {
-    let going = pod(
+fn the_replacement_policy_decides_when_a_terminating_pod_is_replaced() {
+    let terminating = pod(
         "p",
         "Running",
         json!({"deletionTimestamp": at(30).to_string(),
@@ -264,7 +266,7 @@ fn when_a_terminating_pod_is_replaced_is_the_policys_choice() {
     ] {
         let mut job = job(policy.clone(), json!({}));
         job.spec.completions = Some(1);
-        let plan = look(&job, std::slice::from_ref(&going), at(10));
+        let plan = decide_once(&job, std::slice::from_ref(&terminating), at(10));
         assert_eq!(plan.pods_to_create.len(), created, "{policy}");
         let uncounted = plan.status.unwrap().uncounted_terminated_pods.unwrap();
         assert_eq!(uncounted.failed.len(), created, "{policy}");
@@ -272,23 +274,23 @@ fn when_a_terminating_pod_is_replaced_is_the_policys_choice() {
 }
 
 #[test]
-fn the_wait_after_a_pod_that_is_gone_is_remembered() {
+fn the_delay_after_a_deleted_pod_is_kept() {
     let job = job(json!({"completions": 1}), json!({}));
-    let going = pod(
+    let terminating = pod(
         "p",
         "Running",
         json!({"deletionTimestamp": at(30).to_string(),
         "deletionGracePeriodSeconds": 30}),
     );
-    let first = look(&job, &[going], at(1));
-    let seen =
+    let first = decide_once(&job, &[terminating], at(1));
+    let decide_with =
         |backoff| decide(&Observed { job: &job, pods: &[], backoff, status_only: false }, at(2));
-    assert_eq!(seen(&first.backoff).wake_at, Some(at(10)));
-    assert_eq!(seen(&Backoff::default()).pods_to_create.len(), 1, "unless there was a crash");
+    assert_eq!(decide_with(&first.backoff).wake_at, Some(at(10)));
+    assert_eq!(decide_with(&Backoff::default()).pods_to_create.len(), 1, "a crash loses the delay");
 }
 
 #[test]
-fn a_pod_that_was_removed_is_no_failure_to_wait_after() {
+fn a_removed_pod_causes_no_delay() {
     let job = job(json!({"parallelism": 1, "completions": 1}), json!({}));
     let removed = pod(
         "p",
@@ -296,70 +298,71 @@ fn a_pod_that_was_removed_is_no_failure_to_wait_after() {
         json!({"deletionTimestamp": at(30).to_string(),
         "deletionGracePeriodSeconds": 30, "finalizers": []}),
     );
-    assert_eq!(look(&job, &[removed], at(1)).pods_to_create.len(), 1);
+    assert_eq!(decide_once(&job, &[removed], at(1)).pods_to_create.len(), 1);
 }
 
 #[test]
-fn a_job_that_ends_while_it_is_suspended_has_a_start() {
+fn a_job_that_finishes_while_suspended_has_a_start_time() {
     let suspended = json!({"type": "Suspended", "status": "True"});
     let status = json!({"succeeded": 1, "conditions": [suspended]});
-    let plan = look(&job(json!({"completions": 1, "suspend": true}), status), &[], at(7));
+    let plan = decide_once(&job(json!({"completions": 1, "suspend": true}), status), &[], at(7));
     let status = plan.status.unwrap();
     assert!(status.is_true(condition::SUCCESS_CRITERIA_MET));
     assert_eq!(status.start_time.unwrap().timestamp(), at(7));
 }
 
 #[test]
-fn time_in_suspension_is_not_time_active() {
+fn suspended_time_does_not_count_towards_the_deadline() {
     let spec = json!({"activeDeadlineSeconds": 60, "suspend": true});
     let mut job = job(spec, json!({"startTime": at(0).to_string()}));
-    let suspended = look(&job, &[], at(1000));
+    let suspended = decide_once(&job, &[], at(1000));
     assert_eq!(suspended.wake_at, None);
     job.status = suspended.status.unwrap();
     assert!(job.status.start_time.is_none() && job.status.is_true(condition::SUSPENDED));
     job.spec.suspend = Some(false);
-    let resumed = look(&job, &[], at(2000));
+    let resumed = decide_once(&job, &[], at(2000));
     assert_eq!(resumed.events[0].reason, "Resumed");
     assert_eq!(resumed.status.unwrap().start_time.unwrap().timestamp(), at(2000));
     assert_eq!(resumed.wake_at, Some(at(2060)));
 }
 
 #[test]
-fn a_job_with_more_successes_than_wanted_says_so() {
+fn a_job_with_too_many_successes_reports_them() {
     let met =
         json!({"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"});
     let status = json!({"succeeded": 3, "startTime": at(50).to_string(), "conditions": [met]});
-    let plan = look(&job(json!({"completions": 2}), status), &[], at(20));
-    let reasons: Vec<&str> = plan.events.iter().map(|note| note.reason).collect();
+    let plan = decide_once(&job(json!({"completions": 2}), status), &[], at(20));
+    let reasons: Vec<&str> = plan.events.iter().map(|event| event.reason).collect();
     assert_eq!(reasons, ["TooManySucceededPods", "Completed"]);
     let end = plan.status.unwrap().completion_time.unwrap().timestamp();
-    assert_eq!(end, at(50), "a clock that was set back does not put the end before the start");
+    assert_eq!(end, at(50), "the completion time is not before the start time");
 }
 
 #[test]
-fn an_end_waits_for_the_last_pod() {
+fn a_job_finishes_after_its_last_pod() {
     let target = json!({"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded",
         "message": "m"});
     let status = json!({"startTime": at(0).to_string(), "conditions": [target]});
     let ignore = json!({"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7]}});
     let job = job(json!({"podFailurePolicy": {"rules": [ignore]}}), status);
-    let is_over = |pods: &[PodView]| look(&job, pods, at(9)).status.unwrap().is_finished();
+    let is_finished =
+        |pods: &[PodView]| decide_once(&job, pods, at(9)).status.unwrap().is_finished();
     let untracked = json!({"finalizers": []});
     let deleted = json!({"deletionTimestamp": at(9).to_string()});
-    let gone = json!({"deletionTimestamp": at(9).to_string(), "finalizers": []});
+    let removed = json!({"deletionTimestamp": at(9).to_string(), "finalizers": []});
     let mut ignored = pod("ignored", "Failed", json!({}));
     ignored.exits = vec![ContainerExit { container: "c".to_owned(), code: 7 }];
-    assert!(!is_over(&[pod("tracked", "Failed", json!({}))]));
-    assert!(!is_over(&[ignored]), "it has no entry, but it has the finalizer");
-    assert!(!is_over(&[pod("deleted", "Pending", deleted)]));
-    assert!(!is_over(&[pod("active", "Running", untracked.clone())]));
-    assert!(!is_over(&[pod("terminating", "Running", gone)]));
-    assert!(is_over(&[pod("counted", "Failed", untracked)]));
-    assert!(is_over(&[]));
+    assert!(!is_finished(&[pod("tracked", "Failed", json!({}))]));
+    assert!(!is_finished(&[ignored]), "the Pod has the finalizer");
+    assert!(!is_finished(&[pod("deleted", "Pending", deleted)]));
+    assert!(!is_finished(&[pod("active", "Running", untracked.clone())]));
+    assert!(!is_finished(&[pod("terminating", "Running", removed)]));
+    assert!(is_finished(&[pod("counted", "Failed", untracked)]));
+    assert!(is_finished(&[]));
 }
 
 #[test]
-fn a_template_keeps_what_it_says_itself() {
+fn fields_of_the_template_are_kept() {
     let mut job = job(json!({"completions": 1, "completionMode": "Indexed"}), json!({}));
     job.spec.template = serde_json::from_value(json!({
         "metadata": {"finalizers": ["example.com/mine"], "labels": {"a": "b"}},
@@ -369,7 +372,7 @@ fn a_template_keeps_what_it_says_itself() {
         },
     }))
     .unwrap();
-    let plan = look(&job, &[], at(0));
+    let plan = decide_once(&job, &[], at(0));
     let pod = &plan.pods_to_create[0].pod;
     assert_eq!(pod.metadata.finalizers, ["example.com/mine", TRACKED]);
     assert_eq!(pod.metadata.labels["a"], "b");
@@ -384,11 +387,11 @@ fn a_template_keeps_what_it_says_itself() {
 }
 
 #[test]
-fn the_pods_of_a_deleted_job_are_counted_and_let_go_but_not_deleted() {
+fn the_pods_of_a_deleted_job_are_counted_and_lose_their_finalizer() {
     let mut job = job(json!({"parallelism": 3, "completions": 9}), json!({}));
     job.metadata.deletion_timestamp = Some(at(5).into());
     let pods = [pod("a", "Succeeded", json!({})), pod("b", "Running", json!({}))];
-    let plan = look(&job, &pods, at(5));
+    let plan = decide_once(&job, &pods, at(5));
     assert_eq!(untracked(&plan), ["a", "b"]);
     assert!(plan.pods_to_delete.is_empty() && plan.pods_to_create.is_empty());
     let uncounted = plan.status.unwrap().uncounted_terminated_pods.unwrap();
@@ -396,14 +399,14 @@ fn the_pods_of_a_deleted_job_are_counted_and_let_go_but_not_deleted() {
 }
 
 #[test]
-fn an_index_that_both_failed_and_succeeded_is_in_one_set_only() {
+fn an_index_that_failed_and_succeeded_is_in_one_set_only() {
     let spec = json!({"parallelism": 2, "completions": 2, "completionMode": "Indexed",
         "backoffLimitPerIndex": 0});
-    let both = [of_index(0, "Failed", 0), of_index(0, "Succeeded", 1)];
-    for (known, completed, failed) in [("", "0", ""), ("0", "", "0")] {
-        let job = job(spec.clone(), json!({"failedIndexes": known}));
+    let both = [indexed_pod(0, "Failed", 0), indexed_pod(0, "Succeeded", 1)];
+    for (recorded, completed, failed) in [("", "0", ""), ("0", "", "0")] {
+        let job = job(spec.clone(), json!({"failedIndexes": recorded}));
         let JobStatus { completed_indexes, failed_indexes, .. } =
-            look(&job, &both, at(0)).status.unwrap();
+            decide_once(&job, &both, at(0)).status.unwrap();
         assert_eq!(
             (completed_indexes.as_str(), failed_indexes.as_deref()),
             (completed, Some(failed))
@@ -412,17 +415,17 @@ fn an_index_that_both_failed_and_succeeded_is_in_one_set_only() {
 }
 
 #[test]
-fn an_index_whose_pod_is_on_its_way_out_waits_for_it_where_the_policy_says_so() {
+fn with_replacement_policy_failed_an_index_waits_for_its_terminating_pod() {
     let spec = json!({"parallelism": 2, "completions": 3, "completionMode": "Indexed",
         "podReplacementPolicy": "Failed"});
-    let mut going = of_index(0, "Running", 0);
-    going.is_deleting = true;
-    let plan = look(&job(spec, json!({})), &[going], at(0));
+    let mut terminating = indexed_pod(0, "Running", 0);
+    terminating.is_deleting = true;
+    let plan = decide_once(&job(spec, json!({})), &[terminating], at(0));
     assert_eq!(indexes_created(&plan), ["1"]);
 }
 
 #[test]
-fn restarts_count_as_failures_where_containers_are_restarted() {
+fn restarts_count_as_failures_with_restart_policy_on_failure() {
     for (limit, restarts, policy, has_failed) in [
         (2, 1, "OnFailure", false),
         (2, 2, "OnFailure", true),
@@ -434,19 +437,19 @@ fn restarts_count_as_failures_where_containers_are_restarted() {
         job.spec.template.spec.restart_policy = policy.to_owned();
         let mut running = pod("p", "Running", json!({}));
         running.restarts.total = restarts;
-        let status = look(&job, &[running], at(0)).status.unwrap();
+        let status = decide_once(&job, &[running], at(0)).status.unwrap();
         let is_target = status.is_true(condition::FAILURE_TARGET);
         assert_eq!(is_target, has_failed, "{restarts} restarts of {limit}, {policy}");
     }
 }
 
 #[test]
-fn of_two_failed_pods_of_an_index_the_one_that_knows_more_is_replaced() {
+fn the_failed_pod_with_the_highest_failure_count_is_replaced() {
     let spec = json!({"parallelism": 1, "completions": 1, "completionMode": "Indexed",
         "backoffLimitPerIndex": 9});
     for order in [[1, 2], [2, 1]] {
-        let pods = order.map(|failures| of_index(0, "Failed", failures));
-        let plan = look(&job(spec.clone(), json!({})), &pods, at(600));
+        let pods = order.map(|failures| indexed_pod(0, "Failed", failures));
+        let plan = decide_once(&job(spec.clone(), json!({})), &pods, at(600));
         let annotations = &plan.pods_to_create[0].pod.metadata.annotations;
         assert_eq!(annotations["batch.kubernetes.io/job-index-failure-count"], "3");
         assert_eq!(untracked(&plan), ["j-0-1"]);
@@ -454,20 +457,20 @@ fn of_two_failed_pods_of_an_index_the_one_that_knows_more_is_replaced() {
 }
 
 #[test]
-fn entries_never_exceed_what_one_step_makes() {
+fn the_status_has_at_most_the_uids_of_one_step() {
     let uids: Vec<String> = (100..600).map(|n| format!("uid-p{n}")).collect();
     let status = json!({"uncountedTerminatedPods": {"succeeded": uids}});
     let job = job(json!({"parallelism": 0, "completions": 900}), status);
     let pods: Vec<PodView> =
         (0..600).map(|n| pod(&format!("p{n}"), "Succeeded", json!({}))).collect();
-    let plan = look(&job, &pods, at(0));
-    let entries = plan.status.unwrap().uncounted_terminated_pods.unwrap().succeeded;
-    assert_eq!(entries, uids);
+    let plan = decide_once(&job, &pods, at(0));
+    let recorded = plan.status.unwrap().uncounted_terminated_pods.unwrap().succeeded;
+    assert_eq!(recorded, uids);
     assert_eq!(plan.finalizers_to_remove.len(), 500);
 }
 
 #[test]
-fn a_pods_summary_is_small() {
+fn a_pod_view_is_small() {
     let size = size_of::<PodView>();
     assert!(size <= 256, "{size} bytes");
 }

@@ -1,0 +1,162 @@
+//! Checks what must and must not have happened, from the state of the server alone.
+//!
+//! The checker uses schedules and deadlines, but none of the engine's rules.
+
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_api::{ConcurrencyPolicy, CronJob, Time};
+use punctual_engine::cronjob::Timetable;
+use punctual_schedule::Zones;
+
+use crate::server::{CreatedJob, FakeServer};
+
+/// The expectations, derived from the history so far.
+pub(crate) struct Checker {
+    /// The number of log entries that are checked.
+    checked: usize,
+    started: HashSet<Timestamp>,
+    /// The last slot that was started before the current reconcile.
+    started_before: Option<Timestamp>,
+    /// The last missed slot before the current reconcile. A miss is final.
+    missed_before: Option<Time>,
+    missed: Option<Time>,
+    last_schedule_time: Option<Time>,
+    pub(crate) created: Timestamp,
+    /// Slots up to this time must not start: the creation, or the last edit of the schedule.
+    pub(crate) must_not_start_until: Timestamp,
+    /// Slots up to this time need not start: the controller had not observed the edit.
+    pub(crate) need_not_start_until: Timestamp,
+}
+
+fn timetable(cron_job: &CronJob) -> Option<Timetable> {
+    Timetable::from_cron_job(cron_job, &Zones::bundled().utc()).ok()
+}
+
+fn deadline(cron_job: &CronJob) -> Option<SignedDuration> {
+    cron_job.spec.starting_deadline_seconds.map(SignedDuration::from_secs)
+}
+
+impl Checker {
+    pub(crate) fn new(created: Timestamp) -> Checker {
+        Checker {
+            checked: 0,
+            started: HashSet::new(),
+            started_before: None,
+            missed_before: None,
+            missed: None,
+            last_schedule_time: None,
+            created,
+            must_not_start_until: created,
+            need_not_start_until: created,
+        }
+    }
+
+    /// Checks the state after any reconcile.
+    pub(crate) fn check_reconcile(&mut self, server: &FakeServer) {
+        let status = &server.cron_job.status;
+        assert!(
+            status.last_schedule_time >= self.last_schedule_time,
+            "lastScheduleTime moved back"
+        );
+        self.last_schedule_time = status.last_schedule_time;
+        self.started_before = self.started.iter().max().copied();
+        self.missed_before = std::mem::replace(&mut self.missed, status.last_missed_time);
+        for created in &server.log[self.checked..] {
+            self.check_created(created);
+        }
+        self.checked = server.log.len();
+    }
+
+    fn check_created(&mut self, created: &CreatedJob) {
+        let CreatedJob { slot, at, cron_job, running } = created;
+        assert!(self.started.insert(*slot), "slot {slot} was started twice");
+        assert!(
+            *slot > self.must_not_start_until,
+            "slot {slot} was started although it precedes the schedule"
+        );
+        assert!(!cron_job.is_suspended(), "slot {slot} was started while suspended");
+        let timetable = timetable(cron_job).expect("a schedule");
+        let effective = timetable.effective_time(*slot);
+        assert!(effective <= *at, "slot {slot} was started before its time {effective}");
+        if let Some(deadline) = deadline(cron_job) {
+            assert!(at.duration_since(effective) < deadline, "slot {slot} was started too late");
+        }
+        let exclusive = [ConcurrencyPolicy::Forbid, ConcurrencyPolicy::CatchUp];
+        if exclusive.contains(&cron_job.concurrency_policy()) {
+            assert!(running.is_empty(), "slot {slot} was started while {running:?} were active");
+        }
+    }
+
+    /// Checks after a reconcile without faults that the due slot was started.
+    pub(crate) fn check_complete_reconcile(
+        &self,
+        server: &FakeServer,
+        was_running: bool,
+        now: Timestamp,
+    ) {
+        let cron_job = &server.cron_job;
+        let policy = cron_job.concurrency_policy();
+        let is_blocked = was_running
+            && policy != ConcurrencyPolicy::Allow
+            && policy != ConcurrencyPolicy::Replace;
+        if is_blocked || cron_job.is_suspended() {
+            return;
+        }
+        let Some(timetable) = timetable(cron_job) else { return };
+        if timetable.schedule().text().starts_with('@') {
+            return; // The slots of an interval depend on the last one; `check_created` checks them.
+        }
+        let Some(slot) = self.due_slot(&timetable, cron_job, now) else { return };
+        // CatchUp may have started an even older slot, before an edit that was not observed yet.
+        let started = self.started.iter().filter(|started| Some(**started) > self.started_before);
+        let has_caught_up =
+            policy == ConcurrencyPolicy::CatchUp && started.clone().any(|s| *s <= slot);
+        let is_started = has_caught_up || self.started.contains(&slot);
+        assert!(is_started, "slot {slot} was due and was not started");
+    }
+
+    /// Returns the slot that this reconcile must start: the latest startable one, or the oldest with
+    /// CatchUp.
+    fn due_slot(
+        &self,
+        timetable: &Timetable,
+        cron_job: &CronJob,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let last = self.started_before.max(self.missed_before.map(Time::timestamp));
+        let from =
+            last.map_or(self.need_not_start_until, |last| last.max(self.need_not_start_until));
+        let is_startable = |slot: &Timestamp| {
+            let effective = timetable.effective_time(*slot);
+            effective <= now && deadline(cron_job).is_none_or(|d| now.duration_since(effective) < d)
+        };
+        let schedule = timetable.schedule();
+        let newest_first = schedule.before(now + SignedDuration::from_secs(1));
+        let mut pending = newest_first.take_while(|slot| *slot > from);
+        if cron_job.concurrency_policy() != ConcurrencyPolicy::CatchUp {
+            return pending.find(is_startable);
+        }
+        // Jitter delays the deadline of a slot by less than the longest gap between slots.
+        let is_in_time = |slot: &Timestamp| {
+            let latest_start = deadline(cron_job).unwrap_or(SignedDuration::MAX);
+            now.duration_since(*slot).saturating_sub(SignedDuration::from_hours(72)) < latest_start
+        };
+        pending.take_while(is_in_time).filter(is_startable).last()
+    }
+
+    /// Checks the counters at the end of a history.
+    pub(crate) fn check_end(&self, server: &FakeServer) {
+        let status = &server.cron_job.status;
+        let uncounted = [
+            server.completed - status.successful_runs,
+            server.failed + status.missed_runs - status.failed_runs,
+        ];
+        assert!(uncounted.iter().all(|count| *count >= 0), "counted twice: {uncounted:?}");
+        let replaced = server.replaced_finished;
+        assert!(uncounted.iter().sum::<i64>() <= replaced, "not counted: {uncounted:?}");
+        assert!(status.failures_since_success <= status.failed_runs);
+        let listed: Vec<&String> = status.active.iter().map(|entry| &entry.name).collect();
+        assert_eq!(listed, server.running().iter().collect::<Vec<_>>(), "active");
+    }
+}

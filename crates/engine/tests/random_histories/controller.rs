@@ -1,0 +1,188 @@
+//! A minimal controller around the engine. A fault can occur at every effect.
+
+use jiff::Timestamp;
+use punctual_engine::cronjob::{
+    self, CreateError, CreateResult, Decision, EffectResult, JobView, Observed, Plan,
+    ScheduleError, Timetable,
+};
+use punctual_schedule::Zones;
+
+use crate::{rng::TestRng, server::FakeServer};
+
+/// The fault of one reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InjectedFault {
+    None,
+    /// The controller crashes after this many effects.
+    Crash(u64),
+    /// The create succeeds, but its response is lost.
+    LostResponse,
+    /// The server rejects the create.
+    Rejected,
+}
+
+/// The result of one reconcile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReconcileResult {
+    /// All effects were executed and their responses received.
+    pub(crate) is_complete: bool,
+    /// At least one effect was executed.
+    pub(crate) has_written: bool,
+    pub(crate) faults: u64,
+    /// The controller must reconcile again at once.
+    pub(crate) reconcile_again: bool,
+}
+
+/// The state that the controller keeps between reconciles. A crash resets it.
+#[derive(Default)]
+pub(crate) struct ControllerState {
+    /// Jobs of unconfirmed creates.
+    unconfirmed: Vec<String>,
+    /// The Jobs of the server at the last reconcile.
+    cache: Option<Vec<JobView>>,
+}
+
+#[derive(PartialEq)]
+struct Crashed;
+
+/// Counts effects until the crash.
+struct EffectBudget {
+    left: u64,
+    has_written: bool,
+}
+
+impl EffectBudget {
+    fn spend(&mut self) -> Result<(), Crashed> {
+        self.has_written = true;
+        self.left = self.left.checked_sub(1).ok_or(Crashed)?;
+        Ok(())
+    }
+}
+
+pub(crate) fn reconcile(
+    server: &mut FakeServer,
+    state: &mut ControllerState,
+    fault: InjectedFault,
+    rng: &mut TestRng,
+    now: Timestamp,
+) -> ReconcileResult {
+    let left = if let InjectedFault::Crash(left) = fault { left } else { u64::MAX };
+    let mut budget = EffectBudget { left, has_written: false };
+    let jobs = cached_jobs(server, state, rng, fault == InjectedFault::None);
+    let result = try_reconcile(server, state, fault, &jobs, &mut budget, now);
+    if result.is_err() {
+        *state = ControllerState::default();
+    }
+    let is_complete =
+        result.is_ok() && matches!(fault, InjectedFault::None | InjectedFault::Crash(_));
+    let is_faulty =
+        result.is_err() || fault == InjectedFault::LostResponse || fault == InjectedFault::Rejected;
+    ReconcileResult {
+        is_complete,
+        has_written: budget.has_written,
+        faults: u64::from(is_faulty),
+        reconcile_again: result == Ok(true),
+    }
+}
+
+/// Returns the cached Jobs. The cache may be one reconcile behind, except after a restart, which
+/// begins with a list.
+fn cached_jobs(
+    server: &FakeServer,
+    state: &mut ControllerState,
+    rng: &mut TestRng,
+    must_be_current: bool,
+) -> Vec<JobView> {
+    let current = server.views();
+    let previous = state.cache.replace(current.clone());
+    match previous {
+        Some(previous) if !must_be_current && rng.once_in(3) => previous,
+        _ => current,
+    }
+}
+
+/// Returns whether the controller must reconcile again at once.
+fn try_reconcile(
+    server: &mut FakeServer,
+    state: &mut ControllerState,
+    fault: InjectedFault,
+    jobs: &[JobView],
+    budget: &mut EffectBudget,
+    now: Timestamp,
+) -> Result<bool, Crashed> {
+    let cron_job = server.cron_job.clone();
+    let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
+    let unconfirmed = std::mem::take(&mut state.unconfirmed);
+    let mut live: Vec<_> =
+        unconfirmed.into_iter().map(|name| (name.clone(), server.view(&name))).collect();
+    let plan = loop {
+        let observed =
+            Observed { cron_job: &cron_job, timetable: &timetable, jobs, live_jobs: &live };
+        match cronjob::decide(&observed, now) {
+            Decision::Execute(plan) => break *plan,
+            Decision::ReadJobs(names) => {
+                live.extend(names.into_iter().map(|name| (name.clone(), server.view(&name))));
+            }
+        }
+    };
+    let results = execute(server, state, &plan, &timetable, fault, budget, now)?;
+    let settled = cronjob::settle(plan, &results, now);
+    if let Some(status) = settled.status {
+        server.cron_job.status = status;
+        budget.spend()?;
+    }
+    for job in settled.jobs_to_clean_up {
+        server.delete(&job.name, &job.uid, now);
+        budget.spend()?;
+    }
+    for job in settled.finalizers_to_remove {
+        server.remove_finalizers(&job.name);
+        budget.spend()?;
+    }
+    if let Some(since) = settled.schedule_to_record {
+        let annotations = &mut server.cron_job.metadata.annotations;
+        annotations.insert(cronjob::ScheduleSince::ANNOTATION.into(), since.to_annotation());
+        budget.spend()?;
+    }
+    Ok(settled.wake_at.is_some_and(|at| at <= now))
+}
+
+#[expect(clippy::too_many_arguments, reason = "a test helper with the whole state of the test")]
+fn execute(
+    server: &mut FakeServer,
+    state: &mut ControllerState,
+    plan: &Plan,
+    timetable: &Result<Timetable, ScheduleError>,
+    fault: InjectedFault,
+    budget: &mut EffectBudget,
+    now: Timestamp,
+) -> Result<Vec<EffectResult>, Crashed> {
+    let mut results = Vec::new();
+    for job in &plan.jobs_to_replace {
+        server.replace(&job.name, &job.uid, now);
+        budget.spend()?;
+        results.push(EffectResult::Deleted(job.name.clone(), Ok(())));
+    }
+    let (Some(create), Ok(timetable)) = (&plan.job_to_create, timetable) else {
+        return Ok(results);
+    };
+    if fault == InjectedFault::Rejected {
+        let error = CreateError { message: "quota".into(), is_namespace_terminating: false };
+        results.push(EffectResult::Created(CreateResult::Failed(error)));
+        return Ok(results);
+    }
+    let manifest = cronjob::build_job_manifest(&server.cron_job, timetable, create.slot).unwrap();
+    let create_result = match server.create(&manifest, now) {
+        Ok(JobView { uid, resource_version, .. }) => {
+            CreateResult::Created { uid, resource_version }
+        }
+        Err(existing) => CreateResult::AlreadyExists(*existing),
+    };
+    budget.spend()?;
+    if fault == InjectedFault::LostResponse {
+        state.unconfirmed.push(create.name.clone());
+        return Ok(results);
+    }
+    results.push(EffectResult::Created(create_result));
+    Ok(results)
+}
