@@ -239,7 +239,7 @@ fn idle(namespace: &mut TestNamespace) -> anyhow::Result<()> {
     namespace.wait_for("no Job is active", |namespace| {
         let jobs = namespace.jobs("done")?;
         Ok(jobs.iter().all(|job| has_condition(job, "Complete"))
-            && items(&namespace.get("done")?, "/status/active").len() == 0)
+            && items(&namespace.get("done")?, "/status/active").is_empty())
     })?;
     sleep_seconds(3);
     let versions = |namespace: &mut TestNamespace| -> anyhow::Result<Vec<String>> {
