@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn output_without_a_command_is_an_error() {
         let error = DocPage::parse("page", "```console\nhello\n```\n").unwrap_err();
-        let want = "the block in line 1: begins with output of no command: hello";
+        let want = "the code block in line 1: begins with output without a command: hello";
         assert_eq!(format!("{error:#}"), want);
     }
 }
