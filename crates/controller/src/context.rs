@@ -33,10 +33,10 @@ impl Context {
         stop: CancellationToken,
     ) -> (EventRecorder, impl Future<Output = ()> + Send + use<>) {
         let source = EventSource { component: component.to_owned(), host: String::new() };
-        EventRecorder::new(self.calls(), self.clock.clone(), source, stop)
+        EventRecorder::new(self.api_client(), self.clock.clone(), source, stop)
     }
 
-    pub(crate) fn calls(&self) -> ApiClient {
+    pub(crate) fn api_client(&self) -> ApiClient {
         ApiClient::new(self.client.clone(), Arc::new(self.metrics.clone()))
             .with_fence(self.fence.clone())
     }

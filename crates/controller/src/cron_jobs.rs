@@ -60,7 +60,7 @@ pub async fn run_cron_jobs(context: Context, options: CronJobOptions, stop: Canc
         index: Mutex::default(),
         sync_gate: SyncGate::default(),
         queue,
-        client: CronJobClient::new(context.calls(), options.cluster.pruned_kinds.clone()),
+        client: CronJobClient::new(context.api_client(), options.cluster.pruned_kinds.clone()),
         recorder,
         clock: context.clock.clone(),
         metrics: context.metrics.clone(),

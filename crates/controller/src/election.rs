@@ -37,12 +37,13 @@ use std::time::Duration;
 use punctual_api::lease::Lease;
 use punctual_api::meta::ObjectReference;
 use punctual_client::Fence;
+use punctual_client::resources::LEASES;
 use punctual_engine::PendingEvent;
 use punctual_lease::{ConfigError, ElectionConfig, Elector};
 use tokio_util::sync::CancellationToken;
 
 use self::elect_loop::ElectLoop;
-use self::lease_client::{API_VERSION, KIND, LeaseClient, lease_path};
+use self::lease_client::LeaseClient;
 use crate::context::Context;
 use crate::metrics::Metrics;
 
@@ -215,15 +216,14 @@ where
     /// Records the same event about the Lease as Kubernetes' own controllers do.
     async fn announce(&self, context: &Context) {
         let Election { namespace, name, identity, .. } = &self.election;
-        let Ok(lease) = context.calls().get::<Lease>(&lease_path(namespace, name)).await else {
-            return;
-        };
+        let path = LEASES.object_path(namespace, name);
+        let Ok(lease) = context.api_client().get::<Lease>(&path).await else { return };
         let about = ObjectReference {
-            kind: KIND.to_owned(),
+            kind: LEASES.kind.to_owned(),
             namespace: namespace.clone(),
             name: name.clone(),
             uid: lease.metadata.uid,
-            api_version: API_VERSION.to_owned(),
+            api_version: LEASES.api_version(),
             resource_version: lease.metadata.resource_version,
             field_path: String::new(),
         };

@@ -1,10 +1,11 @@
-//! What every namespace has: a service account `default`, and a config map `kube-root-ca.crt` with
-//! the certificate of whoever signed the server's. Programs wait for both in a new namespace.
+//! Creates the objects that every namespace has by default: the ServiceAccount `default`, and the ConfigMap
+//! `kube-root-ca.crt` with the certificate authority of the API server. Programs wait for both in a
+//! new namespace.
 //!
-//! What is there is known from watches alone. A create of ours that a watch has not shown yet may be
-//! tried again and refused, which harms nobody; to remember it could hide that it was deleted.
+//! The state of a namespace comes from watches alone. If the watch does not show our create yet, it may be sent again
+//! and refused, which does no harm. Remembering it instead could hide a deletion.
 
-mod seen;
+mod cached_objects;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,132 +18,157 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::seen::{Account, ConfigMap, Meta, Namespace};
+use self::cached_objects::{CachedConfigMap, CachedMeta, CachedNamespace, CachedServiceAccount};
 use crate::context::Context;
-use crate::tasks::first_panic;
+use crate::tasks::wait_for_panic;
 use crate::work_queue::{Priority, WorkQueue};
 
-const ACCOUNT: &str = "default";
+const SERVICE_ACCOUNT: &str = "default";
 const ROOT_CA: &str = "kube-root-ca.crt";
 const ROOT_CA_KEY: &str = "ca.crt";
 const DESCRIPTION_KEY: &str = "kubernetes.io/description";
-const DESCRIPTION: &str = "The certificate authority by which a program in this namespace can tell \
-                           that it speaks with the API server. Kept up to date; changes are undone.";
+const DESCRIPTION: &str = "The certificate authority of the API server, for programs in this \
+                           namespace. Punctual maintains this ConfigMap and reverts changes.";
 const WORKERS: usize = 4;
 
-/// Furnishes namespaces until told to stop. `root_ca` is a certificate in PEM.
+/// Runs the controller until `stop` is cancelled. `root_ca` is a PEM certificate.
 pub async fn run_namespace_defaults(context: Context, root_ca: String, stop: CancellationToken) {
-    let furnisher = Arc::new(Furnisher {
-        calls: context.calls(),
+    let controller = Arc::new(NamespaceDefaults {
+        api: context.api_client(),
         root_ca,
-        rooms: Mutex::default(),
+        namespaces: Mutex::default(),
         queue: WorkQueue::new(Priority::Low, "namespace_defaults", Backoff::default(), &context),
     });
-    let (listed, mut watches) = (SyncTracker::new(), JoinSet::new());
-    let (us, client) = (|| furnisher.clone(), || context.client.clone());
-    watches.spawn(watch_resource::<Namespace, _>(
-        client(),
-        &NAMESPACES,
-        us(),
-        listed.clone(),
-        stop.clone(),
-    ));
-    watches.spawn(watch_resource::<Account, _>(
-        client(),
-        &SERVICE_ACCOUNTS,
-        us(),
-        listed.clone(),
-        stop.clone(),
-    ));
-    watches.spawn(watch_resource::<ConfigMap, _>(
-        client(),
-        &CONFIG_MAPS,
-        us(),
-        listed.clone(),
-        stop.clone(),
-    ));
+    let mut watches = JoinSet::new();
+    let synced = controller.watch(&context, &mut watches, &stop);
     tokio::select! {
         biased;
         () = stop.cancelled() => return,
-        () = listed.wait_for(3) => {}
+        () = synced.wait_for(watches.len()) => {}
     }
-    let work = |name: Arc<str>| {
-        let furnisher = furnisher.clone();
-        async move { furnisher.look_at(&name).await }
+    let reconcile = |name: Arc<str>| {
+        let controller = controller.clone();
+        async move { controller.reconcile(&name).await }
     };
     tokio::select! {
         biased;
-        () = furnisher.queue.run(WORKERS, work, stop) => {}
-        () = first_panic(&mut watches) => {}
+        () = controller.queue.run(WORKERS, reconcile, stop) => {}
+        () = wait_for_panic(&mut watches) => {}
     }
 }
 
-struct Furnisher {
-    calls: ApiClient,
+struct NamespaceDefaults {
+    api: ApiClient,
     root_ca: String,
-    rooms: Mutex<HashMap<Arc<str>, Room>>,
+    namespaces: Mutex<HashMap<Arc<str>, NamespaceState>>,
     queue: Arc<WorkQueue<Arc<str>>>,
 }
 
-/// What is known of a namespace. Its parts are seen in any order.
+/// The cached state of a namespace. The watches show its parts in any order.
 #[derive(Clone, Debug, Default)]
-struct Room {
-    /// The namespace's UID, unless it is on its way out.
-    namespace: Option<String>,
-    /// The service account's UID.
-    account: Option<String>,
-    /// The config map's UID, and whether it says what it should.
-    root_ca: Option<(String, bool)>,
+struct NamespaceState {
+    /// The UID of the namespace, unless it is being deleted.
+    uid: Option<String>,
+    /// The UID of the ServiceAccount.
+    service_account: Option<String>,
+    root_ca: Option<RootCaConfigMap>,
 }
 
-impl Room {
-    fn is_unknown(&self) -> bool {
-        self.namespace.is_none() && self.account.is_none() && self.root_ca.is_none()
+#[derive(Clone, Debug)]
+struct RootCaConfigMap {
+    uid: String,
+    is_correct: bool,
+}
+
+impl NamespaceState {
+    fn is_empty(&self) -> bool {
+        self.uid.is_none() && self.service_account.is_none() && self.root_ca.is_none()
     }
 }
 
-impl Furnisher {
-    fn rooms(&self) -> MutexGuard<'_, HashMap<Arc<str>, Room>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+impl NamespaceDefaults {
+    /// Starts the watches. Each counts once in the result when it is synced.
+    fn watch(
+        self: &Arc<Self>,
+        context: &Context,
+        watches: &mut JoinSet<()>,
+        stop: &CancellationToken,
+    ) -> SyncTracker {
+        let synced = SyncTracker::new();
+        let client = || context.client.clone();
+        watches.spawn(watch_resource::<CachedNamespace, _>(
+            client(),
+            &NAMESPACES,
+            self.clone(),
+            synced.clone(),
+            stop.clone(),
+        ));
+        watches.spawn(watch_resource::<CachedServiceAccount, _>(
+            client(),
+            &SERVICE_ACCOUNTS,
+            self.clone(),
+            synced.clone(),
+            stop.clone(),
+        ));
+        watches.spawn(watch_resource::<CachedConfigMap, _>(
+            client(),
+            &CONFIG_MAPS,
+            self.clone(),
+            synced.clone(),
+            stop.clone(),
+        ));
+        synced
     }
 
-    /// Changes what is known of a namespace, and has it looked at.
-    fn change(&self, name: &str, how: impl FnOnce(&mut Room)) {
+    fn namespaces(&self) -> MutexGuard<'_, HashMap<Arc<str>, NamespaceState>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Updates the state of a namespace and queues it.
+    fn update(&self, name: &str, update: impl FnOnce(&mut NamespaceState)) {
         let name: Arc<str> = name.into();
-        let mut rooms = self.rooms();
-        let room = rooms.entry(name.clone()).or_default();
-        how(room);
-        if room.is_unknown() {
-            rooms.remove(&name);
+        let mut namespaces = self.namespaces();
+        let state = namespaces.entry(name.clone()).or_default();
+        update(state);
+        if state.is_empty() {
+            namespaces.remove(&name);
         }
         self.queue.add(&name);
     }
 
-    /// Changes all for which that is something new.
-    fn change_all(&self, is_concerned: impl Fn(&Room) -> bool, how: impl Fn(&mut Room)) {
-        let concerned: BTreeSet<Arc<str>> = {
-            let rooms = self.rooms();
-            let concerned = rooms.iter().filter(|(_, room)| is_concerned(room));
-            concerned.map(|(name, _)| name.clone()).collect()
+    /// Updates all namespaces for which `is_affected` returns true.
+    fn update_all(
+        &self,
+        is_affected: impl Fn(&NamespaceState) -> bool,
+        update: impl Fn(&mut NamespaceState),
+    ) {
+        let affected: BTreeSet<Arc<str>> = {
+            let namespaces = self.namespaces();
+            let affected = namespaces.iter().filter(|(_, state)| is_affected(state));
+            affected.map(|(name, _)| name.clone()).collect()
         };
-        concerned.iter().for_each(|name| self.change(name, &how));
+        for name in &affected {
+            self.update(name, &update);
+        }
     }
 
-    async fn look_at(&self, name: &str) -> Result<(), Failure> {
-        let room = self.rooms().get(name).cloned().unwrap_or_default();
-        if room.namespace.is_none() {
+    async fn reconcile(&self, name: &str) -> Result<(), Failure> {
+        let state = self.namespaces().get(name).cloned().unwrap_or_default();
+        if state.uid.is_none() {
             return Ok(());
         }
-        if room.account.is_none() {
-            let metadata = json!({"name": ACCOUNT});
+        if state.service_account.is_none() {
+            let metadata = json!({"name": SERVICE_ACCOUNT});
             let account =
                 json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
-            self.create(&path(name, "serviceaccounts"), &account).await?;
+            self.create(&SERVICE_ACCOUNTS.collection_path(name), &account).await?;
         }
-        match room.root_ca {
-            None => self.create(&path(name, "configmaps"), &self.config_map()).await,
-            Some((uid, false)) => self.repair(name, &uid).await,
-            Some((_, true)) => Ok(()),
+        match state.root_ca {
+            None => self.create(&CONFIG_MAPS.collection_path(name), &self.config_map()).await,
+            Some(config_map) if !config_map.is_correct => {
+                self.repair_config_map(name, &config_map.uid).await
+            }
+            Some(_) => Ok(()),
         }
     }
 
@@ -156,98 +182,102 @@ impl Furnisher {
     }
 
     async fn create(&self, path: &str, object: &Value) -> Result<(), Failure> {
-        let answer = self.calls.create::<IgnoredAny>(path, object.to_string()).await;
-        answer.map(drop).or_else(nothing_to_do)
+        let created = self.api.create::<IgnoredAny>(path, object.to_string()).await;
+        created.map(drop).or_else(ignore_expected)
     }
 
-    /// Sets the config map right, and leaves labels and other annotations alone.
-    async fn repair(&self, namespace: &str, uid: &str) -> Result<(), Failure> {
-        let path = format!("{}/{ROOT_CA}", path(namespace, "configmaps"));
+    /// Restores the data and the description. Labels and other annotations stay unchanged.
+    async fn repair_config_map(&self, namespace: &str, uid: &str) -> Result<(), Failure> {
+        let path = CONFIG_MAPS.object_path(namespace, ROOT_CA);
         let patch = json!({
             "metadata": {"uid": uid, "annotations": {DESCRIPTION_KEY: DESCRIPTION}},
             "data": {"$patch": "replace", ROOT_CA_KEY: self.root_ca},
         });
-        let answer = self.calls.patch::<IgnoredAny>(&path, &patch).await;
-        answer.map(drop).or_else(nothing_to_do)
+        let patched = self.api.patch::<IgnoredAny>(&path, &patch).await;
+        patched.map(drop).or_else(ignore_expected)
     }
 
-    fn is_right(&self, map: &ConfigMap) -> bool {
-        let is_described =
-            map.metadata.annotations.get(DESCRIPTION_KEY).is_some_and(|text| !text.is_empty());
-        let is_it = |(key, text): (&String, &String)| key == ROOT_CA_KEY && *text == self.root_ca;
-        is_described && map.data.len() == 1 && map.data.iter().all(is_it)
+    fn is_correct(&self, map: &CachedConfigMap) -> bool {
+        let description = map.metadata.annotations.get(DESCRIPTION_KEY);
+        let has_description = description.is_some_and(|text| !text.is_empty());
+        let has_root_ca = map.data.get(ROOT_CA_KEY) == Some(&self.root_ca);
+        has_description && has_root_ca && map.data.len() == 1
     }
 }
 
-fn path(namespace: &str, plural: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/{plural}")
+/// Ignores errors that need no retry: the object exists already, or changed so that the watch will show it, or its
+/// namespace is being deleted.
+fn ignore_expected(error: ApiError) -> Result<(), Failure> {
+    if error.is_stale() || error.is_namespace_terminating() { Ok(()) } else { Err(error.into()) }
 }
 
-/// It is there already, or is another by now and will be shown, or its namespace goes.
-fn nothing_to_do(refused: ApiError) -> Result<(), Failure> {
-    let is_fine = refused.is_stale() || refused.is_namespace_terminating();
-    if is_fine { Ok(()) } else { Err(refused.into()) }
-}
-
-impl EventHandler<Namespace> for Furnisher {
-    fn apply(&self, Namespace { metadata }: Namespace) {
-        let stays = metadata.deletion_timestamp.is_none();
-        self.change(&metadata.name, |room| room.namespace = stays.then_some(metadata.uid));
+impl EventHandler<CachedNamespace> for NamespaceDefaults {
+    fn apply(&self, CachedNamespace { metadata }: CachedNamespace) {
+        let is_deleting = metadata.deletion_timestamp.is_some();
+        self.update(&metadata.name, |state| {
+            state.uid = if is_deleting { None } else { Some(metadata.uid) };
+        });
     }
 
-    fn delete(&self, Namespace { metadata }: Namespace) {
-        self.change(&metadata.name, |room| {
-            room.namespace.take_if(|uid| *uid == metadata.uid);
+    fn delete(&self, CachedNamespace { metadata }: CachedNamespace) {
+        self.update(&metadata.name, |state| {
+            state.uid.take_if(|uid| *uid == metadata.uid);
         });
     }
 
     fn retain(&self, uids: &HashSet<String>) {
-        let is_gone = |room: &Room| room.namespace.as_ref().is_some_and(|uid| !uids.contains(uid));
-        self.change_all(is_gone, |room| room.namespace = None);
+        let is_removed =
+            |state: &NamespaceState| state.uid.as_ref().is_some_and(|uid| !uids.contains(uid));
+        self.update_all(is_removed, |state| state.uid = None);
     }
 }
 
-impl EventHandler<Account> for Furnisher {
-    fn apply(&self, Account { metadata }: Account) {
-        if metadata.name == ACCOUNT {
-            self.change(&metadata.namespace, |room| room.account = Some(metadata.uid));
+impl EventHandler<CachedServiceAccount> for NamespaceDefaults {
+    fn apply(&self, CachedServiceAccount { metadata }: CachedServiceAccount) {
+        if metadata.name == SERVICE_ACCOUNT {
+            self.update(&metadata.namespace, |state| state.service_account = Some(metadata.uid));
         }
     }
 
-    fn delete(&self, Account { metadata }: Account) {
-        if metadata.name == ACCOUNT {
-            self.change(&metadata.namespace, |room| {
-                room.account.take_if(|uid| *uid == metadata.uid);
+    fn delete(&self, CachedServiceAccount { metadata }: CachedServiceAccount) {
+        if metadata.name == SERVICE_ACCOUNT {
+            self.update(&metadata.namespace, |state| {
+                state.service_account.take_if(|uid| *uid == metadata.uid);
             });
         }
     }
 
     fn retain(&self, uids: &HashSet<String>) {
-        let is_gone = |room: &Room| room.account.as_ref().is_some_and(|uid| !uids.contains(uid));
-        self.change_all(is_gone, |room| room.account = None);
+        let is_removed = |state: &NamespaceState| {
+            state.service_account.as_ref().is_some_and(|uid| !uids.contains(uid))
+        };
+        self.update_all(is_removed, |state| state.service_account = None);
     }
 }
 
-impl EventHandler<ConfigMap> for Furnisher {
-    fn apply(&self, map: ConfigMap) {
+impl EventHandler<CachedConfigMap> for NamespaceDefaults {
+    fn apply(&self, map: CachedConfigMap) {
         if map.metadata.name == ROOT_CA {
-            let is_right = self.is_right(&map);
-            let Meta { namespace, uid, .. } = map.metadata;
-            self.change(&namespace, |room| room.root_ca = Some((uid, is_right)));
+            let is_correct = self.is_correct(&map);
+            let CachedMeta { namespace, uid, .. } = map.metadata;
+            self.update(&namespace, |state| {
+                state.root_ca = Some(RootCaConfigMap { uid, is_correct });
+            });
         }
     }
 
-    fn delete(&self, ConfigMap { metadata, .. }: ConfigMap) {
+    fn delete(&self, CachedConfigMap { metadata, .. }: CachedConfigMap) {
         if metadata.name == ROOT_CA {
-            self.change(&metadata.namespace, |room| {
-                room.root_ca.take_if(|(uid, _)| *uid == metadata.uid);
+            self.update(&metadata.namespace, |state| {
+                state.root_ca.take_if(|map| map.uid == metadata.uid);
             });
         }
     }
 
     fn retain(&self, uids: &HashSet<String>) {
-        let is_gone =
-            |room: &Room| room.root_ca.as_ref().is_some_and(|(uid, _)| !uids.contains(uid));
-        self.change_all(is_gone, |room| room.root_ca = None);
+        let is_removed = |state: &NamespaceState| {
+            state.root_ca.as_ref().is_some_and(|map| !uids.contains(&map.uid))
+        };
+        self.update_all(is_removed, |state| state.root_ca = None);
     }
 }

@@ -1,13 +1,12 @@
-//! Tasks beside the work of a controller, which must not end unnoticed.
+//! Background tasks of a controller.
 
 use tokio::task::JoinSet;
 
-/// Returns when a task has panicked. A controller whose watch has ended would work on with a picture that
-/// never changes; whoever runs it must know.
-pub(crate) async fn first_panic(tasks: &mut JoinSet<()>) {
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended {
-            tracing::error!(%error, "a watch has ended");
+/// Returns when a task has panicked. A controller must end then, because its cache is no longer updated.
+pub(crate) async fn wait_for_panic(tasks: &mut JoinSet<()>) {
+    while let Some(joined) = tasks.join_next().await {
+        if let Err(error) = joined {
+            tracing::error!(%error, "a watch task panicked; the controller stops, restart the process");
             return;
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use punctual_api::CronJob;
 use punctual_api::well_known::annotations::PROBE;
+use punctual_client::resources::CRON_JOBS;
 use punctual_client::{ApiClient, ApiError, Fence};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ pub struct ProbeError {
 
 /// A CronJob that another controller of `batch/v1` CronJobs cannot leave unchanged.
 pub struct ControllerProbe {
-    calls: ApiClient,
+    api: ApiClient,
     collection: String,
     path: String,
 }
@@ -49,9 +50,11 @@ pub struct ControllerProbe {
 impl ControllerProbe {
     /// A probe in a namespace. It works without leadership.
     pub fn new(context: &Context, namespace: &str) -> ControllerProbe {
-        let collection = format!("/apis/batch/v1/namespaces/{namespace}/cronjobs");
-        let calls = context.calls().with_fence(Fence::always_open());
-        ControllerProbe { calls, path: format!("{collection}/{NAME}"), collection }
+        ControllerProbe {
+            api: context.api_client().with_fence(Fence::always_open()),
+            collection: CRON_JOBS.collection_path(namespace),
+            path: CRON_JOBS.object_path(namespace, NAME),
+        }
     }
 
     /// Creates the probe and waits for a competing controller to change it.
@@ -88,7 +91,7 @@ impl ControllerProbe {
 
     /// Deletes the probe. A probe that remains does no harm; the next process reuses it.
     pub async fn remove(&self) {
-        let deleted = self.calls.delete::<IgnoredAny>(&self.path, "Background", &Value::Null);
+        let deleted = self.api.delete::<IgnoredAny>(&self.path, "Background", &Value::Null);
         if let Err(error) = deleted.await
             && !error.is_not_found()
         {
@@ -102,7 +105,7 @@ impl ControllerProbe {
 
     /// Reads the probe, and creates it again if it is missing or incomplete.
     async fn check(&self) -> Option<CompetingController> {
-        let is_missing = match self.calls.find::<CronJob>(&self.path).await {
+        let is_missing = match self.api.find::<CronJob>(&self.path).await {
             Ok(Some(probe)) => match ProbeState::of(&probe) {
                 ProbeState::Reconciled => {
                     let cron_job = probe.key().into_owned();
@@ -125,13 +128,13 @@ impl ControllerProbe {
     }
 
     async fn create(&self) -> Result<(), ApiError> {
-        let created = self.calls.create::<Value>(&self.collection, cron_job().to_string()).await;
+        let created = self.api.create::<Value>(&self.collection, cron_job().to_string()).await;
         let mut probe = match created {
             // Another replica created it, or an earlier process left it behind.
             Err(error) if error.is_conflict() => {
-                match ProbeState::of(&self.calls.get(&self.path).await?) {
+                match ProbeState::of(&self.api.get(&self.path).await?) {
                     ProbeState::Untouched => return Ok(()),
-                    ProbeState::WithoutStatus => self.calls.get(&self.path).await?,
+                    ProbeState::WithoutStatus => self.api.get(&self.path).await?,
                     ProbeState::Reconciled => {
                         self.remove().await;
                         return Err(error);
@@ -144,7 +147,7 @@ impl ControllerProbe {
             object.insert("status".to_owned(), status());
         }
         let path = format!("{}/status", self.path);
-        self.calls.replace::<IgnoredAny>(&path, probe.to_string()).await.map(drop)
+        self.api.replace::<IgnoredAny>(&path, probe.to_string()).await.map(drop)
     }
 }
 

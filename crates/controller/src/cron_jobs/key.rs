@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use punctual_api::{CronJobKind, ObjectMeta};
+use punctual_client::resources::cron_jobs_of;
 
 /// The kind, namespace and name of a CronJob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,10 +22,7 @@ impl CronJobName {
 
     /// The path of the CronJob in the API.
     pub(super) fn path(&self) -> String {
-        let CronJobName { kind, namespace, name } = self;
-        let api_version = kind.api_version();
-        let plural = kind.plural();
-        format!("/apis/{api_version}/namespaces/{namespace}/{plural}/{name}")
+        cron_jobs_of(self.kind).object_path(&self.namespace, &self.name)
     }
 }
 

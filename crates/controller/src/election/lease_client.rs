@@ -4,28 +4,16 @@ use std::sync::Arc;
 
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
+use punctual_client::resources::LEASES;
 use punctual_client::{ApiClient, ApiError};
 use punctual_lease::{LeaseReadResult, LeaseRecord, LeaseWriteResult, ResourceVersion};
 
 use super::Election;
 use crate::context::Context;
 
-pub(super) const API_VERSION: &str = "coordination.k8s.io/v1";
-pub(super) const KIND: &str = "Lease";
-
-/// The path of the Leases of a namespace.
-fn leases_path(namespace: &str) -> String {
-    format!("/apis/{API_VERSION}/namespaces/{namespace}/leases")
-}
-
-/// The path of a Lease.
-pub(super) fn lease_path(namespace: &str, name: &str) -> String {
-    format!("{}/{name}", leases_path(namespace))
-}
-
 /// Calls for one Lease. No fence guards them, because they decide whether the fence is open.
 pub(super) struct LeaseClient {
-    calls: ApiClient,
+    api: ApiClient,
     namespace: String,
     name: String,
     /// The Lease as last read or written, including fields that other programs set.
@@ -34,9 +22,9 @@ pub(super) struct LeaseClient {
 
 impl LeaseClient {
     pub(super) fn new(context: &Context, election: &Election) -> LeaseClient {
-        let calls = ApiClient::new(context.client.clone(), Arc::new(context.metrics.clone()));
+        let api = ApiClient::new(context.client.clone(), Arc::new(context.metrics.clone()));
         LeaseClient {
-            calls: calls.with_call_timeout(election.config.request_timeout()),
+            api: api.with_call_timeout(election.config.request_timeout()),
             namespace: election.namespace.clone(),
             name: election.name.clone(),
             current: Lease::default(),
@@ -45,7 +33,7 @@ impl LeaseClient {
 
     /// Reads the Lease.
     pub(super) async fn read(&mut self) -> LeaseReadResult {
-        match self.calls.find(&lease_path(&self.namespace, &self.name)).await {
+        match self.api.find(&self.path()).await {
             Ok(None) => LeaseReadResult::Absent,
             Ok(Some(lease)) => match self.store(lease) {
                 Some(version) => LeaseReadResult::Present(record(&self.current.spec), version),
@@ -66,14 +54,14 @@ impl LeaseClient {
             ..ObjectMeta::default()
         };
         let lease = Lease {
-            api_version: API_VERSION.to_owned(),
-            kind: KIND.to_owned(),
+            api_version: LEASES.api_version(),
+            kind: LEASES.kind.to_owned(),
             metadata,
             spec: with_record(LeaseSpec::default(), record),
             ..Lease::default()
         };
         let Ok(text) = serde_json::to_string(&lease) else { return LeaseWriteResult::Unknown };
-        let response = self.calls.create(&leases_path(&self.namespace), text).await;
+        let response = self.api.create(&LEASES.collection_path(&self.namespace), text).await;
         self.handle_response(response)
     }
 
@@ -87,8 +75,12 @@ impl LeaseClient {
         lease.metadata.resource_version = version;
         lease.spec = with_record(lease.spec, record);
         let Ok(text) = serde_json::to_string(&lease) else { return LeaseWriteResult::Unknown };
-        let response = self.calls.replace(&lease_path(&self.namespace, &self.name), text).await;
+        let response = self.api.replace(&self.path(), text).await;
         self.handle_response(response)
+    }
+
+    fn path(&self) -> String {
+        LEASES.object_path(&self.namespace, &self.name)
     }
 
     fn handle_response(&mut self, response: Result<Lease, ApiError>) -> LeaseWriteResult {

@@ -1,4 +1,4 @@
-//! Who owns whom, and what has to happen to those whose owners go.
+//! The graph of owner references, and the actions that deletions in it require.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -6,89 +6,100 @@ use std::sync::Arc;
 use punctual_client::ResourceType;
 use punctual_client::resources::NAMESPACES;
 
-/// The identity of an object.
+/// The UID of an object.
 pub(crate) type Uid = Arc<str>;
 
-/// Somebody's owner.
+/// An owner reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct OwnerRef {
     pub(crate) uid: Uid,
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
-    /// Whether the owner may not go before this one.
-    pub(crate) blocks: bool,
+    /// The field `blockOwnerDeletion`.
+    pub(crate) blocks_owner_deletion: bool,
 }
 
-/// What matters of an object.
+/// The metadata of an object that matters for garbage collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     pub(crate) kind: &'static ResourceType,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    pub(crate) owners: Vec<Owner>,
+    pub(crate) owners: Vec<OwnerRef>,
     pub(crate) is_deleting: bool,
-    pub(crate) orphans: bool,
-    pub(crate) waits_for_dependents: bool,
+    pub(crate) has_orphan_finalizer: bool,
+    pub(crate) has_foreground_finalizer: bool,
 }
 
-impl Node {
-    /// Whether something is to be done about it because it goes.
-    pub(crate) fn is_going_slowly(&self) -> bool {
-        self.is_deleting && (self.orphans || self.waits_for_dependents)
+impl GraphNode {
+    /// The path of the object in the API.
+    pub(crate) fn path(&self) -> String {
+        self.kind.object_path(&self.namespace, &self.name)
+    }
+
+    /// Whether the object is being deleted with the orphan or foreground policy.
+    pub(crate) fn needs_deletion_steps(&self) -> bool {
+        self.is_deleting && (self.has_orphan_finalizer || self.has_foreground_finalizer)
+    }
+
+    pub(crate) fn is_terminating_namespace(&self) -> bool {
+        self.kind == &NAMESPACES && self.is_deleting
     }
 }
 
-/// All objects.
+/// All cached objects and their owner references.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
-    nodes: HashMap<Uid, Node>,
-    /// Ordered, so that the same world gives the same deeds.
+pub(crate) struct OwnerGraph {
+    nodes: HashMap<Uid, GraphNode>,
+    /// Dependents by the UID of their owner, in a fixed order so that simulations are deterministic. The owner itself
+    /// may not be cached.
     dependents: HashMap<Uid, BTreeSet<Uid>>,
-    in_namespace: BTreeMap<String, usize>,
+    counts_by_namespace: BTreeMap<String, usize>,
     namespaces: HashMap<String, Uid>,
 }
 
-/// One thing to do.
+/// A step of garbage collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// Ask these whether they are there; who has no owner left goes.
-    CheckOwners(Vec<Owner>),
-    /// Let a dependent forget its owner.
-    Disown(Uid),
-    /// Delete a dependent, and what depends on it first if it has any.
+pub(crate) enum Action {
+    /// Read these owners, which are not cached, and delete the object if it has no owner left.
+    CheckOwners(Vec<OwnerRef>),
+    /// Remove the reference to the object from a dependent.
+    RemoveOwnerReference(Uid),
+    /// Delete a dependent, in the foreground if it has dependents itself.
     Delete { dependent: Uid, foreground: bool },
-    /// Nothing holds it any more.
-    LetGo(&'static str),
+    /// Remove a finalizer of garbage collection from the object.
+    RemoveFinalizer(&'static str),
 }
 
-pub(crate) const ORPHAN: &str = "orphan";
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const ORPHAN_FINALIZER: &str = "orphan";
+pub(crate) const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
-impl Graph {
-    pub(crate) fn get(&self, uid: &Uid) -> Option<&Node> {
+impl OwnerGraph {
+    pub(crate) fn get(&self, uid: &Uid) -> Option<&GraphNode> {
         self.nodes.get(uid)
     }
 
-    /// Objects that are in a namespace, as far as they are watched.
+    /// The number of cached objects in a namespace.
     pub(crate) fn count_in(&self, namespace: &str) -> usize {
-        self.in_namespace.get(namespace).copied().unwrap_or(0)
+        self.counts_by_namespace.get(namespace).copied().unwrap_or(0)
     }
 
-    /// The namespace of that name, if it is on its way out.
-    pub(crate) fn going_namespace(&self, name: &str) -> Option<Uid> {
-        let is_it = |node: &Node| node.kind == &NAMESPACES && node.name == name && node.is_deleting;
-        self.namespaces.get(name).filter(|uid| self.nodes.get(*uid).is_some_and(is_it)).cloned()
+    /// The UID of the namespace with this name, if it is being deleted.
+    pub(crate) fn terminating_namespace(&self, name: &str) -> Option<Uid> {
+        let uid = self.namespaces.get(name)?;
+        let node = self.nodes.get(uid)?;
+        (node.name == name && node.is_terminating_namespace()).then(|| uid.clone())
     }
 
-    /// An object is there, new or changed. Those to look at because of it.
-    pub(crate) fn put(&mut self, uid: Uid, node: Node) -> Vec<Uid> {
+    /// Adds or updates an object. Returns the objects to reconcile.
+    pub(crate) fn apply(&mut self, uid: Uid, node: GraphNode) -> Vec<Uid> {
         let mut affected = self.unlink(&uid);
         for owner in &node.owners {
             self.dependents.entry(owner.uid.clone()).or_default().insert(uid.clone());
             affected.push(owner.uid.clone());
         }
-        *self.in_namespace.entry(node.namespace.clone()).or_default() += 1;
+        *self.counts_by_namespace.entry(node.namespace.clone()).or_default() += 1;
         if node.kind == &NAMESPACES {
             self.namespaces.insert(node.name.clone(), uid.clone());
         }
@@ -97,39 +108,40 @@ impl Graph {
         affected
     }
 
-    /// An object is gone. Those to look at because of it.
+    /// Removes an object. Returns the objects to reconcile.
     pub(crate) fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
         let mut affected = self.unlink(uid);
         affected.extend(self.dependents.get(uid).into_iter().flatten().cloned());
         affected
     }
 
-    /// Everything of a kind is forgotten but these, as after a list.
-    pub(crate) fn keep_only(
+    /// Removes all objects of a kind that a list does not contain. Returns the objects to reconcile.
+    pub(crate) fn retain(
         &mut self,
         kind: &'static ResourceType,
-        there: &HashSet<String>,
+        listed: &HashSet<String>,
     ) -> BTreeSet<Uid> {
-        let is_gone = |uid: &&Uid| !there.contains(&***uid);
         let of_kind = self.nodes.iter().filter(|(_, node)| node.kind == kind);
-        let gone: Vec<Uid> = of_kind.map(|(uid, _)| uid).filter(is_gone).cloned().collect();
-        let mut affected: BTreeSet<Uid> = gone.iter().flat_map(|uid| self.unlink(uid)).collect();
-        // Those of the gone, and of owners that have come and gone while nobody watched.
-        let unseen = self.dependents.iter().filter(|(owner, _)| !self.nodes.contains_key(*owner));
-        affected.extend(unseen.flat_map(|(_, dependents)| dependents.iter().cloned()));
+        let removed = of_kind.map(|(uid, _)| uid).filter(|uid| !listed.contains(&***uid));
+        let removed: Vec<Uid> = removed.cloned().collect();
+        let mut affected: BTreeSet<Uid> = removed.iter().flat_map(|uid| self.unlink(uid)).collect();
+        // Owners may have been created and deleted while the watch was down, so this includes the
+        // dependents of all uncached owners.
+        let uncached = self.dependents.iter().filter(|(owner, _)| !self.nodes.contains_key(*owner));
+        affected.extend(uncached.flat_map(|(_, dependents)| dependents.iter().cloned()));
         affected
     }
 
-    /// Takes an object out; its owners have one dependent less.
+    /// Removes an object from the graph. Returns its owners.
     fn unlink(&mut self, uid: &Uid) -> Vec<Uid> {
         let Some(node) = self.nodes.remove(uid) else {
             return Vec::new();
         };
-        if let Some(count) = self.in_namespace.get_mut(&node.namespace) {
+        if let Some(count) = self.counts_by_namespace.get_mut(&node.namespace) {
             *count = count.saturating_sub(1);
         }
         if self.count_in(&node.namespace) == 0 {
-            self.in_namespace.remove(&node.namespace);
+            self.counts_by_namespace.remove(&node.namespace);
         }
         if node.kind == &NAMESPACES {
             self.namespaces.remove(&node.name);
@@ -145,47 +157,49 @@ impl Graph {
         node.owners.into_iter().map(|owner| owner.uid).collect()
     }
 
-    /// What is to be done about an object now.
-    pub(crate) fn deeds(&self, uid: &Uid) -> Vec<Deed> {
+    /// The actions that an object requires now.
+    pub(crate) fn actions(&self, uid: &Uid) -> Vec<Action> {
         let Some(node) = self.nodes.get(uid) else {
             return Vec::new();
         };
-        if node.is_deleting && node.orphans {
-            let disown =
-                self.dependents_of(uid).map(|(dependent, _)| Deed::Disown(dependent.clone()));
-            return disown.chain([Deed::LetGo(ORPHAN)]).collect();
+        if node.is_deleting && node.has_orphan_finalizer {
+            let dependents = self.dependents_of(uid);
+            let remove =
+                dependents.map(|(dependent, _)| Action::RemoveOwnerReference(dependent.clone()));
+            return remove.chain([Action::RemoveFinalizer(ORPHAN_FINALIZER)]).collect();
         }
-        if node.is_deleting && node.waits_for_dependents {
-            return self.foreground(uid);
+        if node.is_deleting && node.has_foreground_finalizer {
+            return self.foreground_actions(uid);
         }
-        let doubtful = if node.is_deleting { Vec::new() } else { self.doubtful(node) };
-        match doubtful.is_empty() {
-            true => Vec::new(),
-            false => vec![Deed::CheckOwners(doubtful)],
+        if node.is_deleting {
+            return Vec::new();
         }
+        let uncached = self.uncached_owners(node);
+        if uncached.is_empty() { Vec::new() } else { vec![Action::CheckOwners(uncached)] }
     }
 
-    fn foreground(&self, uid: &Uid) -> Vec<Deed> {
-        let blocks =
-            |node: &Node| node.owners.iter().any(|owner| owner.uid == *uid && owner.blocks);
-        if !self.dependents_of(uid).any(|(_, node)| blocks(node)) {
-            return vec![Deed::LetGo(FOREGROUND)];
+    fn foreground_actions(&self, uid: &Uid) -> Vec<Action> {
+        let blocks_deletion = |node: &GraphNode| {
+            node.owners.iter().any(|owner| owner.uid == *uid && owner.blocks_owner_deletion)
+        };
+        if !self.dependents_of(uid).any(|(_, node)| blocks_deletion(node)) {
+            return vec![Action::RemoveFinalizer(FOREGROUND_FINALIZER)];
         }
-        let there = self.dependents_of(uid).filter(|(_, node)| !node.is_deleting);
-        let delete = |(dependent, _): (&Uid, &Node)| Deed::Delete {
+        let remaining = self.dependents_of(uid).filter(|(_, node)| !node.is_deleting);
+        let delete = |(dependent, _): (&Uid, &GraphNode)| Action::Delete {
             dependent: dependent.clone(),
             foreground: self.dependents.contains_key(dependent),
         };
-        there.map(delete).collect()
+        remaining.map(delete).collect()
     }
 
-    /// Owners that we do not see; they may be there all the same.
-    fn doubtful(&self, node: &Node) -> Vec<Owner> {
-        let is_unseen = |owner: &&Owner| !self.nodes.contains_key(&owner.uid);
-        node.owners.iter().filter(is_unseen).cloned().collect()
+    /// The owners of an object that are not cached. They may exist nevertheless.
+    fn uncached_owners(&self, node: &GraphNode) -> Vec<OwnerRef> {
+        let is_uncached = |owner: &&OwnerRef| !self.nodes.contains_key(&owner.uid);
+        node.owners.iter().filter(is_uncached).cloned().collect()
     }
 
-    fn dependents_of<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = (&'a Uid, &'a Node)> {
+    fn dependents_of<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = (&'a Uid, &'a GraphNode)> {
         let dependents = self.dependents.get(uid).into_iter().flatten();
         dependents.filter_map(|uid| Some((uid, self.nodes.get(uid)?)))
     }
@@ -197,74 +211,79 @@ mod tests {
 
     use super::*;
 
-    fn node(owners: &[&str]) -> Node {
-        let owner = |uid: &&str| Owner {
+    fn node(owners: &[&str]) -> GraphNode {
+        let owner = |uid: &&str| OwnerRef {
             uid: (*uid).into(),
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),
             name: (*uid).to_owned(),
-            blocks: true,
+            blocks_owner_deletion: true,
         };
-        Node {
+        GraphNode {
             kind: &JOBS,
             namespace: "n".to_owned(),
             name: String::new(),
             owners: owners.iter().map(owner).collect(),
             is_deleting: false,
-            orphans: false,
-            waits_for_dependents: false,
+            has_orphan_finalizer: false,
+            has_foreground_finalizer: false,
         }
     }
 
-    fn going(orphans: bool) -> Node {
-        Node { is_deleting: true, orphans, waits_for_dependents: !orphans, ..node(&[]) }
+    fn orphaning() -> GraphNode {
+        GraphNode { is_deleting: true, has_orphan_finalizer: true, ..node(&[]) }
     }
 
-    fn graph(nodes: &[(&str, Node)]) -> Graph {
-        let mut graph = Graph::default();
+    fn foreground() -> GraphNode {
+        GraphNode { is_deleting: true, has_foreground_finalizer: true, ..node(&[]) }
+    }
+
+    fn graph(nodes: &[(&str, GraphNode)]) -> OwnerGraph {
+        let mut graph = OwnerGraph::default();
         for (uid, node) in nodes {
-            graph.put((*uid).into(), node.clone());
+            graph.apply((*uid).into(), node.clone());
         }
         graph
     }
 
     #[test]
-    fn who_goes_and_leaves_orphans_is_forgotten_by_them_first() {
-        let graph = graph(&[("a", going(true)), ("b", node(&["a"])), ("c", node(&["x"]))]);
-        assert_eq!(graph.deeds(&"a".into()), [Deed::Disown("b".into()), Deed::LetGo(ORPHAN)]);
+    fn an_orphan_deletion_removes_the_owner_references_and_then_the_finalizer() {
+        let graph = graph(&[("a", orphaning()), ("b", node(&["a"])), ("c", node(&["x"]))]);
+        let expected =
+            [Action::RemoveOwnerReference("b".into()), Action::RemoveFinalizer(ORPHAN_FINALIZER)];
+        assert_eq!(graph.actions(&"a".into()), expected);
     }
 
     #[test]
-    fn who_waits_for_dependents_goes_when_none_of_those_that_block_is_left() {
-        let mut graph = graph(&[("a", going(false)), ("b", node(&["a"])), ("c", node(&["b"]))]);
-        let delete = Deed::Delete { dependent: "b".into(), foreground: true };
-        assert_eq!(graph.deeds(&"a".into()), [delete]);
-        graph.put("b".into(), Node { is_deleting: true, ..node(&["a"]) });
-        assert_eq!(graph.deeds(&"a".into()), []);
+    fn a_foreground_deletion_ends_when_no_blocking_dependent_is_left() {
+        let mut graph = graph(&[("a", foreground()), ("b", node(&["a"])), ("c", node(&["b"]))]);
+        let delete = Action::Delete { dependent: "b".into(), foreground: true };
+        assert_eq!(graph.actions(&"a".into()), [delete]);
+        graph.apply("b".into(), GraphNode { is_deleting: true, ..node(&["a"]) });
+        assert_eq!(graph.actions(&"a".into()), []);
         assert!(graph.remove(&"b".into()).contains(&"a".into()));
-        assert_eq!(graph.deeds(&"a".into()), [Deed::LetGo(FOREGROUND)]);
+        assert_eq!(graph.actions(&"a".into()), [Action::RemoveFinalizer(FOREGROUND_FINALIZER)]);
     }
 
     #[test]
-    fn whose_owner_is_not_seen_is_doubtful() {
+    fn owners_that_are_not_cached_are_checked() {
         let mut graph = graph(&[("a", node(&[])), ("b", node(&["a", "x"]))]);
-        let doubtful = |graph: &Graph| match graph.deeds(&"b".into()).as_slice() {
-            [Deed::CheckOwners(owners)] => {
+        let checked = |graph: &OwnerGraph| match graph.actions(&"b".into()).as_slice() {
+            [Action::CheckOwners(owners)] => {
                 owners.iter().map(|owner| owner.uid.to_string()).collect()
             }
             _ => Vec::new(),
         };
-        assert_eq!(doubtful(&graph), ["x"]);
+        assert_eq!(checked(&graph), ["x"]);
         assert_eq!(graph.remove(&"a".into()), ["b".into()]);
-        assert_eq!(doubtful(&graph), ["a", "x"]);
+        assert_eq!(checked(&graph), ["a", "x"]);
     }
 
     #[test]
-    fn a_list_forgets_what_is_not_in_it() {
+    fn a_list_removes_objects_that_it_does_not_contain() {
         let mut graph = graph(&[("a", node(&[])), ("b", node(&["a"]))]);
         assert_eq!(graph.count_in("n"), 2);
-        let kind = &JOBS;
-        let affected = graph.keep_only(kind, &HashSet::from(["b".into()]));
+        let affected = graph.retain(&JOBS, &HashSet::from(["b".into()]));
         assert_eq!(affected, BTreeSet::from(["b".into()]));
         assert_eq!(graph.count_in("n"), 1);
     }

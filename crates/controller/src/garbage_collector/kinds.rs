@@ -1,4 +1,4 @@
-//! The kinds that can own and be owned.
+//! The kinds that take part in garbage collection.
 
 use punctual_client::ResourceType;
 use punctual_client::resources::{
@@ -28,7 +28,7 @@ pub(crate) fn namespaced_kinds() -> impl Iterator<Item = &'static ResourceType> 
 /// The watched kind that an owner reference names. The version does not matter.
 pub(crate) fn find_kind(api_version: &str, kind: &str) -> Option<&'static ResourceType> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    WATCHED.into_iter().find(|known| known.group == group && known.kind == kind)
+    WATCHED.into_iter().find(|watched| watched.group == group && watched.kind == kind)
 }
 
 #[cfg(test)]
@@ -43,9 +43,9 @@ mod tests {
 
     use super::*;
 
-    /// A kind that is served and not watched would be forgotten by everybody.
+    /// A kind that is served but not watched would never be garbage-collected.
     #[tokio::test]
-    async fn every_kind_that_is_stored_is_watched() {
+    async fn every_served_kind_is_watched() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store)).await.unwrap();

@@ -1,18 +1,17 @@
-//! Jobs and Pods as they are, as far as we know, and who belongs to whom.
+//! The cache of Jobs and Pods, with indexes from Jobs to Pods.
 //!
-//! A decision must not be made on less than what we have done ourselves: a Pod that still has the
-//! finalizer that we took, beside a Job in which it is counted, would be counted again. So the
-//! server's answer to each of our writes is put in here at once, and what is older than what is held
-//! is passed over: watches, which lag behind, catch up with our own writes and then go on. Unlike
-//! Kubernetes' expectations, which only wait, that needs no time limit and no second look. It also
-//! means that the echo of a write of ours is no news, and nobody looks at the Job because of it.
+//! A decision must include the effects of our own earlier writes. For example, a Pod that still has the finalizer that we
+//! removed, beside a Job whose status counts the Pod, would be counted again. So the response to
+//! each of our writes is applied to the cache at once, and watch events that are older than the cached object are ignored.
+//! Unlike the expectations of Kubernetes' controllers, this needs no timeout. The watch event of our own
+//! write is not newer than the response, so it does not requeue the Job.
 //!
-//! An answer can also come later than the news that its object is gone, and must not bring it back.
-//! Answers about objects that are not held are therefore dropped; but a Pod that was just created is
-//! not held yet. It is marked as *unheard of* until a watch has shown it. Lists, which may be from
-//! before it, do not remove it; and if no watch shows it for [`HEAR_WITHIN`], it is asked for.
+//! A response may also arrive after the watch has shown that its object was deleted, and must not bring the object
+//! back. So responses about objects that are not cached are dropped. The exception is a Pod that was just created:
+//! it is marked as *unobserved* until a watch shows it. Lists, which may be older than the Pod, do not remove it. If
+//! no watch shows it within [`OBSERVE_TIMEOUT`], it is read.
 //!
-//! Each change says which keys to look at because of it; none costs more than those.
+//! Each change returns the keys to reconcile because of it, and costs no more than their number.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -24,268 +23,294 @@ use punctual_api::meta::LabelSelector;
 use punctual_client::resource_version::is_newer;
 use punctual_engine::job::{Backoff, PodView};
 
-use super::known::{Controller, KnownJob, KnownPod, Uid};
+use super::cached_objects::{CachedJob, CachedPod, PodOwner, Uid};
 
-/// A watch that has not shown a new Pod by then is slow indeed, or the Pod is gone.
-const HEAR_WITHIN: SignedDuration = SignedDuration::from_secs(30);
+/// How long a watch has to show a Pod that we created. After that the watch is slow or the Pod was deleted.
+const OBSERVE_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// What is looked at.
+/// A key of the Job controller's work queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
-    /// A Job, or the Pods of a Job that is gone.
+pub(super) enum ReconcileKey {
+    /// A Job, or the Pods of a Job that was deleted.
     Job(Uid),
-    /// A Pod that is nobody's and carries the finalizer.
-    Orphan(Uid),
+    /// A Pod with our finalizer and without a controller.
+    OrphanedPod(Uid),
 }
 
-/// Why some Pods are looked up together.
+/// A set of Pods that is looked up together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Group {
-    /// Pods that a Job controls.
-    Of(Uid),
-    /// Pods that nobody controls and that carry the UID of a Job.
-    Labelled(Uid),
-    /// All Pods of a namespace that nobody controls.
-    Loose(String),
+enum PodGroup {
+    /// Pods whose controller is the Job with this UID.
+    ControlledBy(Uid),
+    /// Pods without a controller that are labelled with the UID of this Job.
+    LabelledWith(Uid),
+    /// Pods without a controller in this namespace.
+    Uncontrolled(String),
 }
 
-/// All Jobs and the Pods that are theirs or might be.
+/// All Jobs, and the Pods that belong to a Job or that a Job may adopt.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    jobs: HashMap<Uid, Held>,
-    /// By namespace, the Jobs whose selector is somebody's own.
-    by_hand: HashMap<String, BTreeSet<Uid>>,
-    pods: HashMap<Uid, KnownPod>,
-    /// Ordered, so that the same world gives the same decisions.
-    groups: HashMap<Group, BTreeSet<Uid>>,
+pub(super) struct JobCache {
+    jobs: HashMap<Uid, IndexedJob>,
+    /// Jobs with a custom selector by namespace.
+    custom_selector_jobs: HashMap<String, BTreeSet<Uid>>,
+    pods: HashMap<Uid, CachedPod>,
+    /// Members are in a fixed order so that simulations are deterministic.
+    groups: HashMap<PodGroup, BTreeSet<Uid>>,
 }
 
 #[derive(Debug)]
-struct Held {
-    job: KnownJob,
+struct IndexedJob {
+    job: CachedJob,
     backoff: Backoff,
 }
 
-/// The Pods of a Job at one look.
+/// The Pods that matter for one reconcile of a Job.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredPods {
+    /// The Pods that the Job controls.
     pub(super) pods: Vec<PodView>,
-    /// Its Pods that its selector does not take.
-    pub(super) strangers: Vec<KnownPod>,
-    /// Pods that nobody controls and that its selector takes.
-    pub(super) orphans: Vec<KnownPod>,
-    /// Pods that should have been heard of.
-    pub(super) overdue: Vec<KnownPod>,
-    /// When the next Pod should have been heard of.
-    pub(super) overdue_at: Option<Timestamp>,
+    /// Pods that the Job controls and that its selector does not match.
+    pub(super) to_release: Vec<CachedPod>,
+    /// Pods without a controller that the selector matches.
+    pub(super) to_adopt: Vec<CachedPod>,
+    /// Pods that we created and that no watch has shown in time.
+    pub(super) overdue: Vec<CachedPod>,
+    /// When the next unobserved Pod becomes overdue.
+    pub(super) next_overdue_at: Option<Timestamp>,
 }
 
-impl Cache {
-    pub(super) fn job(&self, uid: &Uid) -> Option<(KnownJob, Backoff)> {
-        self.jobs.get(uid).map(|held| (held.job.clone(), held.backoff.clone()))
+impl JobCache {
+    pub(super) fn job(&self, uid: &Uid) -> Option<(CachedJob, Backoff)> {
+        self.jobs.get(uid).map(|indexed| (indexed.job.clone(), indexed.backoff.clone()))
     }
 
-    pub(super) fn pod(&self, uid: &Uid) -> Option<&KnownPod> {
+    pub(super) fn pod(&self, uid: &Uid) -> Option<&CachedPod> {
         self.pods.get(uid)
     }
 
-    /// Keeps what is to be remembered of a Job's failures.
-    pub(super) fn remember(&mut self, uid: &Uid, backoff: Backoff) {
-        if let Some(held) = self.jobs.get_mut(uid) {
-            held.backoff = backoff;
+    /// Stores the Pod backoff of a Job for its next reconcile.
+    pub(super) fn set_backoff(&mut self, uid: &Uid, backoff: Backoff) {
+        if let Some(indexed) = self.jobs.get_mut(uid) {
+            indexed.backoff = backoff;
         }
     }
 
-    /// A watch shows a Job.
-    pub(super) fn put_job(&mut self, job: KnownJob) -> Vec<Key> {
-        let held = self.jobs.get(&job.uid);
-        if held.is_some_and(|held| !is_newer(&job.version, &held.job.version)) {
+    /// Applies a Job from a watch.
+    pub(super) fn apply_job(&mut self, job: CachedJob) -> Vec<ReconcileKey> {
+        let cached = self.jobs.get(&job.uid);
+        let is_stale =
+            |cached: &IndexedJob| !is_newer(&job.resource_version, &cached.job.resource_version);
+        if cached.is_some_and(is_stale) {
             return Vec::new();
         }
-        let backoff = held.map(|held| held.backoff.clone()).unwrap_or_default();
+        let backoff = cached.map(|cached| cached.backoff.clone()).unwrap_or_default();
         let uid = job.uid.clone();
         self.unlink_job(&uid);
-        if job.selects_by_hand {
-            self.by_hand.entry(job.namespace.clone()).or_default().insert(uid.clone());
+        if job.has_custom_selector {
+            let jobs = self.custom_selector_jobs.entry(job.namespace.clone()).or_default();
+            jobs.insert(uid.clone());
         }
-        self.jobs.insert(uid.clone(), Held { job, backoff });
-        vec![Key::Job(uid)]
+        self.jobs.insert(uid.clone(), IndexedJob { job, backoff });
+        vec![ReconcileKey::Job(uid)]
     }
 
-    /// The server answers with a Job.
-    pub(super) fn answer_job(&mut self, job: KnownJob) -> Vec<Key> {
-        if self.jobs.contains_key(&job.uid) { self.put_job(job) } else { Vec::new() }
+    /// Applies a Job from a response.
+    pub(super) fn apply_job_response(&mut self, job: CachedJob) -> Vec<ReconcileKey> {
+        if self.jobs.contains_key(&job.uid) { self.apply_job(job) } else { Vec::new() }
     }
 
-    /// A Job is gone. Its Pods, if it has any left, are looked at.
-    pub(super) fn remove_job(&mut self, uid: &Uid) -> Vec<Key> {
-        self.unlink_job(uid).map(|_| Key::Job(uid.clone())).into_iter().collect()
+    /// Removes a Job.
+    pub(super) fn remove_job(&mut self, uid: &Uid) -> Vec<ReconcileKey> {
+        self.unlink_job(uid).map(|_| ReconcileKey::Job(uid.clone())).into_iter().collect()
     }
 
-    /// All Jobs but these are gone.
-    pub(super) fn keep_jobs(&mut self, uids: &HashSet<String>) -> Vec<Key> {
-        let gone = self.jobs.keys().filter(|uid| !uids.contains(&***uid));
-        let gone: BTreeSet<Uid> = gone.cloned().collect();
-        gone.iter().flat_map(|uid| self.remove_job(uid)).collect()
+    /// Removes all Jobs that a list does not contain.
+    pub(super) fn retain_jobs(&mut self, listed: &HashSet<String>) -> Vec<ReconcileKey> {
+        let removed = self.jobs.keys().filter(|uid| !listed.contains(&***uid));
+        let removed: BTreeSet<Uid> = removed.cloned().collect();
+        removed.iter().flat_map(|uid| self.remove_job(uid)).collect()
     }
 
-    /// A watch shows a Pod.
-    pub(super) fn put_pod(&mut self, pod: KnownPod) -> Vec<Key> {
-        let Some(held) = self.pods.get_mut(&pod.uid) else {
+    /// Applies a Pod from a watch.
+    pub(super) fn apply_pod(&mut self, pod: CachedPod) -> Vec<ReconcileKey> {
+        let Some(cached) = self.pods.get_mut(&pod.uid) else {
             return self.link_pod(pod);
         };
-        held.unheard_since = None;
-        if is_newer(&pod.version, &held.version) { self.link_pod(pod) } else { Vec::new() }
+        cached.unobserved_since = None;
+        if is_newer(&pod.resource_version, &cached.resource_version) {
+            self.link_pod(pod)
+        } else {
+            Vec::new()
+        }
     }
 
-    /// A Pod was asked for because no watch had shown it. One that is gone by now stays gone.
-    pub(super) fn hear_of(&mut self, pod: KnownPod) -> Vec<Key> {
-        if self.pods.contains_key(&pod.uid) { self.put_pod(pod) } else { Vec::new() }
+    /// Applies an overdue Pod that was read. It stays removed if it was removed since.
+    pub(super) fn apply_read_pod(&mut self, pod: CachedPod) -> Vec<ReconcileKey> {
+        if self.pods.contains_key(&pod.uid) { self.apply_pod(pod) } else { Vec::new() }
     }
 
-    /// The server answers with a Pod.
-    pub(super) fn answer_pod(&mut self, pod: KnownPod) -> Vec<Key> {
+    /// Applies a Pod from a response.
+    pub(super) fn apply_pod_response(&mut self, pod: CachedPod) -> Vec<ReconcileKey> {
         match self.pods.get(&pod.uid) {
-            Some(held) if is_newer(&pod.version, &held.version) => {
-                let unheard_since = held.unheard_since;
-                self.link_pod(KnownPod { unheard_since, ..pod })
+            Some(cached) if is_newer(&pod.resource_version, &cached.resource_version) => {
+                let unobserved_since = cached.unobserved_since;
+                self.link_pod(CachedPod { unobserved_since, ..pod })
             }
             _ => Vec::new(),
         }
     }
 
-    /// The server answers with a Pod that was just created.
-    pub(super) fn answer_new_pod(&mut self, pod: KnownPod, now: Timestamp) -> Vec<Key> {
+    /// Applies a Pod from the response to its create.
+    pub(super) fn apply_created_pod(
+        &mut self,
+        pod: CachedPod,
+        now: Timestamp,
+    ) -> Vec<ReconcileKey> {
         if self.pods.contains_key(&pod.uid) {
-            return self.answer_pod(pod);
+            return self.apply_pod_response(pod);
         }
-        self.link_pod(KnownPod { unheard_since: Some(now), ..pod })
+        self.link_pod(CachedPod { unobserved_since: Some(now), ..pod })
     }
 
-    /// A Pod is gone.
-    pub(super) fn remove_pod(&mut self, uid: &Uid) -> Vec<Key> {
-        self.unlink_pod(uid).map(|pod| self.concerned_by(&pod)).unwrap_or_default()
+    /// Removes a Pod.
+    pub(super) fn remove_pod(&mut self, uid: &Uid) -> Vec<ReconcileKey> {
+        self.unlink_pod(uid).map(|pod| self.affected_by(&pod)).unwrap_or_default()
     }
 
-    /// All Pods but these are gone, and those that may be newer than the list.
-    pub(super) fn keep_pods(&mut self, uids: &HashSet<String>) -> Vec<Key> {
-        let is_gone = |pod: &&KnownPod| pod.unheard_since.is_none() && !uids.contains(&*pod.uid);
-        let gone = self.pods.values().filter(is_gone).map(|pod| pod.uid.clone());
-        let gone: BTreeSet<Uid> = gone.collect();
-        gone.iter().flat_map(|uid| self.remove_pod(uid)).collect()
+    /// Removes all Pods that a list does not contain, except unobserved ones, which may be newer than the list.
+    pub(super) fn retain_pods(&mut self, listed: &HashSet<String>) -> Vec<ReconcileKey> {
+        let is_removed =
+            |pod: &&CachedPod| pod.unobserved_since.is_none() && !listed.contains(&*pod.uid);
+        let removed = self.pods.values().filter(is_removed).map(|pod| pod.uid.clone());
+        let removed: BTreeSet<Uid> = removed.collect();
+        removed.iter().flat_map(|uid| self.remove_pod(uid)).collect()
     }
 
-    /// The Pods that have a Job of this UID as their controller.
-    pub(super) fn pods_of(&self, job: &Uid) -> impl Iterator<Item = &KnownPod> {
-        self.members(Group::Of(job.clone()))
+    /// The Pods whose controller is the Job with this UID.
+    pub(super) fn pods_of(&self, job: &Uid) -> impl Iterator<Item = &CachedPod> {
+        self.members(PodGroup::ControlledBy(job.clone()))
     }
 
-    /// What there is for a Job.
-    pub(super) fn gather(&self, job: &Job, now: Timestamp) -> Gathered {
-        let mut gathered = Gathered::default();
+    /// Collects the Pods that matter for a Job.
+    pub(super) fn gather_pods(&self, job: &Job, now: Timestamp) -> GatheredPods {
+        let mut gathered = GatheredPods::default();
         let uid = Uid::from(job.metadata.uid.as_str());
         let selector = job.spec.selector.as_ref();
-        let takes = |pod: &KnownPod| selector.is_some_and(|selector| selector.matches(&pod.labels));
-        // A UID can be written into a Pod anywhere; a Job's own are where it is.
-        let is_near = |pod: &&KnownPod| pod.namespace == job.metadata.namespace;
-        for pod in self.pods_of(&uid).filter(is_near) {
+        let is_selected =
+            |pod: &CachedPod| selector.is_some_and(|selector| selector.matches(&pod.labels));
+        // Any client can write the UID of a Job into a Pod of another namespace.
+        let is_in_namespace = |pod: &&CachedPod| pod.namespace == job.metadata.namespace;
+        for pod in self.pods_of(&uid).filter(is_in_namespace) {
             gathered.pods.push(pod.view.clone());
-            if !takes(pod) {
-                gathered.strangers.push(pod.clone());
+            if !is_selected(pod) {
+                gathered.to_release.push(pod.clone());
             }
-            gathered.wait_for(pod, now);
+            gathered.check_overdue(pod, now);
         }
-        let orphans = self.members(self.orphans_for(&uid, selector, &job.metadata.namespace));
-        let may_come = |pod: &&KnownPod| !pod.view.is_deleting && takes(pod);
-        gathered.orphans = orphans.filter(is_near).filter(may_come).cloned().collect();
+        let group = self.adoptable_group(&uid, selector, &job.metadata.namespace);
+        let is_adoptable = |pod: &&CachedPod| !pod.view.is_deleting && is_selected(pod);
+        let adoptable = self.members(group).filter(is_in_namespace).filter(is_adoptable);
+        gathered.to_adopt = adoptable.cloned().collect();
         gathered
     }
 
-    /// The group that has all Pods in it that a Job could adopt.
-    fn orphans_for(&self, uid: &Uid, selector: Option<&LabelSelector>, namespace: &str) -> Group {
-        let is_by_hand = self.jobs.get(uid).is_some_and(|held| held.job.selects_by_hand);
-        match selector.is_some() && is_by_hand {
-            true => Group::Loose(namespace.to_owned()),
-            false => Group::Labelled(uid.clone()),
+    /// The smallest group that contains all Pods that a Job may adopt.
+    fn adoptable_group(
+        &self,
+        uid: &Uid,
+        selector: Option<&LabelSelector>,
+        namespace: &str,
+    ) -> PodGroup {
+        let is_custom = self.jobs.get(uid).is_some_and(|indexed| indexed.job.has_custom_selector);
+        if selector.is_some() && is_custom {
+            PodGroup::Uncontrolled(namespace.to_owned())
+        } else {
+            PodGroup::LabelledWith(uid.clone())
         }
     }
 
-    fn members(&self, group: Group) -> impl Iterator<Item = &KnownPod> {
+    fn members(&self, group: PodGroup) -> impl Iterator<Item = &CachedPod> {
         let uids = self.groups.get(&group).into_iter().flatten();
         uids.filter_map(|uid| self.pods.get(uid))
     }
 
-    /// Whom to look at because a Pod has come, changed or gone.
-    fn concerned_by(&self, pod: &KnownPod) -> Vec<Key> {
-        match &pod.controller {
-            Controller::Job { uid, .. } => vec![Key::Job(uid.clone())],
-            Controller::Other => Vec::new(),
-            Controller::Nobody => {
-                let by_hand = self.by_hand.get(&pod.namespace).into_iter().flatten().cloned();
-                let by_label = pod.labelled_uid().map(Uid::from);
+    /// The keys to reconcile after a Pod was added, changed or removed.
+    fn affected_by(&self, pod: &CachedPod) -> Vec<ReconcileKey> {
+        match &pod.owner {
+            PodOwner::Job { uid, .. } => vec![ReconcileKey::Job(uid.clone())],
+            PodOwner::Other => Vec::new(),
+            PodOwner::None => {
+                let by_selector = self.custom_selector_jobs.get(&pod.namespace);
+                let by_selector = by_selector.into_iter().flatten().cloned();
+                let by_label = pod.labelled_job_uid().map(Uid::from);
                 let by_label = by_label.filter(|uid| self.jobs.contains_key(uid));
-                let orphan = pod.view.is_tracked.then(|| Key::Orphan(pod.uid.clone()));
-                by_hand.chain(by_label).map(Key::Job).chain(orphan).collect()
+                let orphan =
+                    pod.view.is_tracked.then(|| ReconcileKey::OrphanedPod(pod.uid.clone()));
+                by_selector.chain(by_label).map(ReconcileKey::Job).chain(orphan).collect()
             }
         }
     }
 
-    fn link_pod(&mut self, pod: KnownPod) -> Vec<Key> {
-        let mut concerned = self.concerned_by(&pod);
-        let before = self.remove_pod(&pod.uid);
-        let also = before.into_iter().filter(|key| !concerned.contains(key)).collect::<Vec<Key>>();
-        concerned.extend(also);
+    fn link_pod(&mut self, pod: CachedPod) -> Vec<ReconcileKey> {
+        let mut affected = self.affected_by(&pod);
+        for key in self.remove_pod(&pod.uid) {
+            if !affected.contains(&key) {
+                affected.push(key);
+            }
+        }
         for group in groups_of(&pod) {
             self.groups.entry(group).or_default().insert(pod.uid.clone());
         }
-        // Most Pods of a big cluster are no Job's and never will be.
-        if pod.controller != Controller::Other {
+        // On a large cluster most Pods belong to other controllers and never to a Job.
+        if pod.owner != PodOwner::Other {
             self.pods.insert(pod.uid.clone(), pod);
         }
-        concerned
+        affected
     }
 
-    fn unlink_pod(&mut self, uid: &Uid) -> Option<KnownPod> {
+    fn unlink_pod(&mut self, uid: &Uid) -> Option<CachedPod> {
         let pod = self.pods.remove(uid)?;
         for group in groups_of(&pod) {
-            leave(&mut self.groups, group, uid);
+            remove_member(&mut self.groups, group, uid);
         }
         Some(pod)
     }
 
-    fn unlink_job(&mut self, uid: &Uid) -> Option<KnownJob> {
-        let held = self.jobs.remove(uid)?;
-        leave(&mut self.by_hand, held.job.namespace.clone(), uid);
-        Some(held.job)
+    fn unlink_job(&mut self, uid: &Uid) -> Option<CachedJob> {
+        let indexed = self.jobs.remove(uid)?;
+        remove_member(&mut self.custom_selector_jobs, indexed.job.namespace.clone(), uid);
+        Some(indexed.job)
     }
 }
 
-impl Gathered {
-    fn wait_for(&mut self, pod: &KnownPod, now: Timestamp) {
-        let Some(since) = pod.unheard_since else {
+impl GatheredPods {
+    fn check_overdue(&mut self, pod: &CachedPod, now: Timestamp) {
+        let Some(since) = pod.unobserved_since else {
             return;
         };
-        let at = since.saturating_add(HEAR_WITHIN).unwrap_or(now);
-        match at <= now {
-            true => self.overdue.push(pod.clone()),
-            false => self.overdue_at = self.overdue_at.into_iter().chain([at]).min(),
+        let overdue_at = since.saturating_add(OBSERVE_TIMEOUT).unwrap_or(now);
+        if overdue_at <= now {
+            self.overdue.push(pod.clone());
+        } else {
+            self.next_overdue_at = self.next_overdue_at.into_iter().chain([overdue_at]).min();
         }
     }
 }
 
-fn groups_of(pod: &KnownPod) -> Vec<Group> {
-    match &pod.controller {
-        Controller::Job { uid, .. } => vec![Group::Of(uid.clone())],
-        Controller::Other => Vec::new(),
-        Controller::Nobody => {
-            let labelled = pod.labelled_uid().map(|uid| Group::Labelled(uid.into()));
-            labelled.into_iter().chain([Group::Loose(pod.namespace.clone())]).collect()
+fn groups_of(pod: &CachedPod) -> Vec<PodGroup> {
+    match &pod.owner {
+        PodOwner::Job { uid, .. } => vec![PodGroup::ControlledBy(uid.clone())],
+        PodOwner::Other => Vec::new(),
+        PodOwner::None => {
+            let labelled = pod.labelled_job_uid().map(|uid| PodGroup::LabelledWith(uid.into()));
+            labelled.into_iter().chain([PodGroup::Uncontrolled(pod.namespace.clone())]).collect()
         }
     }
 }
 
-/// Takes a member out of its set, and the set away if it was the last.
-fn leave<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Uid>>, key: K, uid: &Uid) {
+/// Removes a member from its set, and the set if it becomes empty.
+fn remove_member<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Uid>>, key: K, uid: &Uid) {
     if let Entry::Occupied(mut set) = sets.entry(key) {
         set.get_mut().remove(uid);
         if set.get().is_empty() {

@@ -1,6 +1,7 @@
-//! Which Pods are a Job's: those that its selector takes and nobody else controls become its own,
-//! and those of its own that the selector does not take are let go, as in Kubernetes v1.36
-//! (`PodControllerRefManager`).
+//! Adopts and releases Pods by the selector of a Job, as in Kubernetes v1.36 (`PodControllerRefManager`).
+//!
+//! A Job adopts Pods that its selector matches and that have no controller. It releases Pods that it controls and that its
+//! selector does not match.
 
 use punctual_api::Job;
 use punctual_api::well_known::finalizers;
@@ -8,63 +9,68 @@ use punctual_client::resources::{JOBS, PODS};
 use punctual_queue::Failure;
 use serde_json::{Value, json};
 
-use super::cache::Gathered;
-use super::known::KnownPod;
-use super::{Controller, MANAGER};
+use super::cache::GatheredPods;
+use super::cached_objects::CachedPod;
+use super::{JobController, MANAGED_BY};
 
-impl Controller {
-    /// Adopts and releases; whether there was anything to do.
-    pub(super) async fn claim(&self, job: &Job, gathered: &Gathered) -> Result<bool, Failure> {
-        let Gathered { strangers, orphans, .. } = gathered;
-        if strangers.is_empty() && orphans.is_empty() || !may_claim(job) {
+impl JobController {
+    /// Adopts and releases Pods. Returns whether there were any.
+    pub(super) async fn claim_pods(
+        &self,
+        job: &Job,
+        gathered: &GatheredPods,
+    ) -> Result<bool, Failure> {
+        let GatheredPods { to_release, to_adopt, .. } = gathered;
+        if to_release.is_empty() && to_adopt.is_empty() || !may_claim(job) {
             return Ok(false);
         }
-        for pod in strangers {
-            self.change_pod(pod, &release(job, pod)).await?;
+        for pod in to_release {
+            self.patch_pod(pod, &release_patch(job, pod)).await?;
         }
-        if !orphans.is_empty() && self.is_still_there(job).await? {
-            for pod in orphans {
-                self.change_pod(pod, &adoption(job, pod)).await?;
+        if !to_adopt.is_empty() && self.may_adopt(job).await? {
+            for pod in to_adopt {
+                self.patch_pod(pod, &adopt_patch(job, pod)).await?;
             }
         }
         Ok(true)
     }
 
-    /// Whether a Job, asked for now, may adopt: a Pod that is given to one that goes would go too.
-    async fn is_still_there(&self, job: &Job) -> Result<bool, Failure> {
+    /// Reads the Job to check that it exists and is not being deleted. Otherwise the garbage collector would delete the
+    /// adopted Pods.
+    async fn may_adopt(&self, job: &Job) -> Result<bool, Failure> {
         let path = JOBS.object_path(&job.metadata.namespace, &job.metadata.name);
-        let found = self.calls.find::<Value>(&path).await?;
+        let found = self.api.find::<Value>(&path).await?;
         Ok(found.is_some_and(|found| {
             found.pointer("/metadata/uid") == Some(&json!(job.metadata.uid))
                 && found.pointer("/metadata/deletionTimestamp").is_none()
         }))
     }
 
-    /// Changes the metadata of a Pod, if it is still as we know it.
-    pub(super) async fn change_pod(&self, pod: &KnownPod, patch: &Value) -> Result<(), Failure> {
+    /// Patches the metadata of a Pod. Fails with a conflict if the Pod changed.
+    pub(super) async fn patch_pod(&self, pod: &CachedPod, patch: &Value) -> Result<(), Failure> {
         let path = PODS.object_path(&pod.namespace, &pod.view.name);
-        match self.calls.patch(&path, patch).await {
-            Ok(answer) => {
-                self.keep_pod(answer);
+        match self.api.patch(&path, patch).await {
+            Ok(response) => {
+                self.apply_pod_response(response);
                 Ok(())
             }
-            Err(refused) if refused.is_not_found() => Ok(()),
-            Err(refused) => Err(refused.into()),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Whether a Job takes Pods and lets them go: not when it has ended, goes, or is another's.
+/// Whether a Job adopts and releases Pods: it is unfinished, not being deleted, and managed by this controller.
 fn may_claim(job: &Job) -> bool {
     job.metadata.deletion_timestamp.is_none()
         && !job.status.is_finished()
-        && job.spec.managed_by.as_deref().is_none_or(|name| name == MANAGER)
+        && job.spec.managed_by.as_deref().is_none_or(|name| name == MANAGED_BY)
 }
 
-fn adoption(job: &Job, pod: &KnownPod) -> Value {
+fn adopt_patch(job: &Job, pod: &CachedPod) -> Value {
     json!({"metadata": {
         "uid": &*pod.uid,
-        "resourceVersion": pod.version,
+        "resourceVersion": pod.resource_version,
         "ownerReferences": [{
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -77,10 +83,10 @@ fn adoption(job: &Job, pod: &KnownPod) -> Value {
     }})
 }
 
-fn release(job: &Job, pod: &KnownPod) -> Value {
+fn release_patch(job: &Job, pod: &CachedPod) -> Value {
     json!({"metadata": {
         "uid": &*pod.uid,
-        "resourceVersion": pod.version,
+        "resourceVersion": pod.resource_version,
         "ownerReferences": [{"$patch": "delete", "uid": job.metadata.uid}],
         "$deleteFromPrimitiveList/finalizers": [finalizers::JOB_TRACKING],
     }})

@@ -1,4 +1,4 @@
-//! What is read of the objects that matter to the furnisher.
+//! The fields of the watched objects that the namespace defaults controller parses.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::ROOT_CA;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Meta {
+pub(super) struct CachedMeta {
     pub(super) name: String,
     pub(super) namespace: String,
     pub(super) uid: String,
@@ -21,48 +21,55 @@ pub(super) struct Meta {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Namespace {
-    pub(super) metadata: Meta,
+pub(super) struct CachedNamespace {
+    pub(super) metadata: CachedMeta,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Account {
-    pub(super) metadata: Meta,
+pub(super) struct CachedServiceAccount {
+    pub(super) metadata: CachedMeta,
 }
 
-/// Of most config maps only the metadata is read.
+/// A ConfigMap. The data is parsed only if the ConfigMap has the name of the root certificate's.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ConfigMap {
-    pub(super) metadata: Meta,
+pub(super) struct CachedConfigMap {
+    pub(super) metadata: CachedMeta,
     pub(super) data: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Data {
+struct MetadataOnly {
+    metadata: CachedMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DataOnly {
     data: BTreeMap<String, String>,
 }
 
-impl CachedFields for Namespace {
+impl CachedFields for CachedNamespace {
     fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
-impl CachedFields for Account {
+impl CachedFields for CachedServiceAccount {
     fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
-impl CachedFields for ConfigMap {
+impl CachedFields for CachedConfigMap {
     fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        let Account { metadata } = serde_json::from_str(text)?;
-        let data = match metadata.name == ROOT_CA {
-            true => serde_json::from_str::<Data>(text)?.data,
-            false => BTreeMap::new(),
+        let MetadataOnly { metadata } = serde_json::from_str(text)?;
+        let data = if metadata.name == ROOT_CA {
+            serde_json::from_str::<DataOnly>(text)?.data
+        } else {
+            BTreeMap::new()
         };
-        Ok(ConfigMap { metadata, data })
+        Ok(CachedConfigMap { metadata, data })
     }
 }
