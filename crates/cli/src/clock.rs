@@ -1,8 +1,8 @@
 //! The system clock. All other code of this crate receives the time as an argument.
 
 use jiff::Timestamp;
+use punctual_client::{Clock as _, SystemClock};
 
-#[expect(clippy::disallowed_methods, reason = "the only clock read of this crate")]
 pub(crate) fn now() -> Timestamp {
-    Timestamp::now()
+    SystemClock.now()
 }

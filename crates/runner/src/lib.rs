@@ -1,35 +1,42 @@
-//! Pods as processes of this machine.
+//! Runs Pods as processes of this machine.
 //!
 //! ```text
-//!  API ◀──▶ Runner (in the daemon) ──starts──▶ supervisor (one per Pod) ──▶ containers
-//!             │  ▲                                │
-//!             ▼  └── inotify ── state.json ◀──────┘
-//!          pods/<uid>/pod.json                  logs/<container>/<n>.log ──▶ Logs
+//!  API ◀──▶ Runner ──▶ PodRuntime: ProcessRuntime ──starts──▶ supervisor (one per Pod) ──▶ containers
+//!                           │  ▲                                  │
+//!                           ▼  └─── inotify ─── state.json ◀──────┘
+//!                 pods/<uid>/pod.json                     logs/<container>/<n>.log ──▶ Logs
 //! ```
 //!
-//! [`Runner`] is to this machine what a kubelet is to a node: it watches Pods, resolves what they
-//! need into a plan, and reports what becomes of them. Running is the business of a [`supervise`]
-//! process per Pod, which outlives the daemon and is the only one who starts anything; so a daemon
-//! that dies, is upgraded or restarted finds its Pods as they are. [`Logs`] reads what containers
-//! said.
+//! [`Runner`] does for this machine what a kubelet does for a node: it watches Pods, starts and stops
+//! them through a [`PodRuntime`], and reports their statuses. [`ProcessRuntime`] writes a plan for each
+//! Pod and starts a supervisor process ([`supervise`]) that runs the containers. Supervisors outlive the
+//! daemon, so Pods keep running while the daemon is upgraded or restarted. [`Logs`] reads the logs of
+//! containers.
 //!
-//! There are no images: a container runs the programs of the machine, with its own environment,
-//! volumes, user and limits.
+//! There are no images: a container runs programs of this machine, with its own environment, volumes,
+//! user and limits.
 
-mod clock;
-mod folder;
-mod inotify;
+mod async_fd;
+mod folder_watcher;
 mod logs;
 mod node;
-mod plan;
+mod pod_folder;
+mod pod_plan;
+mod pod_runtime;
+mod pod_state;
 mod prepare;
-mod readiness;
+mod process_runtime;
 mod runner;
-mod state;
 mod supervisor;
 
 pub use self::logs::{LogError, LogQuery, Logs};
 pub use self::node::register_node;
-pub use self::plan::Timing;
-pub use self::runner::{Config, Runner, Started};
+pub use self::pod_plan::RestartBackoff;
+pub use self::pod_runtime::{PodHandle, PodRuntime, RuntimeEvent};
+pub use self::pod_state::{
+    ContainerRecord, Explanation, PodPhase, PodState, RunState, Termination,
+};
+pub use self::prepare::{MissingReference, PrepareError, ReferenceKind, References};
+pub use self::process_runtime::{ProcessRuntime, ProcessRuntimeOptions};
+pub use self::runner::{PodStartedHook, Runner, RunnerOptions};
 pub use self::supervisor::supervise;

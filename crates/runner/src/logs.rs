@@ -1,11 +1,11 @@
-//! Reading the logs of containers, as `kubectl logs` asks for them.
+//! Reads the logs of containers, as `kubectl logs` requests them.
 //!
-//! A log is read as it lies on the disk, in pieces, and followed by waiting for the folder to
-//! change; the memory it takes does not depend on its length or on the length of its lines.
+//! A log is read from disk in chunks and followed by watching its folder. The memory does not depend on
+//! the length of the log or of its lines.
 
-mod line;
-mod reading;
-mod tail;
+mod log_line;
+mod log_reader;
+mod log_tail;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,52 +15,53 @@ use bytes::Bytes;
 use futures::Stream;
 use jiff::Timestamp;
 
-use self::reading::Reading;
-pub(crate) use self::tail::last_words;
-use crate::folder::Folder;
-use crate::inotify::Hub;
-use crate::state::{Now, PodState, reasons};
+use self::log_reader::LogReader;
+pub(crate) use self::log_tail::read_log_tail;
+use crate::folder_watcher::FolderWatcher;
+use crate::pod_folder::PodFolder;
+use crate::pod_state::{PodState, RunState, reasons};
 
 /// The logs of the Pods of a machine.
 #[derive(Debug)]
 pub struct Logs {
-    data: PathBuf,
-    hub: Mutex<Option<Arc<Hub>>>,
+    data_dir: PathBuf,
+    /// Started with the first follower.
+    folder_watcher: Mutex<Option<Arc<FolderWatcher>>>,
 }
 
-/// Which part of which log is wanted (`v1.PodLogOptions`).
+/// The options of a log request (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
-    /// Name of the Pod, for messages.
+    /// The name of the Pod, for error messages.
     pub pod: String,
     /// The container.
     pub container: String,
-    /// Whether the run before the present one is meant.
+    /// Whether to read the log of the previous run.
     pub previous: bool,
-    /// Whether to go on until the run ends.
+    /// Whether to follow the log until the run ends.
     pub follow: bool,
-    /// Only that many lines from the end.
+    /// Only this many lines from the end.
     pub tail_lines: Option<u64>,
-    /// Only lines from that instant on.
+    /// Only lines from this time on.
     pub since: Option<Timestamp>,
-    /// Whether each line begins with its instant.
+    /// Whether each line starts with its timestamp.
     pub timestamps: bool,
-    /// No more bytes than that.
+    /// At most this many bytes.
     pub limit_bytes: Option<u64>,
 }
 
-/// Why there is no log.
+/// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The container was not started yet. Ask again later.
+    /// The container was not started yet.
     #[error("container {container:?} in pod {pod:?} is waiting to start: {reason}")]
     Waiting {
         /// The container.
         container: String,
-        /// Its Pod.
+        /// The Pod.
         pod: String,
-        /// What it waits for.
+        /// The reason why it waits.
         reason: String,
     },
     /// The Pod has no such container.
@@ -76,75 +77,79 @@ pub enum LogError {
     NoPrevious {
         /// The container.
         container: String,
-        /// Its Pod.
+        /// The Pod.
         pod: String,
     },
-    /// The disk failed.
-    #[error("the log cannot be read")]
+    /// A file could not be read.
+    #[error("could not read the log: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Logs {
-    /// The logs below a runner's data folder.
-    pub fn new(data: impl Into<PathBuf>) -> Logs {
-        Logs { data: data.into(), hub: Mutex::default() }
+    /// The logs below the data folder of a [`ProcessRuntime`](crate::ProcessRuntime).
+    pub fn new(data_dir: impl Into<PathBuf>) -> Logs {
+        Logs { data_dir: data_dir.into(), folder_watcher: Mutex::default() }
     }
 
-    /// The log of a container of the Pod with that UID, in pieces as they come.
+    /// The log of a container of the Pod with this UID, as a stream of chunks.
     pub async fn read(
         &self,
         uid: &str,
         query: LogQuery,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, LogError> {
-        let folder = Folder::of(&self.data, uid).ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let folder = PodFolder::of_pod(&self.data_dir, uid);
+        let folder = folder.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let state = folder.state()?.ok_or_else(|| waiting(&query, reasons::CREATING))?;
-        let run = run_of(&state, &query)?;
-        let hub = if query.follow { Some(self.hub()?) } else { None };
-        let reading = Reading::open(folder, run, query, hub).await?;
-        Ok(futures::stream::try_unfold(reading, |mut reading| async move {
-            Ok(reading.next().await?.map(|piece| (piece, reading)))
+        let run = run_number(&state, &query)?;
+        let folder_watcher = if query.follow { Some(self.folder_watcher()?) } else { None };
+        let reader = LogReader::open(folder, run, query, folder_watcher).await?;
+        Ok(futures::stream::try_unfold(reader, |mut reader| async move {
+            Ok(reader.next_chunk().await?.map(|chunk| (chunk, reader)))
         }))
     }
 
-    /// Waits for changes are started with the first who follows.
-    fn hub(&self) -> io::Result<Arc<Hub>> {
-        let mut hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hub) = &*hub {
-            return Ok(hub.clone());
+    fn folder_watcher(&self) -> io::Result<Arc<FolderWatcher>> {
+        let mut watcher = self.folder_watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watcher) = &*watcher {
+            return Ok(watcher.clone());
         }
-        Ok(hub.insert(Hub::start()?).clone())
+        Ok(watcher.insert(FolderWatcher::start()?).clone())
     }
 }
 
-/// The number of the run that is asked for.
-fn run_of(state: &PodState, query: &LogQuery) -> Result<u32, LogError> {
-    let (container, pod) = (query.container.clone(), query.pod.clone());
-    let Some(record) = state.record(&query.container) else {
+/// The number of the requested run.
+fn run_number(state: &PodState, query: &LogQuery) -> Result<u32, LogError> {
+    let container = query.container.clone();
+    let pod = query.pod.clone();
+    let Some(record) = state.container(&query.container) else {
         return Err(LogError::NoContainer { container, pod });
     };
     if query.previous {
-        let before = record.restarts.checked_sub(1);
-        return before.ok_or(LogError::NoPrevious { container, pod });
+        let previous = record.restarts.checked_sub(1);
+        return previous.ok_or(LogError::NoPrevious { container, pod });
     }
-    record.run().ok_or_else(|| match &record.now {
-        Now::Waiting(fault) => waiting(query, &fault.reason),
+    record.run_number().ok_or_else(|| match &record.current {
+        RunState::Waiting(explanation) => waiting(query, &explanation.reason),
         _ => waiting(query, reasons::CREATING),
     })
 }
 
 fn waiting(query: &LogQuery, reason: &str) -> LogError {
-    let (container, pod) = (query.container.clone(), query.pod.clone());
-    LogError::Waiting { container, pod, reason: reason.to_owned() }
+    LogError::Waiting {
+        container: query.container.clone(),
+        pod: query.pod.clone(),
+        reason: reason.to_owned(),
+    }
 }
 
-/// The two files of a run's log, the newer one last.
-fn files(folder: &Folder, container: &str, run: u32) -> [PathBuf; 2] {
-    let newer = folder.logs(container).join(format!("{run}.log"));
-    [older(&newer), newer]
+/// The two files of a run's log: the rotated one and the current one.
+fn log_files(folder: &PodFolder, container: &str, run: u32) -> [PathBuf; 2] {
+    let current = folder.log_folder(container).join(format!("{run}.log"));
+    [rotated_path(&current), current]
 }
 
-/// The file that a full log was moved to.
-pub(crate) fn older(path: &Path) -> PathBuf {
+/// The path that a full log is renamed to.
+pub(crate) fn rotated_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
     name.into()

@@ -1,69 +1,68 @@
-//! The node that this machine is to the API.
+//! The Node object of this machine.
 
 use std::fs;
 
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use jiff::Timestamp;
+use punctual_api::Time;
+use punctual_client::resources::NODES;
+use punctual_client::{ApiClient, ApiError, Clock};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::prepare::{ADDRESS, Machine};
+use crate::prepare::{MachineResources, NODE_ADDRESS};
 
-/// What is said about a machine that does not say it itself.
+/// The value of facts about the machine that cannot be read.
 const UNKNOWN: &str = "unknown";
 
-/// Makes sure that the API has a node of this name that is ready and takes Pods, and writes only
-/// what is not so already.
-pub async fn register_node(client: kube::Client, name: &str, max_pods: usize) -> kube::Result<()> {
-    let resource = ApiResource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        api_version: "v1".to_owned(),
-        kind: "Node".to_owned(),
-        plural: "nodes".to_owned(),
+/// Creates or updates the Node with this name, ready and with room for this many Pods. Writes nothing if the
+/// Node is up to date.
+pub async fn register_node(
+    api: &ApiClient,
+    clock: &dyn Clock,
+    name: &str,
+    max_pods: usize,
+) -> Result<(), ApiError> {
+    let path = NODES.object_path("", name);
+    let node = match api.find::<Value>(&path).await? {
+        Some(node) => node,
+        None => create_node(api, name).await?,
     };
-    let nodes: Api<DynamicObject> = Api::all_with(client, &resource);
-    let found = match nodes.get_opt(name).await? {
-        Some(found) => found,
-        None => create(&nodes, &resource, name).await?,
-    };
-    let old = found.data.get("status").cloned().unwrap_or_default();
-    let new = status(&old, name, max_pods);
+    let old = node.get("status").cloned().unwrap_or_default();
+    let new = node_status(&old, name, max_pods, clock.now());
     if contains(&old, &new) {
         return Ok(());
     }
-    let patch = Patch::Merge(json!({ "status": new }));
-    nodes.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
+    let patch = json!({ "status": new });
+    api.merge_patch::<IgnoredAny>(&format!("{path}/status"), &patch).await.map(drop)
 }
 
-async fn create(
-    nodes: &Api<DynamicObject>,
-    resource: &ApiResource,
-    name: &str,
-) -> kube::Result<DynamicObject> {
-    let mut node = DynamicObject::new(name, resource);
-    let labels = [
-        ("kubernetes.io/hostname", name),
-        ("kubernetes.io/os", "linux"),
-        ("kubernetes.io/arch", architecture()),
-    ];
-    let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    node.metadata.labels = Some(labels.into());
-    match nodes.create(&PostParams::default(), &node).await {
-        Err(kube::Error::Api(status)) if status.code == 409 => nodes.get(name).await,
-        other => other,
+async fn create_node(api: &ApiClient, name: &str) -> Result<Value, ApiError> {
+    let node = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name,
+            "kubernetes.io/os": "linux",
+            "kubernetes.io/arch": architecture(),
+        }},
+    });
+    match api.create(&NODES.collection_path(""), node.to_string()).await {
+        Err(error) if error.is_conflict() => api.get(&NODES.object_path("", name)).await,
+        result => result,
     }
 }
 
-/// What the machine has.
-pub(crate) fn machine() -> Machine {
+/// The processors and memory of this machine.
+pub(crate) fn machine_resources() -> MachineResources {
     let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
-    Machine { cpus, memory_bytes: kilobytes.unwrap_or(0_u64).saturating_mul(1024) }
+    MachineResources { cpus, memory_bytes: kilobytes.unwrap_or(0_u64).saturating_mul(1024) }
 }
 
-fn status(old: &Value, name: &str, max_pods: usize) -> Value {
-    let Machine { cpus, memory_bytes } = machine();
+fn node_status(old: &Value, name: &str, max_pods: usize, now: Timestamp) -> Value {
+    let MachineResources { cpus, memory_bytes } = machine_resources();
     let amounts = json!({
         "cpu": cpus.to_string(),
         "memory": format!("{}Ki", memory_bytes / 1024),
@@ -73,22 +72,22 @@ fn status(old: &Value, name: &str, max_pods: usize) -> Value {
         "capacity": amounts,
         "allocatable": amounts,
         "addresses": [
-            {"type": "InternalIP", "address": ADDRESS},
+            {"type": "InternalIP", "address": NODE_ADDRESS},
             {"type": "Hostname", "address": name},
         ],
-        "conditions": [ready(old)],
-        "nodeInfo": info(),
+        "conditions": [ready_condition(old, now)],
+        "nodeInfo": node_info(),
     })
 }
 
-/// The condition `Ready`, with the instant at which it came to be so.
-fn ready(old: &Value) -> Value {
+/// The condition `Ready`, with its old times if it was true already.
+fn ready_condition(old: &Value, now: Timestamp) -> Value {
     let before = old.get("conditions").and_then(Value::as_array).into_iter().flatten();
     let is_ready = |condition: &&Value| {
         let is = |field: &str, want: &str| condition.get(field).is_some_and(|value| value == want);
         is("type", "Ready") && is("status", "True")
     };
-    let now = Value::String(punctual_api::Time::new(crate::clock::now()).to_string());
+    let now = Value::String(Time::new(now).to_string());
     let before = before.clone().find(is_ready);
     let time = |field: &str| before.and_then(|it| it.get(field)).cloned().unwrap_or(now.clone());
     json!({
@@ -101,29 +100,29 @@ fn ready(old: &Value) -> Value {
     })
 }
 
-fn info() -> Value {
+fn node_info() -> Value {
     let version = concat!("punctual-", env!("CARGO_PKG_VERSION"));
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     json!({
         "architecture": architecture(),
-        "bootID": text_of("/proc/sys/kernel/random/boot_id"),
+        "bootID": read_text("/proc/sys/kernel/random/boot_id"),
         "containerRuntimeVersion": format!("punctual://{}", env!("CARGO_PKG_VERSION")),
-        "kernelVersion": text_of("/proc/sys/kernel/osrelease"),
+        "kernelVersion": read_text("/proc/sys/kernel/osrelease"),
         "kubeProxyVersion": "",
         "kubeletVersion": version,
-        "machineID": text_of("/etc/machine-id"),
+        "machineID": read_text("/etc/machine-id"),
         "operatingSystem": "linux",
         "osImage": release.map_or(UNKNOWN, |name| name.trim_matches('"')),
         "systemUUID": "",
     })
 }
 
-fn text_of(path: &str) -> String {
+fn read_text(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| UNKNOWN.to_owned(), |text| text.trim().to_owned())
 }
 
-/// As Go calls it.
+/// The name that Go has for the architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -132,7 +131,7 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Whether everything in one object is in the other too.
+/// Whether a JSON value has all fields of another with the same values.
 fn contains(all: &Value, part: &Value) -> bool {
     match (all, part) {
         (Value::Object(all), Value::Object(part)) => {

@@ -1,12 +1,12 @@
-//! From a Pod to a plan: everything that a supervisor must not have to ask for.
+//! Turns a Pod into a plan that a supervisor can run without the API.
 //!
-//! What the Pod refers to is fetched first ([`Sources`]); the rest needs no API. A reference that
-//! leads nowhere is not an error but something to wait for ([`Unmet`]).
+//! The caller first fetches the config maps and secrets that the Pod refers to ([`References`]). A
+//! missing one is no failure: the Pod waits for it ([`MissingReference`]).
 
 mod env;
 mod expand;
 mod fields;
-mod sources;
+mod references;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -16,55 +16,58 @@ use std::path::Path;
 use punctual_api::Pod;
 use punctual_api::pod::Container;
 
-pub(crate) use self::fields::ADDRESS;
-pub(crate) use self::sources::{Kind, Sources, Unmet};
+pub(crate) use self::fields::NODE_ADDRESS;
+pub use self::references::{MissingReference, ReferenceKind, References};
 use self::volumes::Volumes;
-use crate::folder::{Folder, is_name};
-use crate::plan::{ContainerPlan, Limits, PodPlan, RestartPolicy, Timing, UserPlan};
+use crate::pod_folder::{PodFolder, is_file_name};
+use crate::pod_plan::{
+    ContainerPlan, PodPlan, ResourceLimits, RestartBackoff, RestartPolicy, UserPlan,
+};
 
-/// What the runner adds to every Pod's plan.
+/// The parts of a plan that do not depend on the Pod.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) timing: Timing,
+pub(crate) struct PlanSettings {
+    pub(crate) restart_backoff: RestartBackoff,
     pub(crate) log_bytes_max: u64,
-    pub(crate) cgroups: bool,
-    /// Processors and memory of the machine, for limits that a Pod does not set.
-    pub(crate) machine: Machine,
+    pub(crate) use_cgroups: bool,
+    /// The values of limits that a container does not set.
+    pub(crate) machine: MachineResources,
 }
 
-/// What the machine has.
+/// The processors and memory of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Machine {
+pub(crate) struct MachineResources {
     pub(crate) cpus: u64,
     pub(crate) memory_bytes: u64,
 }
 
-/// Why a Pod has no plan.
+/// Why a Pod could not be prepared.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PrepareError {
-    /// Something it refers to is not there yet.
+pub enum PrepareError {
+    /// An object that the Pod refers to does not exist yet, or lacks a key.
     #[error("{}", .0.message)]
-    Unmet(Unmet),
-    /// It cannot be run as it is, now or ever.
+    MissingReference(MissingReference),
+    /// The Pod uses a feature that the runtime does not support. Trying again does not help.
     #[error("{0}")]
-    Refused(String),
-    #[error("the Pod's folder cannot be written")]
+    Unsupported(String),
+    /// The Pod's folder could not be written.
+    #[error("could not write the Pod's folder: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Makes the Pod's folder and writes its plan there. Blocks on the disk.
+/// Creates the Pod's folder and writes its plan. Blocks on file I/O.
 pub(crate) fn prepare(
     pod: &Pod,
-    sources: &Sources,
-    folder: &Folder,
-    settings: &Settings,
+    references: &References,
+    folder: &PodFolder,
+    settings: &PlanSettings,
 ) -> Result<(), PrepareError> {
     check_names(pod)?;
     folder.create()?;
-    let volumes = volumes::create(pod, sources, folder, settings)?;
+    let volumes = volumes::create(pod, references, folder, settings)?;
     let mut containers = Vec::new();
     for (list, _, container) in pod.spec.containers_in_order() {
-        let mut plan = container_plan(pod, container, sources, &volumes, settings)?;
+        let mut plan = container_plan(pod, container, references, &volumes, settings)?;
         plan.is_init = list == "initContainers";
         containers.push(plan);
     }
@@ -77,19 +80,20 @@ pub(crate) fn prepare(
         grace_seconds: seconds(pod.spec.termination_grace_period_seconds).unwrap_or(30),
         active_deadline_seconds: seconds(pod.spec.active_deadline_seconds),
         containers,
-        timing: settings.timing,
+        restart_backoff: settings.restart_backoff,
         log_bytes_max: settings.log_bytes_max,
-        cgroups: settings.cgroups,
+        use_cgroups: settings.use_cgroups,
     })?;
     Ok(())
 }
 
-/// Names become names of files. The API sees to that; here it is not left to it.
+/// Checks that names of containers and volumes are valid file names. The API server validates them too,
+/// but a mistake there must not reach our file system.
 fn check_names(pod: &Pod) -> Result<(), PrepareError> {
     let containers = pod.spec.containers_in_order().map(|(_, _, container)| &container.name);
     let mut names = containers.chain(pod.spec.volumes.iter().map(|volume| &volume.name));
-    match names.find(|name| !is_name(name)) {
-        Some(name) => Err(PrepareError::Refused(format!("{name:?} cannot be a name here"))),
+    match names.find(|name| !is_file_name(name)) {
+        Some(name) => Err(PrepareError::Unsupported(format!("{name:?} is not a valid name"))),
         None => Ok(()),
     }
 }
@@ -105,34 +109,33 @@ fn restart_policy(text: &str) -> RestartPolicy {
 fn container_plan(
     pod: &Pod,
     container: &Container,
-    sources: &Sources,
+    references: &References,
     volumes: &Volumes,
-    settings: &Settings,
+    settings: &PlanSettings,
 ) -> Result<ContainerPlan, PrepareError> {
-    let mut env = env::resolve(pod, container, sources, settings)?;
-    let known = env.clone();
-    let words = container.command.iter().chain(&container.args);
-    let command = words.map(|word| expand::expand(word, &known)).collect();
-    let mounts = volumes.mounts(container, &known)?;
+    let mut env = env::resolve(pod, container, references, settings)?;
+    let arguments = container.command.iter().chain(&container.args);
+    let command = arguments.map(|argument| expand::expand(argument, &env)).collect();
+    let mounts = volumes.mounts(container, &env)?;
     env::add_defaults(&mut env, pod, container, volumes);
-    let is_set = |text: &String| !text.is_empty();
+    let working_dir = container.working_dir.clone();
     Ok(ContainerPlan {
         name: container.name.clone(),
         is_init: false,
-        refusal: refusal(container),
+        unsupported: unsupported_reason(container),
         command,
         env: env.into_iter().collect(),
-        working_dir: Some(container.working_dir.clone()).filter(is_set),
+        working_dir: Some(working_dir).filter(|path| !path.is_empty()),
         mounts,
-        user: user(pod, container),
-        limits: limits(container),
+        user: user_plan(pod, container),
+        limits: resource_limits(container),
         termination_message_path: container.termination_message_path.clone(),
         falls_back_to_logs: container.termination_message_policy == "FallbackToLogsOnError",
     })
 }
 
-/// Why a container cannot be run by anyone here.
-fn refusal(container: &Container) -> Option<String> {
+/// Why a container can never run; `None` if it can.
+fn unsupported_reason(container: &Container) -> Option<String> {
     let name = &container.name;
     if container.restart_policy.as_deref() == Some("Always") {
         return Some(format!(
@@ -148,7 +151,7 @@ fn refusal(container: &Container) -> Option<String> {
     })
 }
 
-fn user(pod: &Pod, container: &Container) -> UserPlan {
+fn user_plan(pod: &Pod, container: &Container) -> UserPlan {
     let pod = pod.spec.security_context.clone().unwrap_or_default();
     let own = container.security_context.clone().unwrap_or_default();
     let id = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok());
@@ -162,21 +165,21 @@ fn user(pod: &Pod, container: &Container) -> UserPlan {
     }
 }
 
-fn limits(container: &Container) -> Limits {
+fn resource_limits(container: &Container) -> ResourceLimits {
     let limit = |name: &str| container.resources.limits.get(name);
     let amount = |amount: i64| u64::try_from(amount).ok();
-    Limits {
+    ResourceLimits {
         memory_bytes: limit("memory").and_then(|quantity| amount(quantity.value())),
         cpu_milli: limit("cpu").and_then(|quantity| amount(quantity.milli_value())),
         pids: limit("pids").and_then(|quantity| amount(quantity.value())),
     }
 }
 
-/// Variables by name.
+/// Environment variables by name.
 type Env = BTreeMap<String, String>;
 
-/// Whether a path that users wrote stays where it is put.
-fn is_inside(path: &Path) -> bool {
+/// Whether a relative path given by a user stays below the folder that it is joined to.
+fn is_below(path: &Path) -> bool {
     use std::path::Component;
     path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

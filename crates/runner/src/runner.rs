@@ -1,317 +1,298 @@
-//! The daemon's half: what a kubelet is to a node.
+//! Watches the Pods of this node, runs them through a [`PodRuntime`] and reports their statuses.
 //!
-//! One task watches the Pods of this node and keeps a worker for each that needs one (`worker`).
-//! Workers prepare, start and watch over supervisors, and write what they learn to the API. A Pod
-//! that is over needs no worker; its folder, with the logs, stays until its object goes.
+//! One task watches the Pods and keeps a worker (`pod_worker`) for each Pod that needs one. A worker
+//! prepares and starts the Pod, follows it and writes its status. A Pod that has ended needs no worker;
+//! the runtime keeps its data, with the logs, until its object is deleted.
 
-mod cluster;
-mod events;
-mod listed;
-mod process;
-mod report;
-mod slots;
-mod worker;
+mod pod_api;
+mod pod_events;
+mod pod_permits;
+mod pod_status;
+mod pod_watch;
+mod pod_worker;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _};
+use futures::FutureExt as _;
 use jiff::Timestamp;
-use kube::api::DynamicObject;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event};
 use punctual_api::Pod;
-use tokio::sync::watch;
+use punctual_api::event::EventSource;
+use punctual_client::resources::PODS;
+use punctual_client::{
+    ApiClient, Clock, EventRecorder, SyncTracker, SystemClock, WatchScope, watch_resource,
+};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use self::cluster::{Cluster, read_pod};
-use self::listed::Listed;
-use self::slots::{Slot, Slots};
-use self::worker::{Desired, Done, Left, RETRY, Worker};
-use crate::folder::{Folder, create_private};
-use crate::inotify::Hub;
-use crate::node;
-use crate::plan::Timing;
-use crate::prepare::Settings;
+use self::pod_api::PodApi;
+use self::pod_permits::{PodPermit, PodPermits};
+use self::pod_watch::{PodUpdate, PodWatchHandler};
+use self::pod_worker::{DesiredPod, PodWorker, RETRY_DELAY, WorkerEnd, WorkerResult};
+use crate::pod_runtime::PodRuntime;
 
-/// The most that a container's log takes on the disk, unless configured otherwise.
-const LOG_BYTES_MAX: u64 = 20 * 1024 * 1024;
+/// The component that reports Events.
+const COMPONENT: &str = "punctual-runner";
 
-/// What a runner needs.
+/// The options of a [`Runner`].
 #[derive(Clone)]
-pub struct Config {
-    /// The API that Pods are read from and reported to.
+pub struct RunnerOptions {
+    /// The API to read Pods from and to report them to.
     pub client: kube::Client,
-    /// The name of this machine's node; Pods given to it are run.
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The name of this node. The runner runs the Pods that are assigned to it.
     pub node_name: String,
-    /// Where `pods/` is.
-    pub data_dir: PathBuf,
-    /// The program that is started as `<program> supervise <folder>`.
-    pub program: PathBuf,
-    /// The most Pods that run at a time.
+    /// The maximum number of Pods that run at the same time.
     pub max_pods: usize,
-    /// How long containers wait before they are restarted.
-    pub timing: Timing,
-    /// The most bytes of a container's log that are kept for a run, in two files.
-    pub log_bytes_max: u64,
-    /// Whether cgroups are used where they can be.
-    pub cgroups: bool,
-    /// Who wants to know how long a Pod took from being seen to being started.
-    pub started: Option<Started>,
+    /// Called when a Pod has started.
+    pub on_pod_started: Option<PodStartedHook>,
 }
 
-/// Is told how long a Pod took to start.
-pub type Started = Arc<dyn Fn(Duration) + Send + Sync>;
+/// Called with the time between the first sight of a Pod and its start.
+pub type PodStartedHook = Arc<dyn Fn(Duration) + Send + Sync>;
 
-impl Config {
-    /// Kubernetes' usual numbers: 110 Pods, 10 MiB twice per log.
-    pub fn new(
-        client: kube::Client,
-        node_name: &str,
-        data_dir: PathBuf,
-        program: PathBuf,
-    ) -> Config {
-        Config {
+impl RunnerOptions {
+    /// The system clock, and at most 110 Pods as in Kubernetes.
+    pub fn new(client: kube::Client, node_name: &str) -> RunnerOptions {
+        RunnerOptions {
             client,
+            clock: Arc::new(SystemClock),
             node_name: node_name.to_owned(),
-            data_dir,
-            program,
             max_pods: 110,
-            timing: Timing::default(),
-            log_bytes_max: LOG_BYTES_MAX,
-            cgroups: true,
-            started: None,
+            on_pod_started: None,
         }
     }
 }
 
-/// What all workers share.
-struct Context {
-    cluster: Cluster,
-    node_name: String,
-    data_dir: PathBuf,
-    program: PathBuf,
-    settings: Settings,
-    slots: Slots,
-    hub: Arc<Hub>,
-    started: Option<Started>,
+/// Dependencies that all workers share.
+struct WorkerContext {
+    api: PodApi,
+    runtime: Arc<dyn PodRuntime>,
+    recorder: EventRecorder,
+    clock: Arc<dyn Clock>,
+    permits: PodPermits,
+    on_pod_started: Option<PodStartedHook>,
 }
 
 /// Runs the Pods of one node.
 pub struct Runner {
-    context: Arc<Context>,
-    pods: HashMap<String, Entry>,
-    workers: JoinSet<Done>,
-    /// Places of Pods that were found running and whose worker has not started yet.
-    claimed: HashMap<String, Slot>,
-    /// Pods of a list that is not complete yet.
-    listed: Listed,
+    context: Arc<WorkerContext>,
+    client: kube::Client,
+    node_name: String,
+    recording: Recording,
+    pods: HashMap<String, TrackedPod>,
+    workers: JoinSet<WorkerResult>,
+    /// The permits of Pods that were found running and have no worker yet.
+    claimed: HashMap<String, PodPermit>,
 }
 
-/// A Pod that is known.
-struct Entry {
-    desired: watch::Sender<Desired>,
-    is_worked_on: bool,
+/// The future that writes Events, and the token that ends it.
+struct Recording {
+    work: futures::future::BoxFuture<'static, ()>,
+    stop: CancellationToken,
+}
+
+/// A Pod whose object or data exists.
+struct TrackedPod {
+    desired: watch::Sender<DesiredPod>,
+    has_worker: bool,
 }
 
 impl Runner {
-    /// Finds what is there from before. Needs a runtime.
-    pub fn start(config: Config) -> io::Result<Runner> {
-        create_private(&config.data_dir.join("pods"))?;
-        let settings = Settings {
-            timing: config.timing,
-            log_bytes_max: config.log_bytes_max,
-            cgroups: config.cgroups,
-            machine: node::machine(),
-        };
-        let context = Context {
-            cluster: Cluster::new(config.client),
-            node_name: config.node_name,
-            data_dir: config.data_dir.canonicalize()?,
-            program: config.program,
-            settings,
-            slots: Slots::new(config.max_pods.max(1)),
-            hub: Hub::start()?,
-            started: config.started,
+    /// A runner that has found the Pods that run already.
+    pub fn new(options: RunnerOptions, runtime: Arc<dyn PodRuntime>) -> io::Result<Runner> {
+        let api = ApiClient::new(options.client.clone(), Arc::new(()));
+        let source =
+            EventSource { component: COMPONENT.to_owned(), host: options.node_name.clone() };
+        let stop = CancellationToken::new();
+        let (recorder, work) =
+            EventRecorder::new(api.clone(), options.clock.clone(), source, stop.clone());
+        let context = WorkerContext {
+            api: PodApi::new(options.client.clone(), api),
+            runtime,
+            recorder,
+            clock: options.clock,
+            permits: PodPermits::new(options.max_pods.max(1)),
+            on_pod_started: options.on_pod_started,
         };
         let mut runner = Runner {
             context: Arc::new(context),
+            client: options.client,
+            node_name: options.node_name,
+            recording: Recording { work: Box::pin(work), stop },
             pods: HashMap::new(),
             workers: JoinSet::new(),
             claimed: HashMap::new(),
-            listed: Listed::default(),
         };
-        runner.claim_places()?;
+        runner.claim_permits()?;
         Ok(runner)
     }
 
-    /// Runs until told to stop. Pods run on: their supervisors are nobody's children.
+    /// Runs until `stop` is cancelled. The Pods keep running after that.
     pub async fn run(mut self, stop: CancellationToken) {
-        let config =
-            watcher::Config::default().fields(&format!("spec.nodeName={}", self.context.node_name));
-        let events = watcher::watcher(self.context.cluster.pods(), config).default_backoff();
-        let mut events = std::pin::pin!(events);
+        let (handler, mut updates) = PodWatchHandler::new();
+        let scope = WatchScope::from(&PODS)
+            .with_field_selector(format!("spec.nodeName={}", self.node_name));
+        let client = self.client.clone();
+        let watching = watch_resource(client, scope, &handler, SyncTracker::new(), stop.clone());
+        let mut recording = std::mem::replace(&mut self.recording.work, Box::pin(async {}));
+        tokio::select! {
+            () = watching => {}
+            () = self.handle_updates(&mut updates) => {}
+            () = &mut recording => {}
+        }
+        self.workers.shutdown().await;
+        self.recording.stop.cancel();
+        recording.await;
+    }
+
+    async fn handle_updates(&mut self, updates: &mut mpsc::UnboundedReceiver<PodUpdate>) {
         loop {
             tokio::select! {
-                () = stop.cancelled() => return,
-                event = events.next() => match event {
-                    Some(Ok(event)) => self.take(event),
-                    Some(Err(error)) => tracing::warn!(%error, "the watch of Pods was interrupted"),
-                    None => return,
-                },
-                Some(Ok(done)) = self.workers.join_next() => self.settle(done),
+                Some(update) = updates.recv() => self.handle_update(update),
+                Some(Ok(result)) = self.workers.join_next() => self.handle_result(result),
+                else => return,
             }
         }
     }
 
-    /// Pods that run already keep their places, before any other gets one.
-    fn claim_places(&mut self) -> io::Result<()> {
-        for uid in self.folders()? {
-            let Some(folder) = Folder::of(&self.context.data_dir, &uid) else { continue };
-            if is_begun(&folder) && !is_over(&folder) {
-                self.claimed.insert(uid, self.context.slots.claim());
+    /// Reserves permits for Pods that run already, before any other Pod gets one.
+    fn claim_permits(&mut self) -> io::Result<()> {
+        for uid in self.context.runtime.pod_uids()? {
+            if self.context.is_prepared(&uid) && !self.context.has_ended(&uid) {
+                self.claimed.insert(uid, self.context.permits.claim());
             }
         }
         Ok(())
     }
 
-    /// The UIDs of all Pods that have a folder.
-    fn folders(&self) -> io::Result<Vec<String>> {
-        let entries = std::fs::read_dir(self.context.data_dir.join("pods"))?;
-        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-        names.collect()
-    }
-
-    fn take(&mut self, event: Event<DynamicObject>) {
-        match event {
-            Event::Init => self.listed = Listed::default(),
-            Event::InitApply(object) => self.listed.add(object),
-            Event::InitDone => self.take_list(),
-            Event::Apply(object) => read(object).into_iter().for_each(|pod| self.set(pod)),
-            Event::Delete(object) => {
-                object.metadata.uid.iter().for_each(|uid| self.forget(uid));
-            }
+    fn handle_update(&mut self, update: PodUpdate) {
+        match update {
+            PodUpdate::Listed { pods, uids } => self.replace_all(pods, &uids),
+            PodUpdate::Applied(pod) => self.set_pod(pod),
+            PodUpdate::Deleted { uid } => self.delete_pod(&uid),
         }
     }
 
-    /// A complete list: what is not on it is gone.
-    fn take_list(&mut self) {
-        let listed = std::mem::take(&mut self.listed);
-        let known = self.pods.keys().cloned();
-        let found = self.folders().unwrap_or_default();
-        let gone: HashSet<String> = known.chain(found).filter(|uid| !listed.has(uid)).collect();
-        gone.iter().for_each(|uid| self.forget(uid));
-        listed.into_pods().into_iter().for_each(|pod| self.set(pod));
+    /// Applies a complete list: all other Pods were deleted.
+    fn replace_all(&mut self, mut pods: Vec<Arc<Pod>>, uids: &HashSet<String>) {
+        let tracked = self.pods.keys().cloned();
+        let with_data = self.context.runtime.pod_uids().unwrap_or_default();
+        let known: HashSet<String> = tracked.chain(with_data).collect();
+        for uid in known.iter().filter(|uid| !uids.contains(*uid)) {
+            self.delete_pod(uid);
+        }
+        // Older Pods get their permits first.
+        pods.sort_by_key(|pod| (created_at(pod), pod.metadata.name.clone()));
+        for pod in pods {
+            self.set_pod(pod);
+        }
     }
 
-    fn set(&mut self, pod: Arc<Pod>) {
+    fn set_pod(&mut self, pod: Arc<Pod>) {
         let uid = pod.metadata.uid.clone();
         let is_new = !self.pods.contains_key(&uid);
-        let is_leaving = pod.metadata.deletion_timestamp.is_some();
-        self.tell(&uid, Desired::Pod(pod));
-        if is_new || is_leaving {
-            self.work_on(&uid);
+        let is_deleting = pod.metadata.deletion_timestamp.is_some();
+        self.set_desired(&uid, DesiredPod::Present(pod));
+        if is_new || is_deleting {
+            self.ensure_worker(&uid);
         }
     }
 
-    /// The Pod's object is gone, so the Pod goes too.
-    fn forget(&mut self, uid: &str) {
-        self.tell(uid, Desired::Gone);
-        self.work_on(uid);
+    /// Stops and removes a Pod whose object was deleted.
+    fn delete_pod(&mut self, uid: &str) {
+        self.set_desired(uid, DesiredPod::Deleted);
+        self.ensure_worker(uid);
     }
 
-    fn tell(&mut self, uid: &str, desired: Desired) {
+    fn set_desired(&mut self, uid: &str, desired: DesiredPod) {
         match self.pods.get(uid) {
-            Some(entry) => drop(entry.desired.send_replace(desired)),
+            Some(pod) => drop(pod.desired.send_replace(desired)),
             None => {
                 let (desired, _) = watch::channel(desired);
-                self.pods.insert(uid.to_owned(), Entry { desired, is_worked_on: false });
+                self.pods.insert(uid.to_owned(), TrackedPod { desired, has_worker: false });
             }
         }
     }
 
-    /// Makes sure that somebody sees to a Pod.
-    fn work_on(&mut self, uid: &str) {
-        let Some(entry) = self.pods.get_mut(uid).filter(|entry| !entry.is_worked_on) else {
+    /// Starts a worker for a Pod unless it has one.
+    fn ensure_worker(&mut self, uid: &str) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if pod.has_worker || !self.context.runtime.is_valid_uid(uid) {
             return;
-        };
-        let Some(folder) = Folder::of(&self.context.data_dir, uid) else { return };
-        entry.is_worked_on = true;
-        let desired = entry.desired.subscribe();
+        }
+        pod.has_worker = true;
+        let desired = pod.desired.subscribe();
         let claimed = self.claimed.remove(uid);
-        let slot = claimed.or_else(|| self.context.place(&folder, &desired.borrow()));
-        let worker = Worker::new(self.context.clone(), folder, desired, slot);
-        let uid = uid.to_owned();
-        self.workers.spawn(run_worker(worker, uid));
+        let permit = claimed.or_else(|| self.context.permit_for(uid, &desired.borrow()));
+        let worker = PodWorker::new(self.context.clone(), uid.to_owned(), desired, permit);
+        self.workers.spawn(run_worker(worker, uid.to_owned()));
     }
 
-    /// A worker has done what there was to do, unless more came meanwhile.
-    fn settle(&mut self, Done { uid, left }: Done) {
-        let Some(entry) = self.pods.get_mut(&uid) else { return };
-        entry.is_worked_on = false;
-        let needs_work = match left {
-            Left::Nothing => return drop(self.pods.remove(&uid)),
-            Left::Settled { version } => entry.desired.borrow().needs_work(&version),
-            Left::Unfinished => true,
+    /// Handles the end of a worker. Starts another one if the Pod changed in the meantime.
+    fn handle_result(&mut self, WorkerResult { uid, end }: WorkerResult) {
+        let Some(pod) = self.pods.get_mut(&uid) else { return };
+        pod.has_worker = false;
+        let needs_worker = match end {
+            WorkerEnd::Removed => {
+                self.pods.remove(&uid);
+                return;
+            }
+            WorkerEnd::Settled { resource_version } => {
+                pod.desired.borrow().needs_worker(&resource_version)
+            }
+            WorkerEnd::Unfinished => true,
         };
-        if needs_work {
-            self.work_on(&uid);
+        if needs_worker {
+            self.ensure_worker(&uid);
         }
     }
 }
 
-impl Context {
-    /// The place of a Pod that runs, or the wait for one if it is yet to be started.
-    fn place(&self, folder: &Folder, desired: &Desired) -> Option<Slot> {
+impl WorkerContext {
+    /// The permit of a Pod that runs, or the wait for one if it is to be started.
+    fn permit_for(&self, uid: &str, desired: &DesiredPod) -> Option<PodPermit> {
+        if self.is_prepared(uid) {
+            return (!self.has_ended(uid)).then(|| self.permits.claim());
+        }
         match desired {
-            _ if is_begun(folder) => (!is_over(folder)).then(|| self.slots.claim()),
-            Desired::Pod(pod) if !pod.status.is_terminal() => {
-                Some(self.slots.enter(created_at(pod)))
+            DesiredPod::Present(pod) if !pod.status.is_terminal() => {
+                Some(self.permits.enqueue(created_at(pod)))
             }
             _ => None,
         }
     }
-}
 
-/// A Pod must not be given up because of a mistake of ours: whoever panics leaves the rest of the
-/// work to another one. The pause is here, where only this Pod waits for it.
-async fn run_worker(worker: Worker, uid: String) -> Done {
-    match AssertUnwindSafe(worker.run(uid.clone())).catch_unwind().await {
-        Ok(done) => done,
-        Err(_) => {
-            tracing::error!(%uid, "the worker of a Pod panicked; trying again");
-            sleep(RETRY).await;
-            Done { uid, left: Left::Unfinished }
-        }
+    /// Whether a Pod was prepared. If this is unknown, the Pod may be running: true.
+    fn is_prepared(&self, uid: &str) -> bool {
+        self.runtime.is_prepared(uid).unwrap_or(true)
+    }
+
+    /// Whether the state of a Pod is final.
+    fn has_ended(&self, uid: &str) -> bool {
+        self.runtime.state(uid).ok().flatten().is_some_and(|state| state.phase.is_final())
     }
 }
 
-/// Whether a Pod was begun. One that cannot be looked at is taken to be, as it may be running.
-fn is_begun(folder: &Folder) -> bool {
-    folder.has_plan().unwrap_or(true)
-}
-
-/// Whether a Pod is known to be over.
-fn is_over(folder: &Folder) -> bool {
-    folder.state().ok().flatten().is_some_and(|state| state.phase.is_final())
+/// Runs a worker. If it panics, the caller starts another one, so that our bug does not abandon the Pod.
+/// The delay is here, where it delays only this Pod.
+async fn run_worker(worker: PodWorker, uid: String) -> WorkerResult {
+    match AssertUnwindSafe(worker.run()).catch_unwind().await {
+        Ok(end) => WorkerResult { uid, end },
+        Err(_) => {
+            tracing::error!(%uid, "the worker of a Pod panicked; restarting it");
+            sleep(RETRY_DELAY).await;
+            WorkerResult { uid, end: WorkerEnd::Unfinished }
+        }
+    }
 }
 
 fn created_at(pod: &Pod) -> Timestamp {
     pod.metadata.creation_timestamp.map_or(Timestamp::MAX, |time| time.timestamp())
-}
-
-fn read(object: DynamicObject) -> Option<Arc<Pod>> {
-    match read_pod(object) {
-        Ok(pod) => Some(Arc::new(pod)),
-        Err(error) => {
-            tracing::warn!(%error, "a Pod cannot be read and is not run");
-            None
-        }
-    }
 }

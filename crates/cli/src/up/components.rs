@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use punctual_api::CronJobKind;
+use punctual_client::{ApiClient, SystemClock};
 use punctual_controller::{
     ClusterOptions, CronJobOptions, Metrics, run_cron_jobs, run_garbage_collector, run_jobs,
     run_namespace_defaults,
 };
-use punctual_runner::{Runner, register_node};
+use punctual_runner::{
+    ProcessRuntime, ProcessRuntimeOptions, Runner, RunnerOptions, register_node,
+};
 use punctual_schedule::Zone;
 use punctual_server::Server;
 
@@ -67,15 +70,18 @@ impl Components<'_> {
         let client = instance::client(self.server, "punctual-runner");
         let data_dir = &self.instance.data_dir;
         let max_pods = self.args.max_pods as usize;
-        register_node(client.clone(), self.node, max_pods)
+        let api = ApiClient::new(client.clone(), Arc::new(()));
+        register_node(&api, &SystemClock, self.node, max_pods)
             .await
             .with_context(|| format!("could not register the Node {:?}", self.node))?;
-        let config = punctual_runner::Config {
+        let options = RunnerOptions {
             max_pods,
-            started: Some(Arc::new(move |after| metrics.observe_pod_start(after))),
-            ..punctual_runner::Config::new(client, self.node, data_dir.clone(), SELF_EXE.into())
+            on_pod_started: Some(Arc::new(move |after| metrics.observe_pod_start(after))),
+            ..RunnerOptions::new(client, self.node)
         };
-        let runner = Runner::start(config)
+        let runtime_options = ProcessRuntimeOptions::new(data_dir.clone(), SELF_EXE.into());
+        let runner = ProcessRuntime::new(runtime_options)
+            .and_then(|runtime| Runner::new(options, Arc::new(runtime)))
             .with_context(|| format!("could not start the Pod runner in {}", data_dir.display()))?;
         tasks.spawn("the Pod runner", |stop| runner.run(stop));
         Ok(())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::Client;
 use punctual_schedule::Zone;
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +14,6 @@ use super::view_model::{ViewModel, WatchUpdate};
 use super::{event_lines, terminal, watch};
 use crate::clock;
 
-/// The maximum number of watch updates that wait to be processed.
-const QUEUED_MAX: usize = 1024;
 /// The view is redrawn at least this often, because its countdowns show seconds.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 /// The minimum time between a redraw and the next one after a change.
@@ -36,7 +34,7 @@ pub(super) async fn run(
     printer: Printer,
     stop: CancellationToken,
 ) {
-    let (sender, updates) = channel(QUEUED_MAX);
+    let (sender, updates) = unbounded_channel();
     let showing = async {
         match mode {
             DisplayMode::Lines => print_lines(updates, &printer).await,
@@ -47,12 +45,12 @@ pub(super) async fn run(
     };
     tokio::select! {
         () = stop.cancelled() => {}
-        ((), ()) = async { tokio::join!(watch::everything(client, sender), showing) } => {}
+        ((), ()) = async { tokio::join!(watch::watch_all(client, sender), showing) } => {}
     }
     printer.freeze_frame();
 }
 
-async fn print_lines(mut updates: Receiver<WatchUpdate>, printer: &Printer) {
+async fn print_lines(mut updates: UnboundedReceiver<WatchUpdate>, printer: &Printer) {
     let mut model = ViewModel::default();
     while let Some(update) = updates.recv().await {
         for event in model.apply(update) {
@@ -62,7 +60,11 @@ async fn print_lines(mut updates: Receiver<WatchUpdate>, printer: &Printer) {
 }
 
 /// Redraws once per second, and soon after a change.
-async fn draw_view(mut updates: Receiver<WatchUpdate>, options: &ViewOptions, printer: &Printer) {
+async fn draw_view(
+    mut updates: UnboundedReceiver<WatchUpdate>,
+    options: &ViewOptions,
+    printer: &Printer,
+) {
     let mut model = ViewModel::default();
     let mut has_changed = false;
     let mut drawn_at = Instant::now();

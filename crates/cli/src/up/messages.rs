@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use kube::api::{Api, ApiResource, ListParams};
+use kube::api::{Api, ListParams};
 use kube::core::{NotUsed, Object};
+use punctual_client::resources::PODS;
 use punctual_server::Server;
 
 use super::apply::{AppliedObject, ApplyResult};
@@ -54,15 +55,8 @@ pub(super) async fn shutdown(server: &Server) -> String {
 }
 
 async fn count_running_pods(server: &Server) -> kube::Result<usize> {
-    let resource = ApiResource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        api_version: "v1".to_owned(),
-        kind: "Pod".to_owned(),
-        plural: "pods".to_owned(),
-    };
     let pods: Api<Object<NotUsed, NotUsed>> =
-        Api::all_with(instance::client(server, "punctual-up"), &resource);
+        Api::all_with(instance::client(server, "punctual-up"), &PODS.api_resource());
     let running = ListParams::default().fields("status.phase=Running");
     Ok(pods.list(&running).await?.items.len())
 }

@@ -1,8 +1,8 @@
-//! The supervisor as a program of its own: what `punctual supervise` is, without the rest.
+//! The supervisor as a separate program: only the command `punctual supervise`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The first argument is the name of the command, as in the large program.
+    // The first argument is `supervise`, as in the main program.
     punctual_runner::supervise(std::env::args_os().skip(2))
 }

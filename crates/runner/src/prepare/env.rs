@@ -4,85 +4,89 @@ use punctual_api::Pod;
 use punctual_api::pod::container::{EnvVar, EnvVarSource, KeySelector};
 use punctual_api::pod::{Container, EnvFromSource};
 
-use super::sources::{Kind, Reference, Sources};
+use super::references::{DataReference, ReferenceKind, References};
 use super::volumes::Volumes;
-use super::{Env, PrepareError, Settings, expand, fields};
-use crate::plan::{MARK, mark};
+use super::{Env, PlanSettings, PrepareError, expand, fields};
+use crate::pod_plan::{CONTAINER_MARK, container_mark};
 
-/// Where programs are looked for unless the container says otherwise.
+/// The default of `PATH`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables that the Pod asks for: whole sources first, then one by one; a later one replaces
-/// an earlier one and may refer to it.
+/// The variables of `envFrom` and then those of `env`. A later variable replaces an earlier one and may
+/// refer to it.
 pub(super) fn resolve(
     pod: &Pod,
     container: &Container,
-    sources: &Sources,
-    settings: &Settings,
+    references: &References,
+    settings: &PlanSettings,
 ) -> Result<Env, PrepareError> {
     let mut env = Env::new();
     for from in &container.env_from {
-        add_all(&mut env, from, sources)?;
+        add_all(&mut env, from, references)?;
     }
+    let resolver = ValueResolver { pod, container, references, settings };
     for variable in &container.env {
         let value = match &variable.value_from {
             None => Some(expand::expand(&variable.value, &env)),
-            Some(from) => {
-                let place = Place { pod, container, sources, settings };
-                place.value(variable, from)?
-            }
+            Some(from) => resolver.value(variable, from)?,
         };
         if let Some(value) = value {
             env.insert(variable.name.clone(), value);
         }
     }
-    env.retain(|name, value| is_variable(name, value));
+    env.retain(|name, value| is_valid(name, value));
     Ok(env)
 }
 
-/// What every container has, unless the Pod says otherwise.
+/// Adds the variables that every container has, unless the Pod sets them.
 pub(super) fn add_defaults(env: &mut Env, pod: &Pod, container: &Container, volumes: &Volumes) {
     let host = match pod.spec.hostname.as_str() {
         "" => pod.metadata.name.clone(),
         host => host.to_owned(),
     };
-    // Another user has no way to the Pod's folder.
-    let own = rustix::process::geteuid().as_raw();
-    let home = match super::user(pod, container).user {
-        Some(user) if user != own => "/".to_owned(),
-        _ => volumes.scratch(&container.name).to_string_lossy().into_owned(),
+    // Another user cannot enter the Pod's folder.
+    let own_user = rustix::process::geteuid().as_raw();
+    let home = match super::user_plan(pod, container).user {
+        Some(user) if user != own_user => "/".to_owned(),
+        _ => volumes.scratch_folder(&container.name).to_string_lossy().into_owned(),
     };
-    // For where its usual place cannot be mounted.
-    let words = volumes.last_words(&container.name).to_string_lossy().into_owned();
+    // For systems on which the file cannot be mounted at its usual path.
+    let termination_log = volumes.termination_log(&container.name).to_string_lossy().into_owned();
     let defaults = [
         ("PATH", PATH.to_owned()),
         ("HOSTNAME", host),
         ("HOME", home),
-        ("PUNCTUAL_TERMINATION_LOG", words),
+        ("PUNCTUAL_TERMINATION_LOG", termination_log),
     ];
-    let help = volumes.variables(container);
-    for (name, value) in
-        defaults.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(help)
-    {
+    for (name, value) in defaults {
+        env.entry(name.to_owned()).or_insert(value);
+    }
+    for (name, value) in volumes.variables(container) {
         env.entry(name).or_insert(value);
     }
-    // By this the processes of a container are known, so it is not for the Pod to choose.
-    env.insert(MARK.to_owned(), mark(&pod.metadata.uid, &container.name));
+    // The supervisor finds the processes of the container by this variable, so a Pod cannot set it.
+    env.insert(CONTAINER_MARK.to_owned(), container_mark(&pod.metadata.uid, &container.name));
 }
 
-/// Names that the system cannot hold are passed over, as a kubelet does.
-fn is_variable(name: &str, value: &str) -> bool {
+/// Whether the system accepts a variable. Others are left out, as a kubelet does.
+fn is_valid(name: &str, value: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
 }
 
-fn add_all(env: &mut Env, from: &EnvFromSource, sources: &Sources) -> Result<(), PrepareError> {
-    let references = [
-        from.config_map_ref.as_ref().map(|map| (Kind::ConfigMap, map)),
-        from.secret_ref.as_ref().map(|secret| (Kind::Secret, secret)),
+fn add_all(
+    env: &mut Env,
+    from: &EnvFromSource,
+    references: &References,
+) -> Result<(), PrepareError> {
+    let sources = [
+        (ReferenceKind::ConfigMap, from.config_map_ref.as_ref()),
+        (ReferenceKind::Secret, from.secret_ref.as_ref()),
     ];
-    for (kind, source) in references.into_iter().flatten() {
-        let reference = Reference::of_env(kind, &source.name, source.optional);
-        for (key, value) in sources.get(reference)?.into_iter().flat_map(|source| &source.data) {
+    for (kind, source) in sources {
+        let Some(source) = source else { continue };
+        let reference = DataReference::of_env(kind, &source.name, source.optional);
+        let Some(object) = references.get(reference)? else { continue };
+        for (key, value) in &object.data {
             let value = String::from_utf8_lossy(value).into_owned();
             env.insert(format!("{}{key}", from.prefix), value);
         }
@@ -90,55 +94,62 @@ fn add_all(env: &mut Env, from: &EnvFromSource, sources: &Sources) -> Result<(),
     Ok(())
 }
 
-/// Where a value is looked for.
-struct Place<'a> {
+/// Resolves `valueFrom`.
+struct ValueResolver<'a> {
     pod: &'a Pod,
     container: &'a Container,
-    sources: &'a Sources,
-    settings: &'a Settings,
+    references: &'a References,
+    settings: &'a PlanSettings,
 }
 
-impl Place<'_> {
-    /// None if the value may be missing and is.
+impl ValueResolver<'_> {
+    /// The value; `None` if it is optional and does not exist.
     fn value(
         &self,
         variable: &EnvVar,
         from: &EnvVarSource,
     ) -> Result<Option<String>, PrepareError> {
-        let refused = |why: String| {
-            let (container, name) = (&self.container.name, &variable.name);
-            PrepareError::Refused(format!("container {container:?}, variable {name:?}: {why}"))
+        let unsupported = |why: &str| {
+            let container = &self.container.name;
+            let name = &variable.name;
+            PrepareError::Unsupported(format!("container {container:?}, variable {name:?}: {why}"))
         };
         if let Some(selector) = &from.field_ref {
-            return fields::field(self.pod, selector).map(Some).map_err(refused);
+            let value = fields::field(self.pod, selector);
+            return value.map(Some).map_err(|error| unsupported(&error.to_string()));
         }
         if let Some(selector) = &from.resource_field_ref {
             let machine = self.settings.machine;
             let value = fields::resource(self.pod, self.container, selector, machine);
-            return value.map(Some).map_err(refused);
+            return value.map(Some).map_err(|error| unsupported(&error.to_string()));
         }
         if let Some(key) = &from.config_map_key_ref {
-            return self.key(Kind::ConfigMap, key);
+            return self.key(ReferenceKind::ConfigMap, key);
         }
         if let Some(key) = &from.secret_key_ref {
-            return self.key(Kind::Secret, key);
+            return self.key(ReferenceKind::Secret, key);
         }
-        Err(refused("its kind of valueFrom is not supported".to_owned()))
+        Err(unsupported("its kind of valueFrom is not supported"))
     }
 
-    fn key(&self, kind: Kind, selector: &KeySelector) -> Result<Option<String>, PrepareError> {
-        let reference = Reference::of_env(kind, &selector.name, selector.optional);
-        let Some(source) = self.sources.get(reference)? else { return Ok(None) };
-        match source.data.get(&selector.key) {
+    fn key(
+        &self,
+        kind: ReferenceKind,
+        selector: &KeySelector,
+    ) -> Result<Option<String>, PrepareError> {
+        let reference = DataReference::of_env(kind, &selector.name, selector.optional);
+        let Some(object) = self.references.get(reference)? else { return Ok(None) };
+        match object.data.get(&selector.key) {
             Some(value) => Ok(Some(String::from_utf8_lossy(value).into_owned())),
             None if reference.is_optional => Ok(None),
             None => {
-                let (kind, namespace) = (kind.name(), &self.pod.metadata.namespace);
+                let kind = kind.as_str();
+                let namespace = &self.pod.metadata.namespace;
                 let message = format!(
                     "couldn't find key {} in {kind} {namespace}/{}",
                     selector.key, selector.name
                 );
-                Err(self.sources.unmet(reference, message))
+                Err(self.references.missing(reference, message))
             }
         }
     }

@@ -1,26 +1,25 @@
-//! `$(NAME)` in commands, arguments and variables.
+//! Expands `$(NAME)` in commands, arguments and variables.
 //!
-//! `$$` stands for `$`, so `$$(NAME)` is left as `$(NAME)`. A name that is not known is left as it
-//! was written.
+//! `$$` expands to `$`, so `$$(NAME)` becomes `$(NAME)`. A reference to an unknown name is not changed.
 
 use super::Env;
 
-/// Puts values in the place of names.
+/// Replaces references by the values of variables.
 pub(super) fn expand(text: &str, env: &Env) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
         expanded.push_str(before);
-        let (piece, next) = reference(after, env);
-        expanded.push_str(&piece);
+        let (value, next) = expand_reference(after, env);
+        expanded.push_str(&value);
         rest = next;
     }
     expanded.push_str(rest);
     expanded
 }
 
-/// What stands for a `$` and what follows it, and what comes after that.
-fn reference<'a>(after: &'a str, env: &Env) -> (String, &'a str) {
+/// Expands the reference that follows a `$`. Returns its value and the text after it.
+fn expand_reference<'a>(after: &'a str, env: &Env) -> (String, &'a str) {
     if let Some(next) = after.strip_prefix('$') {
         return ("$".to_owned(), next);
     }
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_replaced_as_kubernetes_does() {
+    fn references_are_expanded_as_in_kubernetes() {
         let env = Env::from([("A".into(), "one".into()), ("E".into(), String::new())]);
         for (text, want) in [
             ("$(A)", "one"),

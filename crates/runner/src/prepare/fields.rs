@@ -1,4 +1,4 @@
-//! The downward API: a Pod's own fields and its containers' resources, as texts.
+//! The downward API: fields of a Pod and resources of its containers as text.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,34 @@ use punctual_api::pod::Container;
 use punctual_api::pod::container::{ObjectFieldSelector, ResourceFieldSelector};
 use punctual_api::{Pod, Quantity};
 
-use super::Machine;
+use super::MachineResources;
 
-/// The address of this machine, as far as Pods are concerned.
-pub(crate) const ADDRESS: &str = "127.0.0.1";
+/// The IP address of the node and of all its Pods.
+pub(crate) const NODE_ADDRESS: &str = "127.0.0.1";
 
-/// The text of a field of the Pod.
-pub(super) fn field(pod: &Pod, selector: &ObjectFieldSelector) -> Result<String, String> {
-    let (meta, spec) = (&pod.metadata, &pod.spec);
+/// Why a field has no value. The texts are those of Kubernetes.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FieldError {
+    #[error("fieldPath {0:?} does not support subscript")]
+    Subscript(String),
+    #[error("unsupported fieldPath: {0}")]
+    UnknownField(String),
+    #[error("container {0} not found")]
+    NoContainer(String),
+    #[error("unsupported container resource : {0}")]
+    UnknownResource(String),
+}
+
+/// The value of a field of the Pod.
+pub(super) fn field(pod: &Pod, selector: &ObjectFieldSelector) -> Result<String, FieldError> {
+    let meta = &pod.metadata;
+    let spec = &pod.spec;
     let path = selector.field_path.as_str();
     if let Some((map, key)) = subscript(path) {
         let map = match map {
             "metadata.labels" => &meta.labels,
             "metadata.annotations" => &meta.annotations,
-            _ => return Err(format!("fieldPath {path:?} does not support subscript")),
+            _ => return Err(FieldError::Subscript(path.to_owned())),
         };
         return Ok(map.get(key).cloned().unwrap_or_default());
     }
@@ -28,22 +42,24 @@ pub(super) fn field(pod: &Pod, selector: &ObjectFieldSelector) -> Result<String,
         "metadata.name" => meta.name.clone(),
         "metadata.namespace" => meta.namespace.clone(),
         "metadata.uid" => meta.uid.clone(),
-        "metadata.labels" => lines(&meta.labels),
-        "metadata.annotations" => lines(&meta.annotations),
+        "metadata.labels" => format_map(&meta.labels),
+        "metadata.annotations" => format_map(&meta.annotations),
         "spec.nodeName" => spec.node_name.clone(),
         "spec.serviceAccountName" => spec.service_account_name.clone(),
-        "status.hostIP" | "status.hostIPs" | "status.podIP" | "status.podIPs" => ADDRESS.to_owned(),
-        _ => return Err(format!("unsupported fieldPath: {path}")),
+        "status.hostIP" | "status.hostIPs" | "status.podIP" | "status.podIPs" => {
+            NODE_ADDRESS.to_owned()
+        }
+        _ => return Err(FieldError::UnknownField(path.to_owned())),
     })
 }
 
-/// `metadata.labels['key']` in its two parts.
+/// Splits `metadata.labels['key']` into the field and the key.
 fn subscript(path: &str) -> Option<(&str, &str)> {
     path.strip_suffix("']")?.split_once("['")
 }
 
-/// One `key="value"` per line, sorted by key.
-fn lines(map: &StringMap) -> String {
+/// One line `key="value"` per entry, sorted by key.
+fn format_map(map: &StringMap) -> String {
     let mut text = String::new();
     for (key, value) in map {
         let separator = if text.is_empty() { "" } else { "\n" };
@@ -52,22 +68,22 @@ fn lines(map: &StringMap) -> String {
     text
 }
 
-/// The amount of a container's resource in the unit asked for, rounded up.
+/// The amount of a container's resource in units of the divisor, rounded up.
 pub(super) fn resource(
     pod: &Pod,
     container: &Container,
     selector: &ResourceFieldSelector,
-    machine: Machine,
-) -> Result<String, String> {
+    machine: MachineResources,
+) -> Result<String, FieldError> {
     let name = selector.container_name.as_str();
     let mut others = pod.spec.containers_in_order().map(|(_, _, container)| container);
     let container = match name {
         "" => container,
-        _ => {
-            others.find(|other| other.name == name).ok_or(format!("container {name} not found"))?
-        }
+        _ => others
+            .find(|other| other.name == name)
+            .ok_or_else(|| FieldError::NoContainer(name.to_owned()))?,
     };
-    let unsupported = || format!("unsupported container resource : {}", selector.resource);
+    let unsupported = || FieldError::UnknownResource(selector.resource.clone());
     let (list, resource) = selector.resource.split_once('.').ok_or_else(unsupported)?;
     let amount = match list {
         "limits" => container.resources.limits.get(resource).copied(),
@@ -119,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_as_a_kubelet_does() {
+    fn fields_have_the_text_that_a_kubelet_gives_them() {
         for (path, want) in [
             ("metadata.name", Ok("p")),
             ("metadata.labels['b']", Ok("2")),
@@ -128,17 +144,17 @@ mod tests {
             ("metadata.labels", Ok("a=\"q\\\"uote\"\nb=\"2\"")),
             ("spec.nodeName", Ok("here")),
             ("status.podIP", Ok("127.0.0.1")),
-            ("spec.other", Err("unsupported fieldPath: spec.other")),
+            ("spec.other", Err("unsupported fieldPath: spec.other".to_owned())),
         ] {
             let selector = ObjectFieldSelector { field_path: path.into(), ..Default::default() };
             let got = field(&pod(), &selector);
-            assert_eq!(got.as_deref().map_err(String::as_str), want, "{path}");
+            assert_eq!(got.as_deref().map_err(ToString::to_string), want, "{path}");
         }
     }
 
     #[test]
     fn resources_are_rounded_up_to_the_unit_and_default_to_the_machine() {
-        let machine = Machine { cpus: 4, memory_bytes: 1 << 30 };
+        let machine = MachineResources { cpus: 4, memory_bytes: 1 << 30 };
         for (resource, divisor, want) in [
             ("limits.cpu", None, "2"),
             ("limits.cpu", Some("1m"), "1500"),

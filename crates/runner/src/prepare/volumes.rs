@@ -1,6 +1,7 @@
-//! Volumes: folders with their content, and where containers see them.
+//! Creates the volumes of a Pod and plans their mounts.
 //!
-//! Content is as it is when the Pod starts; a config map that changes later changes nothing here.
+//! Volumes have the content of their config maps and secrets when the Pod starts. Later changes are not
+//! followed.
 
 use std::collections::HashMap;
 use std::fs::{self, Permissions};
@@ -13,39 +14,46 @@ use punctual_api::pod::volume::{DownwardApiFile, HostPath, KeyToPath};
 use punctual_api::pod::{Container, Volume, VolumeMount};
 use serde_json::Value;
 
-use super::sources::{Kind, Reference, Sources};
-use super::{Env, PrepareError, Settings, expand, fields, is_inside};
-use crate::folder::{Folder, create_private};
-use crate::plan::{Missing, MountPlan};
+use super::references::{DataReference, ReferenceKind, References};
+use super::{Env, PlanSettings, PrepareError, expand, fields, is_below};
+use crate::pod_folder::{PodFolder, create_private};
+use crate::pod_plan::{MissingSource, MountPlan};
 
-/// The mode of files unless the Pod says otherwise.
-const MODE: i32 = 0o644;
+/// The default mode of files.
+const DEFAULT_MODE: i32 = 0o644;
 
 /// The volumes of a Pod.
 #[derive(Debug)]
 pub(super) struct Volumes {
-    folder: Folder,
-    sources: HashMap<String, (PathBuf, Missing)>,
+    folder: PodFolder,
+    by_name: HashMap<String, VolumeSource>,
 }
 
-/// Makes the volumes of a Pod.
+/// The folder or file that a volume is mounted from.
+#[derive(Clone, Debug)]
+struct VolumeSource {
+    path: PathBuf,
+    missing_source: MissingSource,
+}
+
+/// Creates the volumes of a Pod.
 pub(super) fn create(
     pod: &Pod,
-    sources: &Sources,
-    folder: &Folder,
-    settings: &Settings,
+    references: &References,
+    folder: &PodFolder,
+    settings: &PlanSettings,
 ) -> Result<Volumes, PrepareError> {
-    let mut volumes = Volumes { folder: folder.clone(), sources: HashMap::new() };
+    let mut volumes = Volumes { folder: folder.clone(), by_name: HashMap::new() };
     for volume in &pod.spec.volumes {
-        let path = folder.volume(&volume.name);
-        let maker = Maker { pod, sources, settings, volume, path };
-        volumes.sources.insert(volume.name.clone(), maker.make()?);
+        let path = folder.volume_folder(&volume.name);
+        let builder = VolumeBuilder { pod, references, settings, volume, path };
+        volumes.by_name.insert(volume.name.clone(), builder.build()?);
     }
     Ok(volumes)
 }
 
 impl Volumes {
-    /// Where a container sees them.
+    /// The mounts of a container.
     pub(super) fn mounts(
         &self,
         container: &Container,
@@ -55,115 +63,121 @@ impl Volumes {
     }
 
     fn mount(&self, mount: &VolumeMount, env: &Env) -> Result<MountPlan, PrepareError> {
-        let refused = |why: &str| PrepareError::Refused(format!("{}: {why}", mount.mount_path));
-        let found = self.sources.get(&mount.name);
-        let (source, missing) = found.ok_or_else(|| refused("there is no such volume"))?;
-        let below = match mount.sub_path_expr.as_str() {
+        let unsupported =
+            |why: &str| PrepareError::Unsupported(format!("{}: {why}", mount.mount_path));
+        let volume = self.by_name.get(&mount.name);
+        let volume = volume.ok_or_else(|| unsupported("there is no such volume"))?;
+        let sub_path = match mount.sub_path_expr.as_str() {
             "" => mount.sub_path.clone(),
             template => expand::expand(template, env),
         };
-        if !is_inside(Path::new(&below)) {
-            return Err(refused("subPath must be a path below the volume"));
+        if !is_below(Path::new(&sub_path)) {
+            return Err(unsupported("subPath must be a path below the volume"));
         }
         let target = PathBuf::from(&mount.mount_path);
         if !target.is_absolute() || target == Path::new("/") {
-            return Err(refused("mountPath must be an absolute path below /"));
+            return Err(unsupported("mountPath must be an absolute path below /"));
         }
-        let (source, missing) = match below.as_str() {
-            "" => (source.clone(), *missing),
-            below => (source.join(below), Missing::Folder),
+        let (source, missing_source) = match sub_path.as_str() {
+            "" => (volume.path.clone(), volume.missing_source),
+            sub_path => (volume.path.join(sub_path), MissingSource::CreateFolder),
         };
-        Ok(MountPlan { source, target, read_only: mount.read_only, missing })
+        Ok(MountPlan { source, target, read_only: mount.read_only, missing_source })
     }
 
-    /// The variables that tell where volumes are even if they cannot be mounted.
+    /// Variables with the folders of volumes, for systems on which volumes cannot be mounted.
     pub(super) fn variables(&self, container: &Container) -> Vec<(String, String)> {
-        let of = |mount: &VolumeMount| {
-            let (source, _) = self.sources.get(&mount.name)?;
+        let variable = |mount: &VolumeMount| {
+            let volume = self.by_name.get(&mount.name)?;
             let name = mount.name.to_uppercase().replace(['-', '.'], "_");
-            Some((format!("PUNCTUAL_VOLUME_{name}"), source.to_string_lossy().into_owned()))
+            Some((format!("PUNCTUAL_VOLUME_{name}"), volume.path.to_string_lossy().into_owned()))
         };
-        container.volume_mounts.iter().filter_map(of).collect()
+        container.volume_mounts.iter().filter_map(variable).collect()
     }
 
-    /// The file that a container's termination message is read from.
-    pub(super) fn last_words(&self, container: &str) -> PathBuf {
-        self.folder.run(container).join("termination-log")
+    /// The file that a container writes its termination message to.
+    pub(super) fn termination_log(&self, container: &str) -> PathBuf {
+        self.folder.run_folder(container).join("termination-log")
     }
 
-    /// The folder that a container starts in unless it says otherwise.
-    pub(super) fn scratch(&self, container: &str) -> PathBuf {
-        self.folder.run(container).join("scratch")
+    /// The default working directory of a container.
+    pub(super) fn scratch_folder(&self, container: &str) -> PathBuf {
+        self.folder.run_folder(container).join("scratch")
     }
 }
 
-/// What makes one volume.
-struct Maker<'a> {
+/// Creates one volume.
+struct VolumeBuilder<'a> {
     pod: &'a Pod,
-    sources: &'a Sources,
-    settings: &'a Settings,
+    references: &'a References,
+    settings: &'a PlanSettings,
     volume: &'a Volume,
     path: PathBuf,
 }
 
-impl Maker<'_> {
-    fn make(&self) -> Result<(PathBuf, Missing), PrepareError> {
+impl VolumeBuilder<'_> {
+    fn build(&self) -> Result<VolumeSource, PrepareError> {
         let volume = self.volume;
         if let Some(host) = &volume.host_path {
-            return Ok((PathBuf::from(&host.path), missing_host_path(host)));
+            let missing_source = missing_host_path(host);
+            return Ok(VolumeSource { path: PathBuf::from(&host.path), missing_source });
         }
-        self.make_folder()?;
+        self.create_folder()?;
         if let Some(map) = &volume.config_map {
-            let reference = Reference::of_volume(Kind::ConfigMap, &map.name, map.optional);
-            self.add_source(reference, &map.items, map.default_mode)?;
+            let reference =
+                DataReference::of_volume(ReferenceKind::ConfigMap, &map.name, map.optional);
+            self.add_object(reference, &map.items, map.default_mode)?;
         } else if let Some(secret) = &volume.secret {
             let name = &secret.secret_name;
-            let reference = Reference::of_volume(Kind::Secret, name, secret.optional);
-            self.add_source(reference, &secret.items, secret.default_mode)?;
+            let reference = DataReference::of_volume(ReferenceKind::Secret, name, secret.optional);
+            self.add_object(reference, &secret.items, secret.default_mode)?;
         } else if let Some(downward) = &volume.downward_api {
             self.add_fields(&downward.items, downward.default_mode)?;
         } else if let Some(projected) = volume.extra.get("projected") {
             self.add_projected(projected)?;
-        } else if volume.empty_dir.is_none() && !is_bare(volume) {
-            return Err(self.refused("this kind of volume is not supported"));
+        } else if volume.empty_dir.is_none() && !is_without_source(volume) {
+            return Err(self.unsupported("this kind of volume is not supported"));
         }
-        Ok((self.path.clone(), Missing::Fails))
+        Ok(VolumeSource { path: self.path.clone(), missing_source: MissingSource::Fail })
     }
 
-    /// Open to every user, as a kubelet makes it: only the container is led here.
-    fn make_folder(&self) -> io::Result<()> {
+    /// Creates the folder with the mode that a kubelet gives it. All users may enter it, because only the
+    /// container can reach it.
+    fn create_folder(&self) -> io::Result<()> {
         create_private(&self.path)?;
-        let is_empty_dir = self.volume.empty_dir.is_some() || is_bare(self.volume);
+        let is_empty_dir = self.volume.empty_dir.is_some() || is_without_source(self.volume);
         let mode = if is_empty_dir { 0o777 } else { 0o755 };
         fs::set_permissions(&self.path, Permissions::from_mode(mode))?;
-        self.give_to_group(&self.path);
+        self.set_group(&self.path);
         Ok(())
     }
 
-    fn add_source(
+    fn add_object(
         &self,
-        reference: Reference<'_>,
+        reference: DataReference<'_>,
         items: &[KeyToPath],
         default_mode: Option<i32>,
     ) -> Result<(), PrepareError> {
-        let Some(source) = self.sources.get(reference)? else { return Ok(()) };
-        let mode = default_mode.unwrap_or(MODE);
+        let Some(object) = self.references.get(reference)? else { return Ok(()) };
+        let mode = default_mode.unwrap_or(DEFAULT_MODE);
         if items.is_empty() {
-            let mut all = source.data.iter();
-            return all.try_for_each(|(key, value)| self.add_file(key, value, mode));
+            for (key, value) in &object.data {
+                self.add_file(key, value, mode)?;
+            }
+            return Ok(());
         }
         for item in items {
-            match source.data.get(&item.key) {
+            match object.data.get(&item.key) {
                 Some(value) => self.add_file(&item.path, value, item.mode.unwrap_or(mode))?,
                 None if reference.is_optional => {}
                 None => {
-                    let kind = reference.kind.name().to_lowercase();
+                    let kind = reference.kind.as_str().to_lowercase();
                     let message = format!(
                         "MountVolume.SetUp failed for volume {:?} : {kind} references \
                          non-existent config key: {}",
                         self.volume.name, item.key
                     );
-                    return Err(self.sources.unmet(reference, message));
+                    return Err(self.references.missing(reference, message));
                 }
             }
         }
@@ -175,13 +189,13 @@ impl Maker<'_> {
             let text = if let Some(selector) = &item.field_ref {
                 fields::field(self.pod, selector)
             } else if let Some(selector) = &item.resource_field_ref {
-                let any = Container::default();
-                fields::resource(self.pod, &any, selector, self.settings.machine)
+                let no_container = Container::default();
+                fields::resource(self.pod, &no_container, selector, self.settings.machine)
             } else {
                 Ok(String::new())
             };
-            let text = text.map_err(|why| self.refused(&why))?;
-            let mode = item.mode.or(mode).unwrap_or(MODE);
+            let text = text.map_err(|error| self.unsupported(&error.to_string()))?;
+            let mode = item.mode.or(mode).unwrap_or(DEFAULT_MODE);
             self.add_file(&item.path, text.as_bytes(), mode)?;
         }
         Ok(())
@@ -191,33 +205,37 @@ impl Maker<'_> {
         let mode = projected.get("defaultMode").and_then(Value::as_i64);
         let mode = mode.and_then(|mode| i32::try_from(mode).ok());
         let parts = projected.get("sources").and_then(Value::as_array);
-        parts.into_iter().flatten().try_for_each(|part| self.add_part(part, mode))
-    }
-
-    /// A part that we have nothing for, such as a token, adds nothing.
-    fn add_part(&self, part: &Value, mode: Option<i32>) -> Result<(), PrepareError> {
-        for (field, kind) in [("configMap", Kind::ConfigMap), ("secret", Kind::Secret)] {
-            let Some(part) = part.get(field) else { continue };
-            let name = part.get("name").and_then(Value::as_str).unwrap_or_default();
-            let optional = part.get("optional").and_then(Value::as_bool);
-            let items: Vec<KeyToPath> = self.list(part)?;
-            self.add_source(Reference::of_volume(kind, name, optional), &items, mode)?;
-        }
-        if let Some(part) = part.get("downwardAPI") {
-            self.add_fields(&self.list::<DownwardApiFile>(part)?, mode)?;
+        for part in parts.into_iter().flatten() {
+            self.add_projected_source(part, mode)?;
         }
         Ok(())
     }
 
-    fn list<T: serde::de::DeserializeOwned>(&self, part: &Value) -> Result<Vec<T>, PrepareError> {
+    /// Adds one source of a projected volume. Unsupported ones, such as tokens, add nothing.
+    fn add_projected_source(&self, part: &Value, mode: Option<i32>) -> Result<(), PrepareError> {
+        let kinds = [("configMap", ReferenceKind::ConfigMap), ("secret", ReferenceKind::Secret)];
+        for (field, kind) in kinds {
+            let Some(part) = part.get(field) else { continue };
+            let name = part.get("name").and_then(Value::as_str).unwrap_or_default();
+            let optional = part.get("optional").and_then(Value::as_bool);
+            let items: Vec<KeyToPath> = self.items(part)?;
+            self.add_object(DataReference::of_volume(kind, name, optional), &items, mode)?;
+        }
+        if let Some(part) = part.get("downwardAPI") {
+            self.add_fields(&self.items::<DownwardApiFile>(part)?, mode)?;
+        }
+        Ok(())
+    }
+
+    fn items<T: serde::de::DeserializeOwned>(&self, part: &Value) -> Result<Vec<T>, PrepareError> {
         let items = part.get("items").cloned().unwrap_or(Value::Array(Vec::new()));
-        serde_json::from_value(items).map_err(|error| self.refused(&error.to_string()))
+        serde_json::from_value(items).map_err(|error| self.unsupported(&error.to_string()))
     }
 
     fn add_file(&self, path: &str, content: &[u8], mode: i32) -> Result<(), PrepareError> {
         let relative = Path::new(path);
-        if path.is_empty() || !is_inside(relative) {
-            return Err(self.refused(&format!("{path:?} is not a path below the volume")));
+        if path.is_empty() || !is_below(relative) {
+            return Err(self.unsupported(&format!("{path:?} is not a path below the volume")));
         }
         let file = self.path.join(relative);
         for folder in relative.ancestors().skip(1).filter(|folder| *folder != Path::new("")) {
@@ -227,17 +245,17 @@ impl Maker<'_> {
         fs::write(&file, content)?;
         let mode = u32::try_from(mode).unwrap_or(0o644) & 0o777;
         fs::set_permissions(&file, Permissions::from_mode(mode))?;
-        self.give_to_group(&file);
+        self.set_group(&file);
         Ok(())
     }
 
-    /// `fsGroup` owns what is on a volume and may do there what its owner may.
-    fn give_to_group(&self, path: &Path) {
+    /// Gives a file to `fsGroup`, with the permissions of its owner.
+    fn set_group(&self, path: &Path) {
         let context = self.pod.spec.security_context.as_ref();
         let group =
             context.and_then(|context| context.fs_group).and_then(|id| u32::try_from(id).ok());
         let Some(group) = group else { return };
-        // Refused where we are not root; the container then runs as us, who own it.
+        // Fails unless we are root. Then the container runs as our own user, who owns the file.
         if chown(path, None, Some(group)).is_ok()
             && let Ok(metadata) = fs::metadata(path)
         {
@@ -247,13 +265,13 @@ impl Maker<'_> {
         }
     }
 
-    fn refused(&self, why: &str) -> PrepareError {
-        PrepareError::Refused(format!("volume {:?}: {why}", self.volume.name))
+    fn unsupported(&self, why: &str) -> PrepareError {
+        PrepareError::Unsupported(format!("volume {:?}: {why}", self.volume.name))
     }
 }
 
-/// A volume without a source is an empty folder.
-fn is_bare(volume: &Volume) -> bool {
+/// Whether a volume has no source. It is then an empty folder.
+fn is_without_source(volume: &Volume) -> bool {
     volume.extra.is_empty() && volume.persistent_volume_claim.is_none() && !has_source(volume)
 }
 
@@ -261,10 +279,10 @@ fn has_source(volume: &Volume) -> bool {
     volume.config_map.is_some() || volume.secret.is_some() || volume.downward_api.is_some()
 }
 
-fn missing_host_path(host: &HostPath) -> Missing {
+fn missing_host_path(host: &HostPath) -> MissingSource {
     match host.path_type.as_deref() {
-        Some("DirectoryOrCreate") => Missing::Folder,
-        Some("FileOrCreate") => Missing::File,
-        _ => Missing::Fails,
+        Some("DirectoryOrCreate") => MissingSource::CreateFolder,
+        Some("FileOrCreate") => MissingSource::CreateFile,
+        _ => MissingSource::Fail,
     }
 }

@@ -1,9 +1,9 @@
-//! The container's own view of the file system.
+//! Mounts the volumes of a container.
 //!
-//! Volumes are bound to where the container wants them, in a mount namespace of its own: the
-//! machine never sees them, and they are gone with the container's last process. A place that does
-//! not exist on the machine is made in that view alone (`remount`). Where the system allows no
-//! namespace, the container starts without its volumes and a note says so.
+//! Volumes are bind-mounted in a mount namespace of the container, so they are invisible to the rest of the
+//! machine and disappear with the container's last process. A mount point that does not exist on the
+//! machine is created only in that namespace (`mount_view`). Where the system allows no namespace, the
+//! container starts without its volumes and a warning is reported.
 
 use std::fs;
 use std::io;
@@ -15,51 +15,62 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::remount::View;
-use crate::plan::{ContainerPlan, Missing, MountPlan};
-use crate::state::{Fault, reasons};
+use super::mount_view::MountView;
+use crate::pod_plan::{ContainerPlan, MissingSource, MountPlan};
+use crate::pod_state::{Explanation, reasons};
 
-/// Mounts what the container wants; what could not be done is in the notes.
-pub(super) fn apply(plan: &ContainerPlan, run: &Path) -> io::Result<Vec<Fault>> {
+/// Mounts the volumes of a container. Returns warnings about volumes that could not be mounted.
+pub(super) fn mount_volumes(
+    plan: &ContainerPlan,
+    run_folder: &Path,
+) -> io::Result<Vec<Explanation>> {
     for mount in &plan.mounts {
         create_source(mount)?;
     }
-    let message = message_mount(plan, run);
-    if plan.mounts.is_empty() && (message.is_none() || !rustix::process::geteuid().is_root()) {
+    let termination_log = termination_log_mount(plan, run_folder);
+    if plan.mounts.is_empty()
+        && (termination_log.is_none() || !rustix::process::geteuid().is_root())
+    {
         return Ok(Vec::new());
     }
-    let namespace = match enter() {
+    let namespace = match enter_namespace() {
         Ok(namespace) => namespace,
-        Err(error) => return Ok(Vec::from_iter(unmounted(plan, &error))),
+        Err(error) => return Ok(Vec::from_iter(not_mounted_warning(plan, &error))),
     };
     let mut mounts: Vec<MountPlan> = plan.mounts.clone();
-    // Device files do not work on an overlay in another user's namespace.
-    mounts.extend(message.filter(|_| namespace == Namespace::Root));
-    // What lies deeper is mounted later, or what lies above would hide it.
+    // In a user namespace `/dev` would need an overlay, on which device files do not work.
+    if namespace == MountNamespace::Root {
+        mounts.extend(termination_log);
+    }
+    // A mount hides what was mounted below it before, so outer targets come first.
     mounts.sort_by_key(|mount| mount.target.components().count());
-    let mut view = View::new(run, namespace == Namespace::User);
-    view.make_places(&mounts)?;
-    mounts.iter().try_for_each(|mount| bind(mount, &mut view))?;
+    let mut view = MountView::new(run_folder, namespace == MountNamespace::User);
+    view.replace_root_if_needed(&mounts)?;
+    for mount in &mounts {
+        bind(mount, &mut view)?;
+    }
     Ok(Vec::new())
 }
 
-/// Whose namespace it is.
+/// The kind of mount namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Namespace {
+enum MountNamespace {
+    /// Created by root.
     Root,
-    /// A namespace of users too, in which we are the only one.
+    /// In a user namespace that has only our own user.
     User,
 }
 
-/// Leaves the machine's mounts: later ones of the machine are seen, ours are not seen there.
-fn enter() -> rustix::io::Result<Namespace> {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+/// Enters a new mount namespace. Later mounts of the machine appear in it, but not the other way round.
+fn enter_namespace() -> rustix::io::Result<MountNamespace> {
+    let user = rustix::process::geteuid();
+    let group = rustix::process::getegid();
     let namespace = match unshare(UnshareFlags::NEWNS) {
-        Ok(()) => Namespace::Root,
+        Ok(()) => MountNamespace::Root,
         Err(Errno::PERM) => {
             unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
             map_self(user.as_raw(), group.as_raw()).map_err(|_| Errno::PERM)?;
-            Namespace::User
+            MountNamespace::User
         }
         Err(other) => return Err(other),
     };
@@ -67,60 +78,65 @@ fn enter() -> rustix::io::Result<Namespace> {
     Ok(namespace)
 }
 
-#[expect(unsafe_code, reason = "the call has no safe form")]
+#[expect(unsafe_code, reason = "rustix has no safe function for this")]
 fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
-    // SAFETY: unsafe is only the unsharing of the table of open files, which no caller asks for.
+    // SAFETY: only unsharing the table of open files is unsafe, and no caller requests that.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
 
-/// In the new namespace of users we are who we are outside.
+/// Maps our user and group to themselves in the new user namespace.
 fn map_self(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-fn unmounted(plan: &ContainerPlan, error: &Errno) -> Option<Fault> {
+fn not_mounted_warning(plan: &ContainerPlan, error: &Errno) -> Option<Explanation> {
     let targets: Vec<_> =
         plan.mounts.iter().map(|mount| mount.target.display().to_string()).collect();
+    if targets.is_empty() {
+        return None;
+    }
     let message = format!(
         "container {:?} starts without {}: this system allows no mount namespace ({error}). The \
          volumes are in the folders that the variables PUNCTUAL_VOLUME_<NAME> name",
         plan.name,
         targets.join(", ")
     );
-    (!targets.is_empty()).then(|| Fault::new(reasons::VOLUMES_NOT_MOUNTED, message))
+    Some(Explanation::new(reasons::VOLUMES_NOT_MOUNTED, message))
 }
 
-/// The file that the container writes its last words to.
-fn message_mount(plan: &ContainerPlan, run: &Path) -> Option<MountPlan> {
+/// The mount of the file that the container writes its termination message to.
+fn termination_log_mount(plan: &ContainerPlan, run_folder: &Path) -> Option<MountPlan> {
     let target = PathBuf::from(&plan.termination_message_path);
     target.is_absolute().then(|| MountPlan {
-        source: run.join("termination-log"),
+        source: run_folder.join("termination-log"),
         target,
         read_only: false,
-        missing: Missing::Fails,
+        missing_source: MissingSource::Fail,
     })
 }
 
 fn create_source(mount: &MountPlan) -> io::Result<()> {
     let failed = |error| io::Error::other(format!("volume {}: {error}", mount.source.display()));
-    match mount.missing {
-        _ if mount.source.exists() => Ok(()),
-        Missing::Fails => Err(failed(io::ErrorKind::NotFound.into())),
-        Missing::Folder => fs::create_dir_all(&mount.source).map_err(failed),
-        Missing::File => fs::write(&mount.source, "").map_err(failed),
+    if mount.source.exists() {
+        return Ok(());
+    }
+    match mount.missing_source {
+        MissingSource::Fail => Err(failed(io::ErrorKind::NotFound.into())),
+        MissingSource::CreateFolder => fs::create_dir_all(&mount.source).map_err(failed),
+        MissingSource::CreateFile => fs::write(&mount.source, "").map_err(failed),
     }
 }
 
-fn bind(mount: &MountPlan, view: &mut View) -> io::Result<()> {
+fn bind(mount: &MountPlan, view: &mut MountView) -> io::Result<()> {
     let failed = |error: io::Error| {
         io::Error::other(format!("cannot mount at {}: {error}", mount.target.display()))
     };
     let is_folder = mount.source.is_dir();
-    view.make_place(&mount.target, is_folder).map_err(failed)?;
+    view.create_mount_point(&mount.target, is_folder).map_err(failed)?;
     mount_bind_recursive(&mount.source, &mount.target).map_err(|error| failed(error.into()))?;
-    view.own(&mount.target);
+    view.add_owned(&mount.target);
     if mount.read_only {
         make_read_only(&mount.target).map_err(|error| failed(error.into()))?;
     }
@@ -130,7 +146,7 @@ fn bind(mount: &MountPlan, view: &mut View) -> io::Result<()> {
 fn make_read_only(target: &Path) -> rustix::io::Result<()> {
     let read_only = MountFlags::BIND | MountFlags::RDONLY;
     match mount_remount(target, read_only, c"") {
-        // What the machine forbids on a file system cannot be allowed in a user's namespace.
+        // In a user namespace the restrictions of the original mount must be kept.
         Err(Errno::PERM) => {
             mount_remount(target, read_only | MountFlags::NOSUID | MountFlags::NODEV, c"")
         }

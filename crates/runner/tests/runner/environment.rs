@@ -1,19 +1,18 @@
-//! What containers find: variables, folder, user.
+//! The environment of containers: variables, working directory, user.
 
 use kube::api::{Patch, PatchParams};
+use punctual_client::resources::CONFIG_MAPS;
 use serde_json::json;
 
-use crate::world::{World, pod, script, terminated};
+use crate::test_node::{TestNode, pod, script, terminated};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_variable_has_its_value() {
-    let world = World::new().await;
-    world
-        .create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
+    let node = TestNode::new().await;
+    node.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
         "data": {"one": "1", "two": "from map"}}))
         .await;
-    world
-        .create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+    node.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
         "stringData": {"key": "hidden", "two": "from secret"}}))
         .await;
     let mut object = pod("p", script("env | sort"));
@@ -40,11 +39,11 @@ async fn every_kind_of_variable_has_its_value() {
         {"name": "MAYBE", "valueFrom": {"secretKeyRef":
             {"name": "s", "key": "none", "optional": true}}},
     ]);
-    let made = world.create(object).await;
+    let made = node.create(object).await;
     let uid = made["metadata"]["uid"].as_str().unwrap();
-    world.end_of("p").await;
-    let said = world.said(uid, "c").await;
-    let lines: Vec<&str> = said.lines().collect();
+    node.wait_for_end("p").await;
+    let output = node.output(uid, "c").await;
+    let lines: Vec<&str> = output.lines().collect();
     for want in [
         "A=a",
         "B=a-1-$(NONE)-$(A)",
@@ -62,92 +61,92 @@ async fn every_kind_of_variable_has_its_value() {
         "HOSTNAME=p",
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     ] {
-        assert!(lines.contains(&want), "{want} is not in {said}");
+        assert!(lines.contains(&want), "{want} is not in {output}");
     }
-    assert!(!said.contains("MAYBE"));
-    assert!(!said.contains("CARGO"), "nothing of ours is handed down");
+    assert!(!output.contains("MAYBE"));
+    assert!(!output.contains("CARGO"), "the daemon's variables are not inherited");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_are_expanded_but_not_by_a_shell() {
-    let world = World::new().await;
+async fn commands_are_expanded_without_a_shell() {
+    let node = TestNode::new().await;
     let mut spec = json!({"containers": [{"name": "c", "image": "none",
         "command": ["printf", "%s|"], "args": ["$(A)", "$HOME", "$$(A)", "*"]}]});
     spec["containers"][0]["env"] = json!([{"name": "A", "value": "x y"}]);
-    let uid = world.pod("p", spec).await;
-    world.end_of("p").await;
-    assert_eq!(world.said(&uid, "c").await, "x y|$HOME|$(A)|*|");
+    let uid = node.create_pod("p", spec).await;
+    node.wait_for_end("p").await;
+    assert_eq!(node.output(&uid, "c").await, "x y|$HOME|$(A)|*|");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_container_starts_in_its_own_empty_folder_or_where_it_wants() {
-    let world = World::new().await;
+async fn a_container_starts_in_an_empty_folder_or_in_its_working_dir() {
+    let node = TestNode::new().await;
     let text = "ls -A | wc -l; umask; readlink /proc/$$/fd/0; touch mine; pwd";
-    let uid = world.pod("p", script(text)).await;
-    world.end_of("p").await;
-    let folder = world.data().join("pods").join(&uid).join("run/c/scratch");
-    assert_eq!(world.said(&uid, "c").await, format!("0\n0022\n/dev/null\n{}\n", folder.display()));
+    let uid = node.create_pod("p", script(text)).await;
+    node.wait_for_end("p").await;
+    let folder = node.data().join("pods").join(&uid).join("run/c/scratch");
+    assert_eq!(node.output(&uid, "c").await, format!("0\n0022\n/dev/null\n{}\n", folder.display()));
     let mut spec = script("pwd");
     spec["containers"][0]["workingDir"] = "/usr".into();
-    let uid = world.pod("q", spec.clone()).await;
-    world.end_of("q").await;
-    assert_eq!(world.said(&uid, "c").await, "/usr\n");
+    let uid = node.create_pod("q", spec.clone()).await;
+    node.wait_for_end("q").await;
+    assert_eq!(node.output(&uid, "c").await, "/usr\n");
     spec["containers"][0]["workingDir"] = "/no/such/folder".into();
-    world.pod("r", spec).await;
-    let pod = world.end_of("r").await;
+    node.create_pod("r", spec).await;
+    let pod = node.wait_for_end("r").await;
     assert_eq!(terminated(&pod)["reason"], "StartError");
     assert!(terminated(&pod)["message"].as_str().unwrap().contains("/no/such/folder"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_container_runs_as_the_user_it_asks_for() {
+async fn a_container_runs_as_the_user_of_its_security_context() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let world = World::new().await;
+    let node = TestNode::new().await;
     let mut spec =
         script("id -u; id -g; id -G; touch mine && cat /data/file > /dev/termination-log");
     spec["securityContext"] = json!({"runAsUser": 1234, "runAsGroup": 2345, "fsGroup": 3456, "supplementalGroups": [4567]});
     spec["volumes"] = json!([{"name": "v", "downwardAPI": {"items": [
         {"path": "file", "mode": 0o440, "fieldRef": {"fieldPath": "metadata.name"}}]}}]);
     spec["containers"][0]["volumeMounts"] = json!([{"name": "v", "mountPath": "/data"}]);
-    let uid = world.pod("p", spec).await;
-    let pod = world.end_of("p").await;
-    let said = world.said(&uid, "c").await;
-    assert_eq!(said.lines().take(2).collect::<Vec<_>>(), ["1234", "2345"], "{said}");
-    assert!(said.contains("3456") && said.contains("4567"), "{said}");
+    let uid = node.create_pod("p", spec).await;
+    let pod = node.wait_for_end("p").await;
+    let output = node.output(&uid, "c").await;
+    assert_eq!(output.lines().take(2).collect::<Vec<_>>(), ["1234", "2345"], "{output}");
+    assert!(output.contains("3456") && output.contains("4567"), "{output}");
     assert_eq!(terminated(&pod)["message"], "p", "{pod:#}");
     let mut spec = script("true");
     spec["securityContext"] = json!({"runAsNonRoot": true});
-    world.pod("root", spec).await;
-    let pod = world.end_of("root").await;
+    node.create_pod("root", spec).await;
+    let pod = node.wait_for_end("root").await;
     assert!(terminated(&pod)["message"].as_str().unwrap().contains("runAsNonRoot"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_waits_for_what_it_refers_to_and_starts_when_it_appears() {
-    let world = World::with(|config| config.max_pods = 1).await;
+async fn a_pod_waits_for_missing_references_and_starts_when_they_exist() {
+    let node = TestNode::with(|options| options.runner.max_pods = 1).await;
     let mut spec = script("echo $V");
     spec["containers"][0]["env"] = json!([
         {"name": "V", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}]);
-    let uid = world.pod("p", spec).await;
-    let waits = |pod: &serde_json::Value, words: &str| {
+    let uid = node.create_pod("p", spec).await;
+    let is_waiting = |pod: &serde_json::Value, message: &str| {
         let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
-        waiting["reason"] == "CreateContainerConfigError" && waiting["message"] == words
+        waiting["reason"] == "CreateContainerConfigError" && waiting["message"] == message
     };
-    world.until("p", |pod| waits(pod, "configmap \"late\" not found")).await;
-    assert!(world.event("p", "Failed").await.contains("not found"));
-    // It does not hold up others meanwhile.
-    world.pod("other", script("true")).await;
-    world.end_of("other").await;
-    world
-        .create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"},
+    node.wait_for("p", |pod| is_waiting(pod, "configmap \"late\" not found")).await;
+    assert!(node.event("p", "Failed").await.contains("not found"));
+    // The waiting Pod has no permit, so another Pod can run.
+    node.create_pod("other", script("true")).await;
+    node.wait_for_end("other").await;
+    node.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"},
         "data": {"other": "x"}}))
         .await;
-    world.until("p", |pod| waits(pod, "couldn't find key k in ConfigMap default/late")).await;
+    node.wait_for("p", |pod| is_waiting(pod, "couldn't find key k in ConfigMap default/late"))
+        .await;
     let patch = json!({"data": {"k": "here now"}});
-    let maps = world.api("ConfigMap", "configmaps");
+    let maps = node.api(&CONFIG_MAPS);
     maps.patch("late", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-    assert_eq!(world.end_of("p").await["status"]["phase"], "Succeeded");
-    assert_eq!(world.said(&uid, "c").await, "here now\n");
+    assert_eq!(node.wait_for_end("p").await["status"]["phase"], "Succeeded");
+    assert_eq!(node.output(&uid, "c").await, "here now\n");
 }

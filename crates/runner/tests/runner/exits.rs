@@ -1,22 +1,23 @@
-//! How containers end and what is shown of it.
+//! Exit codes, messages and statuses of containers that have ended.
 
 use futures::StreamExt as _;
 use kube::runtime::watcher;
+use punctual_client::resources::PODS;
 use serde_json::{Value, json};
 
-use crate::world::{World, container, script, terminated};
+use crate::test_node::{TestNode, container, script, terminated};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exit_codes_and_signals_are_shown_as_kubernetes_shows_them() {
-    let world = World::new().await;
+    let node = TestNode::new().await;
     for (name, text, phase, code, signal, reason) in [
         ("good", "exit 0", "Succeeded", 0, Value::Null, "Completed"),
         ("bad", "exit 3", "Failed", 3, Value::Null, "Error"),
         ("killed", "kill -9 $$", "Failed", 137, json!(9), "Error"),
         ("term", "kill -TERM $$", "Failed", 143, json!(15), "Error"),
     ] {
-        world.pod(name, script(text)).await;
-        let pod = world.end_of(name).await;
+        node.create_pod(name, script(text)).await;
+        let pod = node.wait_for_end(name).await;
         assert_eq!(pod["status"]["phase"], phase, "{name}");
         let end = terminated(&pod);
         assert_eq!(end["exitCode"], code, "{name}");
@@ -27,47 +28,47 @@ async fn exit_codes_and_signals_are_shown_as_kubernetes_shows_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_without_a_command_or_with_one_that_is_missing_fails_and_is_not_retried() {
-    let world = World::new().await;
+async fn a_pod_whose_command_cannot_run_fails_and_is_not_restarted() {
+    let node = TestNode::new().await;
     let command = |command: Value| json!({"name": "c", "image": "busybox", "command": command});
-    for (name, container, code, words) in [
+    for (name, container, code, message) in [
         ("none", json!({"name": "c", "image": "busybox"}), 127, "has no command"),
         ("missing", command(json!(["/no/such/program"])), 127, "/no/such/program"),
         ("unfound", command(json!(["no-such-program", "x"])), 127, "no-such-program"),
         ("folder", command(json!(["/etc"])), 126, "/etc"),
     ] {
         let spec = json!({"restartPolicy": "OnFailure", "containers": [container]});
-        world.pod(name, spec).await;
-        let pod = world.end_of(name).await;
+        node.create_pod(name, spec).await;
+        let pod = node.wait_for_end(name).await;
         let end = terminated(&pod);
         assert_eq!(pod["status"]["phase"], "Failed", "{name}");
         assert_eq!(pod["status"]["reason"], "ContainerCannotRun", "{name}");
         assert_eq!(end["reason"], "ContainerCannotRun", "{name}");
         assert_eq!(end["exitCode"], code, "{name}");
-        assert!(end["message"].as_str().unwrap().contains(words), "{end}");
+        assert!(end["message"].as_str().unwrap().contains(message), "{end}");
         assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
-        assert!(world.event(name, "Failed").await.contains(words));
+        assert!(node.event(name, "Failed").await.contains(message));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_words_of_a_container_become_its_message() {
-    let world = World::new().await;
-    world.pod("file", script("printf written > /dev/termination-log; exit 1")).await;
+async fn the_termination_message_comes_from_the_file_or_the_log() {
+    let node = TestNode::new().await;
+    node.create_pod("file", script("printf written > /dev/termination-log; exit 1")).await;
     let mut spec = script("echo first >&2; echo spoken >&2; exit 1");
     spec["containers"][0]["terminationMessagePolicy"] = "FallbackToLogsOnError".into();
-    world.pod("log", spec).await;
-    assert_eq!(terminated(&world.end_of("file").await)["message"], "written");
-    assert_eq!(terminated(&world.end_of("log").await)["message"], "first\nspoken\n");
+    node.create_pod("log", spec).await;
+    assert_eq!(terminated(&node.wait_for_end("file").await)["message"], "written");
+    assert_eq!(terminated(&node.wait_for_end("log").await)["message"], "first\nspoken\n");
     assert!(!std::path::Path::new("/dev/termination-log").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_is_over_when_all_its_containers_are_and_fails_if_one_did() {
-    let world = World::new().await;
+async fn a_pod_ends_with_its_last_container_and_fails_if_one_failed() {
+    let node = TestNode::new().await;
     let containers = [container("a", "exit 0"), container("b", "exit 1")];
-    world.pod("p", json!({"containers": containers})).await;
-    let pod = world.end_of("p").await;
+    node.create_pod("p", json!({"containers": containers})).await;
+    let pod = node.wait_for_end("p").await;
     assert_eq!(pod["status"]["phase"], "Failed");
     let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
     let codes: Vec<_> =
@@ -76,29 +77,29 @@ async fn a_pod_is_over_when_all_its_containers_are_and_fails_if_one_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_short_pod_costs_at_most_two_writes_and_its_conditions_tell_how_it_is() {
-    let world = World::new().await;
-    let seen = watcher::watch_object(world.api("Pod", "pods"), "p");
-    let mut seen = std::pin::pin!(seen);
-    assert_eq!(seen.next().await.unwrap().unwrap(), None);
-    let uid = world.pod("p", script("exit 0")).await;
+async fn a_short_pod_causes_at_most_two_status_writes() {
+    let node = TestNode::new().await;
+    let pods = watcher::watch_object(node.api(&PODS), "p");
+    let mut pods = std::pin::pin!(pods);
+    assert_eq!(pods.next().await.unwrap().unwrap(), None);
+    let uid = node.create_pod("p", script("exit 0")).await;
     let mut versions = 0;
     let pod = loop {
-        let pod = serde_json::to_value(seen.next().await.unwrap().unwrap()).unwrap();
+        let pod = serde_json::to_value(pods.next().await.unwrap().unwrap()).unwrap();
         versions += 1;
         if pod["status"]["phase"] == "Succeeded" {
             break pod;
         }
     };
     assert!(versions <= 3, "created, perhaps running, ended; but {versions}");
-    let is = |kind: &str| {
+    let condition = |kind: &str| {
         let conditions = pod["status"]["conditions"].as_array().unwrap();
         let found = conditions.iter().find(|condition| condition["type"] == kind).unwrap();
         (found["status"].as_str().unwrap(), found["reason"].as_str().unwrap_or_default())
     };
-    assert_eq!(is("PodScheduled"), ("True", ""));
-    assert_eq!(is("Initialized"), ("True", ""));
-    assert_eq!(is("Ready"), ("False", "PodCompleted"));
+    assert_eq!(condition("PodScheduled"), ("True", ""));
+    assert_eq!(condition("Initialized"), ("True", ""));
+    assert_eq!(condition("Ready"), ("False", "PodCompleted"));
     let status = &pod["status"]["containerStatuses"][0];
     assert_eq!(status["containerID"], format!("punctual://{uid}/c/0"));
     assert_eq!(status["image"], "none");
@@ -106,18 +107,18 @@ async fn a_short_pod_costs_at_most_two_writes_and_its_conditions_tell_how_it_is(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_run_here_is_refused_with_a_reason() {
-    let world = World::new().await;
+async fn unsupported_features_fail_the_pod_with_a_reason() {
+    let node = TestNode::new().await;
     let mut spec = script("true");
     spec["volumes"] = json!([{"name": "v", "nfs": {"server": "s", "path": "/p"}}]);
-    world.pod("nfs", spec).await;
-    let pod = world.end_of("nfs").await;
+    node.create_pod("nfs", spec).await;
+    let pod = node.wait_for_end("nfs").await;
     assert_eq!(pod["status"]["reason"], "UnsupportedPod");
     assert_eq!(pod["status"]["message"], "volume \"v\": this kind of volume is not supported");
     let mut spec = script("true");
     spec["initContainers"] = json!([container("side", "true")]);
     spec["initContainers"][0]["restartPolicy"] = "Always".into();
-    world.pod("sidecar", spec).await;
-    let pod = world.end_of("sidecar").await;
+    node.create_pod("sidecar", spec).await;
+    let pod = node.wait_for_end("sidecar").await;
     assert_eq!(pod["status"]["reason"], "ContainerCannotRun");
 }

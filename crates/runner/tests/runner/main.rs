@@ -1,4 +1,4 @@
-//! Pods as real processes, over a real server in the same process.
+//! Runs Pods as real processes, with a real server in the same process.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -10,12 +10,13 @@
 mod adoption;
 mod environment;
 mod exits;
+mod failures;
+mod in_memory_runtime;
 mod logs;
-mod mishaps;
 mod node;
-mod places;
+mod pod_permits;
 mod restarts;
 mod stops;
 mod supervisors;
+mod test_node;
 mod volumes;
-mod world;

@@ -1,146 +1,146 @@
-//! Stopping: politely, then not, and leaving nothing behind.
+//! Stops: the grace period, the kill and the removal of all remains.
 
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::world::{World, container, found, script, terminated, vanished};
+use crate::test_node::{TestNode, container, poll_until_some, script, terminated, wait_for_exit};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_pod_is_asked_to_end_and_goes_when_it_has() {
-    let world = World::new().await;
+async fn a_deleted_pod_gets_sigterm_and_is_deleted_when_it_has_ended() {
+    let node = TestNode::new().await;
     let text = "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
-    let uid = world.pod("p", script(text)).await;
-    world.running("p").await;
-    said_line(&world, &uid, "ready").await;
-    world.delete("p", &DeleteParams::default()).await;
-    world.gone("p").await;
-    assert!(world.event("p", "Killing").await.contains("Stopping"));
-    folder_gone(&world, &uid).await;
+    let uid = node.create_pod("p", script(text)).await;
+    node.wait_until_running("p").await;
+    wait_for_line(&node, &uid, "ready").await;
+    node.delete("p", &DeleteParams::default()).await;
+    node.wait_until_deleted("p").await;
+    assert!(node.event("p", "Killing").await.contains("Stopping"));
+    wait_until_removed(&node, &uid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tree_that_ignores_the_polite_signal_is_killed_whole() {
+async fn a_process_tree_that_ignores_sigterm_is_killed_completely() {
     for cgroups in [true, false] {
-        let world = World::with(|config| config.cgroups = cgroups).await;
-        // A child that leaves session and parent behind, and a main process that does not listen.
+        let node = TestNode::with(|options| options.runtime.use_cgroups = cgroups).await;
+        // Children that leave the session and the parent, and a main process that ignores SIGTERM.
         let text = "trap '' TERM; \
             setsid sh -c 'trap \"\" TERM; (sh -c \"trap \\\"\\\" TERM; echo \\$\\$; exec sleep 1000\") & exec sleep 1000' & \
             env -i setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & \
             echo $$; wait; sleep 1000";
         let mut spec = script(text);
         spec["terminationGracePeriodSeconds"] = 1.into();
-        let uid = world.pod("p", spec).await;
-        world.running("p").await;
-        let pids = three_numbers(&world, &uid).await;
-        world.delete("p", &DeleteParams::default()).await;
-        world.gone("p").await;
+        let uid = node.create_pod("p", spec).await;
+        node.wait_until_running("p").await;
+        let pids = read_three_numbers(&node, &uid).await;
+        node.delete("p", &DeleteParams::default()).await;
+        node.wait_until_deleted("p").await;
         for pid in pids {
-            vanished(pid).await;
+            wait_for_exit(pid).await;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_container_leaves_running_ends_with_it() {
+async fn processes_that_a_container_leaves_behind_are_killed() {
     for cgroups in [true, false] {
-        let world = World::with(|config| config.cgroups = cgroups).await;
+        let node = TestNode::with(|options| options.runtime.use_cgroups = cgroups).await;
         let text = "(setsid sleep 1000 > /dev/null 2>&1 & echo $!) ; exit 0";
-        let uid = world.pod("p", script(text)).await;
-        assert_eq!(world.end_of("p").await["status"]["phase"], "Succeeded");
-        let pid = world.said(&uid, "c").await.trim().parse().unwrap();
-        vanished(pid).await;
+        let uid = node.create_pod("p", script(text)).await;
+        assert_eq!(node.wait_for_end("p").await["status"]["phase"], "Succeeded");
+        let pid = node.output(&uid, "c").await.trim().parse().unwrap();
+        wait_for_exit(pid).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_a_container_is_not_that_of_its_namesakes() {
-    let world = World::with(|config| config.cgroups = false).await;
-    let gate = world.folder.path().join("gate");
+async fn the_end_of_a_container_does_not_kill_one_with_a_similar_name() {
+    let node = TestNode::with(|options| options.runtime.use_cgroups = false).await;
+    let gate = node.folder.path().join("gate");
     let long = format!("until [ -e {} ]; do sleep 0.01; done; echo unharmed", gate.display());
     let spec = json!({"containers": [container("c", "exit 0"), container("c2", &long)]});
-    let uid = world.pod("p", spec).await;
-    world.until("p", |pod| !terminated(pod).is_null()).await;
+    let uid = node.create_pod("p", spec).await;
+    node.wait_for("p", |pod| !terminated(pod).is_null()).await;
     std::fs::write(gate, "").unwrap();
-    assert_eq!(world.end_of("p").await["status"]["phase"], "Succeeded");
-    assert_eq!(world.said(&uid, "c2").await, "unharmed\n");
+    assert_eq!(node.wait_for_end("p").await["status"]["phase"], "Succeeded");
+    assert_eq!(node.output(&uid, "c2").await, "unharmed\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_deletion_can_shorten_the_grace() {
-    let world = World::new().await;
+async fn a_second_deletion_can_shorten_the_grace_period() {
+    let node = TestNode::new().await;
     let mut spec = script("trap '' TERM; echo ready; while :; do sleep 0.05; done");
     spec["terminationGracePeriodSeconds"] = 1000.into();
-    let uid = world.pod("p", spec).await;
-    world.running("p").await;
-    said_line(&world, &uid, "ready").await;
-    world.delete("p", &DeleteParams::default()).await;
-    world.delete("p", &DeleteParams::default().grace_period(1)).await;
-    world.gone("p").await;
+    let uid = node.create_pod("p", spec).await;
+    node.wait_until_running("p").await;
+    wait_for_line(&node, &uid, "ready").await;
+    node.delete("p", &DeleteParams::default()).await;
+    node.delete("p", &DeleteParams::default().grace_period(1)).await;
+    node.wait_until_deleted("p").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_whose_object_vanishes_is_stopped_and_its_folder_removed() {
-    let world = World::new().await;
-    let uid = world.pod("p", script("echo $$; exec sleep 1000")).await;
-    world.running("p").await;
-    let pid = world.state(&uid)["containers"][0]["now"]["pid"].as_i64().unwrap();
-    world.delete("p", &DeleteParams::default().grace_period(0)).await;
-    vanished(pid).await;
-    folder_gone(&world, &uid).await;
+async fn a_pod_whose_object_is_removed_is_stopped_and_its_folder_removed() {
+    let node = TestNode::new().await;
+    let uid = node.create_pod("p", script("echo $$; exec sleep 1000")).await;
+    node.wait_until_running("p").await;
+    let pid = node.state(&uid)["containers"][0]["current"]["pid"].as_i64().unwrap();
+    node.delete("p", &DeleteParams::default().grace_period(0)).await;
+    wait_for_exit(pid).await;
+    wait_until_removed(&node, &uid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_pod_keeps_its_logs_until_it_is_deleted() {
-    let world = World::new().await;
-    let uid = world.pod("p", script("echo kept")).await;
-    world.end_of("p").await;
-    assert_eq!(world.said(&uid, "c").await, "kept\n");
-    world.delete("p", &DeleteParams::default()).await;
-    world.gone("p").await;
-    folder_gone(&world, &uid).await;
+    let node = TestNode::new().await;
+    let uid = node.create_pod("p", script("echo kept")).await;
+    node.wait_for_end("p").await;
+    assert_eq!(node.output(&uid, "c").await, "kept\n");
+    node.delete("p", &DeleteParams::default()).await;
+    node.wait_until_deleted("p").await;
+    wait_until_removed(&node, &uid).await;
 }
 
-/// Waits until a container has said a line.
-async fn said_line(world: &World, uid: &str, wanted: &str) {
-    let found = lines(world, uid, |text| text.lines().any(|line| line == wanted)).await;
+/// Waits until a container has printed a line.
+async fn wait_for_line(node: &TestNode, uid: &str, wanted: &str) {
+    let found = follow_until(node, uid, |text| text.lines().any(|line| line == wanted)).await;
     assert!(found.contains(wanted));
 }
 
-async fn three_numbers(world: &World, uid: &str) -> Vec<i64> {
-    let text = lines(world, uid, |text| text.lines().count() >= 3).await;
+async fn read_three_numbers(node: &TestNode, uid: &str) -> Vec<i64> {
+    let text = follow_until(node, uid, |text| text.lines().count() >= 3).await;
     text.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Follows a log until it is as wanted.
-async fn lines(world: &World, uid: &str, is_enough: impl Fn(&str) -> bool) -> String {
+/// Follows a log until it matches a condition.
+async fn follow_until(node: &TestNode, uid: &str, is_match: impl Fn(&str) -> bool) -> String {
     use futures::StreamExt as _;
-    let mut query = crate::world::query("c");
+    let mut query = crate::test_node::query("c");
     query.follow = true;
-    let logs = punctual_runner::Logs::new(world.data());
+    let logs = punctual_runner::Logs::new(node.data());
     let mut stream = Box::pin(logs.read(uid, query).await.unwrap());
     let mut text = String::new();
-    while !is_enough(&text) {
-        let piece = stream.next().await.expect("the container says more").unwrap();
-        text.push_str(std::str::from_utf8(&piece).unwrap());
+    while !is_match(&text) {
+        let chunk = stream.next().await.expect("more output").unwrap();
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
     }
     text
 }
 
-/// Waits until a Pod's folder is gone; its removal is the last thing that is done for a Pod.
-async fn folder_gone(world: &World, uid: &str) {
-    let path = world.data().join("pods").join(uid);
-    found(|| (!path.exists()).then_some(())).await;
-    assert_eq!(world.get("p").await, Value::Null);
+/// Waits until a Pod's folder is removed, which is the last step of its worker.
+async fn wait_until_removed(node: &TestNode, uid: &str) {
+    let path = node.data().join("pods").join(uid);
+    poll_until_some(|| (!path.exists()).then_some(())).await;
+    assert_eq!(node.get("p").await, Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_is_deleted_by_force_is_not_waited_for() {
-    let world = World::new().await;
+async fn a_pod_that_is_deleted_by_force_is_killed_soon() {
+    let node = TestNode::new().await;
     let mut spec = script("trap '' TERM; echo $$; while :; do sleep 0.05; done");
     spec["terminationGracePeriodSeconds"] = 3600.into();
-    let uid = world.pod("p", spec).await;
-    world.running("p").await;
-    let pid = lines(&world, &uid, |text| text.ends_with('\n')).await.trim().parse().unwrap();
-    world.delete("p", &DeleteParams::default().grace_period(0)).await;
-    vanished(pid).await;
+    let uid = node.create_pod("p", spec).await;
+    node.wait_until_running("p").await;
+    let pid = follow_until(&node, &uid, |text| text.ends_with('\n')).await.trim().parse().unwrap();
+    node.delete("p", &DeleteParams::default().grace_period(0)).await;
+    wait_for_exit(pid).await;
 }

@@ -1,24 +1,22 @@
-//! Volumes, in the container's own view.
+//! Volumes in the mount namespace of a container.
 
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::world::{World, container, pod, script, terminated};
+use crate::test_node::{TestNode, container, pod, script, terminated};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_kind_of_volume_is_where_the_container_wants_it() {
-    let world = World::new().await;
-    world
-        .create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
+async fn every_kind_of_volume_is_mounted_at_its_path() {
+    let node = TestNode::new().await;
+    node.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
         "data": {"a.txt": "map a", "b.txt": "map b"},
         "binaryData": {"bin": "AAEC"}}))
         .await;
-    world
-        .create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+    node.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
         "stringData": {"password": "hush"}}))
         .await;
-    let host = world.folder.path().join("host");
+    let host = node.folder.path().join("host");
     std::fs::create_dir(&host).unwrap();
     std::fs::write(host.join("file"), "from host").unwrap();
     let text = "cat /punctual-map/a.txt; echo; ls /punctual-map | tr '\\n' ' '; echo; \
@@ -59,25 +57,25 @@ async fn every_kind_of_volume_is_where_the_container_wants_it() {
         {"name": "map", "mountPath": "/punctual-one/file", "subPath": "a.txt"},
         {"name": "empty", "mountPath": "/punctual-sub", "subPath": "a/b"},
     ]);
-    let made = world.create(object).await;
+    let made = node.create(object).await;
     let uid = made["metadata"]["uid"].as_str().unwrap();
-    let pod = world.end_of("p").await;
-    let said = world.said(uid, "c").await;
+    let pod = node.wait_for_end("p").await;
+    let output = node.output(uid, "c").await;
     assert_eq!(
-        said,
+        output,
         "map a\na.txt b.txt bin \n 00 01 02\nmap b\n600\nhush\n400\nfrom host\napp=\"web\"\n\
          map ahushp\nread-only\nmap a\n/etc/passwd\n",
         "{pod:#}"
     );
     assert_eq!(pod["status"]["phase"], "Succeeded");
     assert_eq!(std::fs::read_to_string(host.join("out")).unwrap(), "written\n");
-    let empty = world.data().join("pods").join(uid).join("volumes/empty/a/b/made");
+    let empty = node.data().join("pods").join(uid).join("volumes/empty/a/b/made");
     assert!(empty.is_dir());
-    nothing_left_behind();
+    assert_no_mount_points();
 }
 
-/// The places were made for the containers alone.
-fn nothing_left_behind() {
+/// Checks that no mount point was created on the machine.
+fn assert_no_mount_points() {
     let entries = |path: &str| std::fs::read_dir(path).unwrap().flatten();
     for entry in entries("/").chain(entries("/etc")) {
         assert!(!entry.file_name().to_string_lossy().starts_with("punctual-"), "{entry:?}");
@@ -85,8 +83,8 @@ fn nothing_left_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn containers_share_an_empty_folder_and_others_do_not_see_it() {
-    let world = World::new().await;
+async fn containers_share_an_empty_dir_that_the_machine_does_not_see() {
+    let node = TestNode::new().await;
     let mut spec = json!({"containers": [
         container("writer", "echo shared > /punctual-x/f"),
         container("reader", "until [ -s /punctual-x/f ]; do sleep 0.01; done; cat /punctual-x/f")],
@@ -95,25 +93,25 @@ async fn containers_share_an_empty_folder_and_others_do_not_see_it() {
         spec["containers"][index]["volumeMounts"] =
             json!([{"name": "x", "mountPath": "/punctual-x"}]);
     }
-    let uid = world.pod("p", spec).await;
-    world.end_of("p").await;
-    assert_eq!(world.said(&uid, "reader").await, "shared\n");
+    let uid = node.create_pod("p", spec).await;
+    node.wait_for_end("p").await;
+    assert_eq!(node.output(&uid, "reader").await, "shared\n");
     assert!(!Path::new("/punctual-x").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_of_the_machine_that_is_missing_is_an_error_or_made() {
-    let world = World::new().await;
-    let missing = world.folder.path().join("missing");
+async fn a_missing_host_path_is_an_error_or_is_created() {
+    let node = TestNode::new().await;
+    let missing = node.folder.path().join("missing");
     let mut spec = script("echo in > /punctual-h/f");
     spec["volumes"] = json!([{"name": "h", "hostPath": {"path": missing}}]);
     spec["containers"][0]["volumeMounts"] = json!([{"name": "h", "mountPath": "/punctual-h"}]);
-    world.pod("fails", spec.clone()).await;
-    let pod = world.end_of("fails").await;
+    node.create_pod("fails", spec.clone()).await;
+    let pod = node.wait_for_end("fails").await;
     assert_eq!(terminated(&pod)["reason"], "StartError");
     assert!(terminated(&pod)["message"].as_str().unwrap().contains("missing"));
     spec["volumes"][0]["hostPath"]["type"] = "DirectoryOrCreate".into();
-    world.pod("made", spec).await;
-    world.end_of("made").await;
+    node.create_pod("created", spec).await;
+    node.wait_for_end("created").await;
     assert_eq!(std::fs::read_to_string(missing.join("f")).unwrap(), "in\n");
 }

@@ -1,17 +1,17 @@
-//! `pod.json`: everything a supervisor needs to run a Pod, resolved.
+//! `pod.json`: all data that a supervisor needs to run a Pod.
 //!
 //! The daemon writes it once, before the supervisor starts, and it never changes: commands are
-//! expanded, variables have their values, volumes are folders. A supervisor asks nobody.
+//! expanded, variables have their values, volumes are folders. A supervisor calls no API.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The variable that marks the processes of a Pod, and by which they are found.
-pub(crate) const MARK: &str = "PUNCTUAL_CONTAINER";
+/// The environment variable that marks the processes of a container, so that they can be found.
+pub(crate) const CONTAINER_MARK: &str = "PUNCTUAL_CONTAINER";
 
-/// The value of the mark of a container's processes.
-pub(crate) fn mark(uid: &str, container: &str) -> String {
+/// The value of [`CONTAINER_MARK`] for a container.
+pub(crate) fn container_mark(uid: &str, container: &str) -> String {
     format!("{uid}/{container}")
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct PodPlan {
     pub(crate) active_deadline_seconds: Option<u64>,
     /// Init containers first, in the order in which they run.
     pub(crate) containers: Vec<ContainerPlan>,
-    pub(crate) timing: Timing,
+    pub(crate) restart_backoff: RestartBackoff,
     pub(crate) log_bytes_max: u64,
-    /// Whether cgroups are used where they can be.
-    pub(crate) cgroups: bool,
+    /// Whether to use cgroups where the system allows it.
+    pub(crate) use_cgroups: bool,
 }
 
-/// When an ended container is started again.
+/// When a container that has ended is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RestartPolicy {
     Always,
@@ -41,22 +41,22 @@ pub(crate) enum RestartPolicy {
     Never,
 }
 
-/// How long a container that keeps ending waits before it is started again.
+/// The delays before a container is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Timing {
-    /// The wait before the first restart, in milliseconds; it doubles each time.
-    pub backoff_first_ms: u64,
-    /// The longest wait, in milliseconds.
-    pub backoff_max_ms: u64,
-    /// A run at least this long, in milliseconds, makes the next wait the first one again.
-    pub backoff_reset_ms: u64,
+pub struct RestartBackoff {
+    /// The delay before the second restart, in milliseconds. It doubles with each further restart.
+    pub first_ms: u64,
+    /// The longest delay, in milliseconds.
+    pub max_ms: u64,
+    /// A run of at least this many milliseconds resets the delay.
+    pub reset_ms: u64,
 }
 
-impl Default for Timing {
-    /// Kubernetes' own: 10 s doubling to 5 min, forgotten after 10 min of running.
-    fn default() -> Timing {
-        Timing { backoff_first_ms: 10_000, backoff_max_ms: 300_000, backoff_reset_ms: 600_000 }
+impl Default for RestartBackoff {
+    /// The values of Kubernetes: 10 s, doubled up to 5 min, reset after a run of 10 min.
+    fn default() -> RestartBackoff {
+        RestartBackoff { first_ms: 10_000, max_ms: 300_000, reset_ms: 600_000 }
     }
 }
 
@@ -66,65 +66,64 @@ impl Default for Timing {
 pub(crate) struct ContainerPlan {
     pub(crate) name: String,
     pub(crate) is_init: bool,
-    /// Why it cannot be run, now or ever.
-    pub(crate) refusal: Option<String>,
-    /// Program and arguments.
+    /// Why this container can never run; `None` if it can.
+    pub(crate) unsupported: Option<String>,
+    /// The program and its arguments.
     pub(crate) command: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
-    /// Folder to start in; a scratch folder of the Pod when none.
+    /// The working directory; `None` for the scratch folder of the container.
     pub(crate) working_dir: Option<String>,
     pub(crate) mounts: Vec<MountPlan>,
     pub(crate) user: UserPlan,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ResourceLimits,
     pub(crate) termination_message_path: String,
     pub(crate) falls_back_to_logs: bool,
 }
 
-/// A folder or file and where the container sees it.
+/// A folder or file, and its path in the container.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MountPlan {
     pub(crate) source: PathBuf,
     pub(crate) target: PathBuf,
     pub(crate) read_only: bool,
-    /// What becomes of a source that is missing.
-    pub(crate) missing: Missing,
+    pub(crate) missing_source: MissingSource,
 }
 
-/// What becomes of a source that is missing.
+/// What to do if the source of a mount does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Missing {
-    /// The container cannot start.
-    Fails,
-    /// A folder is made.
-    Folder,
-    /// An empty file is made.
-    File,
+pub(crate) enum MissingSource {
+    /// The container does not start.
+    Fail,
+    /// Create a folder.
+    CreateFolder,
+    /// Create an empty file.
+    CreateFile,
 }
 
-/// Whose rights the processes have; what is none stays as the supervisor's.
+/// The user of a container's processes. Values that are `None` are those of the supervisor.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct UserPlan {
     pub(crate) user: Option<u32>,
     pub(crate) group: Option<u32>,
     pub(crate) groups: Vec<u32>,
-    /// Whether running as root is refused.
+    /// Whether the container must not run as root.
     pub(crate) must_not_be_root: bool,
     pub(crate) no_new_privileges: bool,
 }
 
-/// The most that a container may take.
+/// The resource limits of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Limits {
+pub(crate) struct ResourceLimits {
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) cpu_milli: Option<u64>,
     pub(crate) pids: Option<u64>,
 }
 
-impl Limits {
+impl ResourceLimits {
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Limits::default()
+        *self == ResourceLimits::default()
     }
 }

@@ -1,8 +1,8 @@
-//! The first moments of a container: this program, in the container's own process, makes everything
-//! ready and then becomes the container's program.
+//! The setup of a container: this program, running in the container's process, sets up its environment
+//! and then executes the container's program.
 //!
-//! Standard input is the line to the supervisor. It gets a [`Report`] per line; that the line ends
-//! without a fault among them is the sign that the program runs.
+//! Standard input is a pipe to the supervisor. It carries one [`SetupReport`] per line. If it closes without
+//! a failure, the container's program is running.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,112 +16,111 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::{cgroup, mounts};
-use crate::folder::Folder;
-use crate::plan::{ContainerPlan, UserPlan};
-use crate::state::{Fault, reasons};
+use crate::pod_folder::PodFolder;
+use crate::pod_plan::{ContainerPlan, UserPlan};
+use crate::pod_state::{Explanation, reasons};
 
-/// What the supervisor is told about a start.
+/// A report of the setup to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Report {
-    /// Something could not be done, but the container starts.
-    Note(Fault),
+pub(super) enum SetupReport {
+    /// A feature could not be set up, but the container starts.
+    Warning(Explanation),
     /// The container does not start.
-    Failed { fault: Fault, exit_code: i32 },
+    Failed { reason: Explanation, exit_code: i32 },
 }
 
-impl Report {
-    pub(super) fn failed(reason: &str, exit_code: i32, message: impl Into<String>) -> Report {
-        Report::Failed { fault: Fault::new(reason, message), exit_code }
+impl SetupReport {
+    pub(super) fn failed(reason: &str, exit_code: i32, message: impl Into<String>) -> SetupReport {
+        SetupReport::Failed { reason: Explanation::new(reason, message), exit_code }
     }
 }
 
-/// Returns only if the container could not be started. The arguments are the container's name, the
-/// supervisor's number and the cgroup, if there is one.
+/// Becomes a container. Returns only if the container could not be started. The arguments are the
+/// container's name, the process ID of the supervisor and perhaps the cgroup.
 pub(super) fn become_container(folder: &Path, arguments: &[OsString]) -> ExitCode {
-    let Ok(mut line) = take_line() else { return ExitCode::from(128) };
-    let report = match prepare(folder, arguments, &mut line) {
-        Ok((plan, program)) => cannot_run(&plan, &execute(&plan, &program)),
-        Err(error) => Report::failed(reasons::START_ERROR, 128, error.to_string()),
+    let Ok(mut reports) = take_report_pipe() else { return ExitCode::from(128) };
+    let report = match set_up(folder, arguments, &mut reports) {
+        Ok((plan, program)) => exec_failure(&plan, &execute(&plan, &program)),
+        Err(error) => SetupReport::failed(reasons::START_ERROR, 128, error.to_string()),
     };
-    let _ = tell(&mut line, &report);
+    let _ = send_report(&mut reports, &report);
     ExitCode::from(128)
 }
 
-/// Takes the line to the supervisor away from standard input, which the program finds empty.
-fn take_line() -> io::Result<File> {
-    let line = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+/// Moves the pipe to the supervisor away from standard input, which becomes `/dev/null`.
+fn take_report_pipe() -> io::Result<File> {
+    let pipe = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(line.into())
+    Ok(pipe.into())
 }
 
-fn tell(line: &mut File, report: &Report) -> io::Result<()> {
+fn send_report(reports: &mut File, report: &SetupReport) -> io::Result<()> {
     let mut text = serde_json::to_vec(report)?;
     text.push(b'\n');
-    line.write_all(&text)
+    reports.write_all(&text)
 }
 
-/// Everything up to the exec, from the inside. The order matters: what needs rights comes before
-/// they are given up.
-fn prepare(
+/// Does everything before the exec. Steps that need privileges precede the change of user.
+fn set_up(
     folder: &Path,
     arguments: &[OsString],
-    line: &mut File,
+    reports: &mut File,
 ) -> io::Result<(ContainerPlan, PathBuf)> {
-    let [container, supervisor, group @ ..] = arguments else {
+    let [container, supervisor, cgroup @ ..] = arguments else {
         return Err(io::Error::other("usage: supervise <pod folder>"));
     };
-    die_with(supervisor)?;
-    let folder = Folder::new(folder);
+    die_with_supervisor(supervisor)?;
+    let folder = PodFolder::new(folder);
     let pod = folder.plan()?;
     let plan = pod.containers.into_iter().find(|plan| plan.name.as_str() == container);
     let plan = plan.ok_or_else(|| io::Error::other("the Pod has no such container"))?;
     rustix::process::setsid()?;
-    group.iter().try_for_each(|group| cgroup::join(Path::new(group)))?;
-    for note in mounts::apply(&plan, &folder.run(&plan.name))? {
-        tell(line, &Report::Note(note))?;
+    if let Some(cgroup) = cgroup.first() {
+        cgroup::join(Path::new(cgroup))?;
+    }
+    for warning in mounts::mount_volumes(&plan, &folder.run_folder(&plan.name))? {
+        send_report(reports, &SetupReport::Warning(warning))?;
     }
     enter_working_dir(&plan, &folder)?;
-    let program = find(&plan);
+    let program = find_program(&plan);
     rustix::process::umask(Mode::from_raw_mode(0o022));
     become_user(&plan.user)?;
-    // Becoming another user has undone it.
-    die_with(supervisor)?;
+    // The change of user has reset the death signal.
+    die_with_supervisor(supervisor)?;
     Ok((plan, program))
 }
 
-/// Sees to it that the container ends with its supervisor: it must not run on unseen, and not begin
-/// if the supervisor is gone already, because another one may have decided what comes next.
-fn die_with(supervisor: &OsStr) -> io::Result<()> {
+/// Makes the kernel kill this process when the supervisor exits, so that no container runs
+/// unsupervised. Fails if the supervisor has exited already: a new one may have taken over.
+fn die_with_supervisor(supervisor: &OsStr) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().to_string());
     match parent {
         Some(parent) if supervisor == parent.as_str() => Ok(()),
-        _ => Err(io::Error::other("the supervisor is gone")),
+        _ => Err(io::Error::other("the supervisor has exited")),
     }
 }
 
-fn enter_working_dir(plan: &ContainerPlan, folder: &Folder) -> io::Result<()> {
-    let scratch = folder.run(&plan.name).join("scratch");
+fn enter_working_dir(plan: &ContainerPlan, folder: &PodFolder) -> io::Result<()> {
+    let scratch = folder.run_folder(&plan.name).join("scratch");
     let target = plan.working_dir.as_ref().map_or(scratch, PathBuf::from);
     let failed = |error| io::Error::other(format!("workingDir {}: {error}", target.display()));
     std::env::set_current_dir(&target).map_err(failed)
 }
 
-/// Looks the program up in the container's own `PATH`, as a shell would.
-fn find(plan: &ContainerPlan) -> PathBuf {
+/// Finds the program in the container's own `PATH`, as a shell does.
+fn find_program(plan: &ContainerPlan) -> PathBuf {
     let program = plan.command.first().map(String::as_str).unwrap_or_default();
+    if program.contains('/') {
+        return PathBuf::from(program);
+    }
     let path = plan.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.as_str()).unwrap_or_default();
-    let is_file = |candidate: &PathBuf| candidate.is_file();
-    match program.contains('/') {
-        true => PathBuf::from(program),
-        false => path
-            .split(':')
-            .filter(|folder| !folder.is_empty())
-            .map(|folder| Path::new(folder).join(program))
-            .find(is_file)
-            .unwrap_or_else(|| Path::new("/nonexistent").join(program)),
-    }
+    path.split(':')
+        .filter(|folder| !folder.is_empty())
+        .map(|folder| Path::new(folder).join(program))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| Path::new("/nonexistent").join(program))
 }
 
 fn become_user(plan: &UserPlan) -> io::Result<()> {
@@ -136,7 +135,7 @@ fn become_user(plan: &UserPlan) -> io::Result<()> {
     Ok(())
 }
 
-/// The calls are a thread's, and this process has only one.
+/// Sets user and groups. The calls affect one thread, and this process has only one.
 fn set_user(plan: &UserPlan) -> rustix::io::Result<()> {
     let uid = rustix::process::getuid();
     let is_other = plan.user.is_some_and(|user| user != uid.as_raw());
@@ -153,7 +152,7 @@ fn set_user(plan: &UserPlan) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Becomes the program. What comes back is why it could not.
+/// Executes the program. Returns only on failure.
 fn execute(plan: &ContainerPlan, program: &Path) -> io::Error {
     let arguments = plan.command.iter().skip(1);
     let environment = plan.env.iter().map(|(name, value)| (name, value));
@@ -165,8 +164,8 @@ fn execute(plan: &ContainerPlan, program: &Path) -> io::Error {
     command.exec()
 }
 
-/// In the words and with the codes that shells and container runtimes have for it.
-fn cannot_run(plan: &ContainerPlan, error: &io::Error) -> Report {
+/// The report of a failed exec, with the exit codes that shells and container runtimes use.
+fn exec_failure(plan: &ContainerPlan, error: &io::Error) -> SetupReport {
     let program = plan.command.first().map(String::as_str).unwrap_or_default();
     let (exit_code, why) = match error.kind() {
         io::ErrorKind::NotFound => (127, "no such program on this machine".to_owned()),
@@ -174,11 +173,11 @@ fn cannot_run(plan: &ContainerPlan, error: &io::Error) -> Report {
         _ => (126, error.to_string()),
     };
     let message = format!("cannot run {program:?}: {why}");
-    // Memory or processes may be there later; a program that is missing will be missing.
+    // A lack of memory or processes may pass (EAGAIN, ENOMEM), so the container may be restarted.
     match error.raw_os_error() {
         Some(code) if [11, 12].contains(&code) => {
-            Report::failed(reasons::START_ERROR, 128, message)
+            SetupReport::failed(reasons::START_ERROR, 128, message)
         }
-        _ => Report::failed(reasons::CANNOT_RUN, exit_code, message),
+        _ => SetupReport::failed(reasons::CANNOT_RUN, exit_code, message),
     }
 }

@@ -1,0 +1,347 @@
+//! The worker of one Pod: starts it, follows it, reports its status and deletes its object.
+//!
+//! `start` has the part before the Pod runs. The worker never polls: it waits for a change of the object,
+//! an event of the runtime, a permit or a change of a missing reference. Only failures are retried after
+//! a delay.
+
+mod start;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_api::Pod;
+use punctual_api::event::PendingEvent;
+use punctual_api::pod::PodStatus;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::WorkerContext;
+use super::pod_events::{RecordedEvents, events_of_state, pod_reference, reports_end};
+use super::pod_permits::PodPermit;
+use super::pod_status::{self, PodView};
+use crate::pod_runtime::{PodHandle, RuntimeEvent};
+use crate::pod_state::{Explanation, PodPhase, PodState};
+
+/// The delay before a failed step is retried.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The longest grace period of a Pod whose object was deleted, in seconds.
+const DELETED_GRACE_SECONDS: u64 = 2;
+/// The grace period of a Pod whose own is unknown, in seconds.
+const DEFAULT_GRACE_SECONDS: u64 = 30;
+/// The delay before a supervisor is replaced grows with each exit up to this number.
+const EXITS_MAX: u32 = 30;
+
+/// The Pod's object in the API.
+#[derive(Clone, Debug)]
+pub(super) enum DesiredPod {
+    Present(Arc<Pod>),
+    Deleted,
+}
+
+/// The result of a worker.
+#[derive(Debug)]
+pub(super) struct WorkerResult {
+    pub(super) uid: String,
+    pub(super) end: WorkerEnd,
+}
+
+/// How a worker ended.
+#[derive(Debug)]
+pub(super) enum WorkerEnd {
+    /// The object is deleted and the data is removed.
+    Removed,
+    /// Nothing remains to be done for the object with this resourceVersion.
+    Settled { resource_version: String },
+    /// The worker panicked.
+    Unfinished,
+}
+
+/// Runs one Pod.
+pub(super) struct PodWorker {
+    context: Arc<WorkerContext>,
+    uid: String,
+    desired: watch::Receiver<DesiredPod>,
+    permit: Option<PodPermit>,
+    /// The latest object; `None` if there was never one, only data.
+    pod: Option<Arc<Pod>>,
+    /// The status that was written last.
+    reported: PodStatus,
+    recorded: RecordedEvents,
+    /// Whether this worker has seen the Pod prepared. If it is no longer prepared, its data was lost.
+    was_prepared: bool,
+    /// When this worker first saw the Pod that it is to start.
+    waiting_since: Option<Timestamp>,
+}
+
+/// Whether a write to the API succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReportResult {
+    Done,
+    Retry,
+}
+
+impl DesiredPod {
+    /// Whether a Pod that has ended needs another worker after one that handled this resourceVersion.
+    pub(super) fn needs_worker(&self, resource_version: &str) -> bool {
+        match self {
+            DesiredPod::Deleted => true,
+            DesiredPod::Present(pod) => {
+                let meta = &pod.metadata;
+                meta.deletion_timestamp.is_some() && meta.resource_version != resource_version
+            }
+        }
+    }
+}
+
+impl PodWorker {
+    pub(super) fn new(
+        context: Arc<WorkerContext>,
+        uid: String,
+        desired: watch::Receiver<DesiredPod>,
+        permit: Option<PodPermit>,
+    ) -> PodWorker {
+        let is_unprepared = matches!(context.runtime.is_prepared(&uid), Ok(false));
+        PodWorker {
+            waiting_since: is_unprepared.then(|| context.clock.now()),
+            context,
+            uid,
+            desired,
+            permit,
+            pod: None,
+            reported: PodStatus::default(),
+            recorded: RecordedEvents::default(),
+            was_prepared: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> WorkerEnd {
+        if let Some(pod) = self.current_pod() {
+            self.reported = pod.status.clone();
+        }
+        while let Err(error) = Box::pin(self.run_pod()).await {
+            tracing::warn!(uid = self.uid, %error, "a Pod's data cannot be used; retrying");
+            sleep(RETRY_DELAY).await;
+        }
+        Box::pin(self.finish()).await
+    }
+
+    async fn run_pod(&mut self) -> io::Result<()> {
+        if !self.context.runtime.is_prepared(&self.uid)? && !self.prepare().await {
+            self.permit = None;
+            return Ok(());
+        }
+        self.was_prepared = true;
+        self.skip_recorded_events()?;
+        if !self.has_ended()? {
+            self.follow().await?;
+        }
+        // Nothing of the Pod runs any more, so the next Pod need not wait for the API.
+        self.permit = None;
+        // This also reports Pods that ended while no daemon was running.
+        self.report_end().await
+    }
+
+    // The object in the API.
+
+    /// The latest object; `None` if it was deleted. Does not mark the change as seen, so that a later
+    /// wait for a change still returns.
+    fn current_pod(&mut self) -> Option<Arc<Pod>> {
+        match &*self.desired.borrow() {
+            DesiredPod::Present(pod) => {
+                self.pod = Some(pod.clone());
+                Some(pod.clone())
+            }
+            DesiredPod::Deleted => None,
+        }
+    }
+
+    /// The grace period if the Pod is to stop; `None` if it is not.
+    fn stop_within(&mut self) -> Option<u64> {
+        let pod = self.current_pod();
+        let own = self.context.runtime.grace_seconds(&self.uid).unwrap_or(DEFAULT_GRACE_SECONDS);
+        let Some(pod) = pod else {
+            // A user who deletes the object by force does not want to wait for the grace period.
+            return Some(own.min(DELETED_GRACE_SECONDS));
+        };
+        pod.metadata.deletion_timestamp?;
+        let granted = pod.metadata.deletion_grace_period_seconds;
+        Some(granted.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(own))
+    }
+
+    // The running Pod.
+
+    fn has_ended(&self) -> io::Result<bool> {
+        let state = self.context.runtime.state(&self.uid)?;
+        Ok(state.is_some_and(|state| state.phase.is_final()))
+    }
+
+    /// Reports the Pod until it has ended and its supervisor has exited.
+    async fn follow(&mut self) -> io::Result<()> {
+        let mut stopping = None;
+        let mut handle = self.attach_or_start(&mut stopping).await?;
+        let mut exits = 0;
+        loop {
+            let state = self.context.runtime.state(&self.uid)?;
+            if state.as_ref().is_some_and(|state| state.phase.is_final()) {
+                while handle.next_event().await != RuntimeEvent::Exited {}
+                return Ok(());
+            }
+            let reported = match &state {
+                Some(state) => self.report_state(state).await,
+                None => ReportResult::Done,
+            };
+            tokio::select! {
+                event = handle.next_event() => {
+                    if event == RuntimeEvent::Exited {
+                        // The first dead supervisor is replaced at once, the others after a delay.
+                        sleep(RETRY_DELAY * u32::min(exits, EXITS_MAX)).await;
+                        exits += 1;
+                        handle = self.attach_or_start(&mut stopping).await?;
+                    }
+                }
+                Ok(()) = self.desired.changed() => self.apply_stop(&mut *handle, &mut stopping)?,
+                () = sleep(RETRY_DELAY), if reported == ReportResult::Retry => {}
+            }
+        }
+    }
+
+    /// Attaches to the Pod if it runs, or starts it. A Pod that is to stop is started too: its
+    /// supervisor terminates the remains of an earlier one.
+    async fn attach_or_start(
+        &mut self,
+        stopping: &mut Option<u64>,
+    ) -> io::Result<Box<dyn PodHandle>> {
+        let context = self.context.clone();
+        match context.runtime.attach(&self.uid).await? {
+            Some(mut handle) => {
+                self.apply_stop(&mut *handle, stopping)?;
+                Ok(handle)
+            }
+            None => {
+                let stop_within = self.stop_within();
+                if stop_within.is_some() {
+                    *stopping = stop_within;
+                }
+                context.runtime.start(&self.uid, stop_within)
+            }
+        }
+    }
+
+    /// Stops the Pod if it is to stop, or shortens the grace period of a stop in progress.
+    fn apply_stop(
+        &mut self,
+        handle: &mut dyn PodHandle,
+        stopping: &mut Option<u64>,
+    ) -> io::Result<()> {
+        let Some(grace_seconds) = self.stop_within() else { return Ok(()) };
+        if stopping.is_some_and(|before| before <= grace_seconds) {
+            return Ok(());
+        }
+        if stopping.replace(grace_seconds).is_none() {
+            self.record(PendingEvent::normal("Killing", "Stopping the Pod's containers"));
+        }
+        handle.stop(grace_seconds)
+    }
+
+    // Reports.
+
+    /// Marks the Events as recorded that an earlier daemon has recorded: those of a state that the API
+    /// shows.
+    fn skip_recorded_events(&mut self) -> io::Result<()> {
+        if self.reported.container_statuses.is_empty() {
+            return Ok(());
+        }
+        if let Some(state) = self.context.runtime.state(&self.uid)? {
+            for event in events_of_state(&state).iter().filter(|event| !reports_end(event)) {
+                self.recorded.insert(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports the final state, until that succeeds.
+    async fn report_end(&mut self) -> io::Result<()> {
+        let Some(state) = self.context.runtime.state(&self.uid)? else { return Ok(()) };
+        while self.report_state(&state).await == ReportResult::Retry {
+            sleep(RETRY_DELAY).await;
+        }
+        Ok(())
+    }
+
+    async fn report_state(&mut self, state: &PodState) -> ReportResult {
+        if state.phase != PodPhase::Pending
+            && let Some(since) = self.waiting_since.take()
+            && let Some(on_pod_started) = &self.context.on_pod_started
+        {
+            let waited = state.started_at.duration_since(since);
+            on_pod_started(waited.try_into().unwrap_or_default());
+        }
+        let result = self.report(PodView::Started(state)).await;
+        for event in events_of_state(state) {
+            self.record(event);
+        }
+        result
+    }
+
+    /// Writes the status if it has changed.
+    async fn report(&mut self, view: PodView<'_>) -> ReportResult {
+        let Some(pod) = self.current_pod() else { return ReportResult::Done };
+        let now = self.context.clock.now();
+        pod_status::merge_conditions(&mut self.reported, &pod.status);
+        let status = pod_status::pod_status(&pod, &self.reported, view, now);
+        let Some(status) = status.filter(|status| *status != self.reported) else {
+            return ReportResult::Done;
+        };
+        match self.context.api.write_status(&pod, &self.reported, &status).await {
+            Ok(()) => {
+                self.reported = status;
+                ReportResult::Done
+            }
+            Err(error) => {
+                let name = &pod.metadata.name;
+                let namespace = &pod.metadata.namespace;
+                tracing::warn!(namespace, name, %error, "could not write a Pod's status; retrying");
+                ReportResult::Retry
+            }
+        }
+    }
+
+    /// Reports that the Pod has failed without running.
+    async fn report_failure(&mut self, explanation: &Explanation) {
+        self.record(PendingEvent::warning("Failed", explanation.message.clone()));
+        while self.report(PodView::Failed(explanation)).await == ReportResult::Retry {
+            sleep(RETRY_DELAY).await;
+        }
+    }
+
+    /// Records an Event unless this worker has recorded it already.
+    fn record(&mut self, event: PendingEvent) {
+        let Some(pod) = &self.pod else { return };
+        if self.recorded.insert(&event) {
+            self.context.recorder.record(&pod_reference(pod), &event);
+        }
+    }
+
+    // The end.
+
+    /// Deletes the object if it is to be deleted, and the data if the object is deleted.
+    async fn finish(&mut self) -> WorkerEnd {
+        let Some(pod) = self.current_pod() else {
+            if let Err(error) = self.context.runtime.remove(&self.uid) {
+                tracing::warn!(uid = self.uid, %error, "could not remove the data of a deleted Pod");
+            }
+            return WorkerEnd::Removed;
+        };
+        if pod.metadata.deletion_timestamp.is_some() {
+            while let Err(error) = self.context.api.delete(&pod).await {
+                let name = &pod.metadata.name;
+                let namespace = &pod.metadata.namespace;
+                tracing::warn!(namespace, name, %error, "could not delete a Pod; retrying");
+                sleep(RETRY_DELAY).await;
+            }
+        }
+        WorkerEnd::Settled { resource_version: pod.metadata.resource_version.clone() }
+    }
+}
