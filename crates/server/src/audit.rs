@@ -61,8 +61,8 @@ impl AuditLog {
         Ok(AuditLog { queue: Some(queue) })
     }
 
-    /// Queues a record. Requests never wait for the disk: if the queue is full, the record is lost and a
-    /// warning is logged.
+    /// Queues a record. Requests never wait for the disk: if the queue is full, the record is lost
+    /// and a warning is logged.
     pub(crate) fn record(&self, make_record: impl FnOnce() -> AuditRecord) {
         let Some(queue) = &self.queue else {
             return;

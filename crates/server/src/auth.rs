@@ -1,8 +1,8 @@
 //! Authentication and authorization.
 //!
 //! There are two roles. Members of the group `system:masters` may do everything. Members of
-//! `punctual:view` may read everything but Secrets. Other authenticated users may use discovery and ask
-//! for their own permissions. Anonymous clients may read the health endpoints and the version.
+//! `punctual:view` may read everything but Secrets. Other authenticated users may use discovery and
+//! ask for their own permissions. Anonymous clients may read the health endpoints and the version.
 
 mod policy;
 mod review;
@@ -41,8 +41,8 @@ impl User {
         User { name: "system:anonymous".to_owned(), groups }
     }
 
-    /// Returns the user of a client certificate: its common name is the name, its organizations are the
-    /// groups.
+    /// Returns the user of a client certificate: its common name is the name, its organizations are
+    /// the groups.
     pub fn from_certificate(der: &[u8]) -> Option<User> {
         let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
         let subject = certificate.subject();

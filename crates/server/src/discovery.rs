@@ -1,9 +1,9 @@
 //! API discovery: which groups, versions and resources the server has.
 //!
-//! There are two forms: the legacy one, with a document for every group and version, and the aggregated
-//! one ([`aggregated`]), with one document for everything, which kubectl prefers. Both are generated
-//! from the table in [`crate::resource`]. Hashes of storage versions are left out, since only storage
-//! migrators use them.
+//! There are two forms: the legacy one, with a document for every group and version, and the
+//! aggregated one ([`aggregated`]), with one document for everything, which kubectl prefers. Both
+//! are generated from the table in [`crate::resource`]. Hashes of storage versions are left out,
+//! since only storage migrators use them.
 
 pub(crate) mod aggregated;
 
@@ -70,9 +70,8 @@ pub(crate) fn verbs(resource: &Resource) -> Vec<&'static str> {
 }
 
 fn group_entry(name: &'static str) -> Value {
-    let versions: Vec<_> = versions_of(name)
-        .map(|group_version| json!({ "groupVersion": group_version.api_version, "version": group_version.version }))
-        .collect();
+    let version_entry = |group_version: GroupVersion| json!({ "groupVersion": group_version.api_version, "version": group_version.version });
+    let versions: Vec<_> = versions_of(name).map(version_entry).collect();
     json!({ "name": name, "preferredVersion": versions.first(), "versions": versions })
 }
 

@@ -28,7 +28,8 @@ impl ServerEnv for SystemEnv {
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
-        // Without random bytes there are neither secrets nor unique names, so the server cannot run.
+        // Without random bytes there are neither secrets nor unique names, so the server cannot
+        // run.
         #[expect(clippy::expect_used, reason = "the server cannot run without getrandom")]
         getrandom::fill(bytes).expect("the operating system provides random bytes");
     }

@@ -1,8 +1,8 @@
-//! Deletes Events a fixed time after their last write, as kube-apiserver does with `--event-ttl`. If
-//! there are more than [`EVENTS_MAX`] Events, the oldest are deleted earlier.
+//! Deletes Events a fixed time after their last write, as kube-apiserver does with `--event-ttl`.
+//! If there are more than [`EVENTS_MAX`] Events, the oldest are deleted earlier.
 //!
-//! One task watches the Events in the store. All Events live equally long, so a queue in the order of
-//! their writes suffices. Without Events the task only waits for the next one.
+//! One task watches the Events in the store. All Events live equally long, so a queue in the order
+//! of their writes suffices. Without Events the task only waits for the next one.
 
 mod queue;
 
@@ -27,14 +27,15 @@ const EVENTS_MAX: usize = 100_000;
 /// Number of Events deleted in one transaction, which is the store's default limit.
 const BATCH_MAX: usize = 256;
 
-/// Minimum time between two checks, so that Events that expire at about the same time are deleted together.
+/// Minimum time between two checks, so that Events that expire at about the same time are deleted
+/// together.
 const CHECK_INTERVAL_MIN: Duration = Duration::from_secs(10);
 
 /// Maximum time between two checks while there are Events, since the clock may be set forward.
 const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// Deletes expired Events until `shutdown` is cancelled or the server is dropped. It holds only a weak
-/// reference, so that the server can be dropped and its store closed.
+/// Deletes expired Events until `shutdown` is cancelled or the server is dropped. It holds only a
+/// weak reference, so that the server can be dropped and its store closed.
 pub(crate) async fn expire_events(
     server: Weak<ServerState>,
     ttl: Duration,
@@ -70,7 +71,8 @@ struct EventExpiry {
 }
 
 impl EventExpiry {
-    /// Lists the existing Events and starts to watch them. Returns `None` if the server was dropped.
+    /// Lists the existing Events and starts to watch them. Returns `None` if the server was
+    /// dropped.
     fn start(server: &Weak<ServerState>, ttl: Duration) -> Option<EventExpiry> {
         let state = server.upgrade()?;
         let store = &state.registry.store;
@@ -201,8 +203,8 @@ struct EventSeriesTimes {
     last_observed_time: Option<MicroTime>,
 }
 
-/// Estimates when an Event was written before the watch started, from the latest time in it. Clients
-/// choose these times freely, so a future time counts as now.
+/// Estimates when an Event was written before the watch started, from the latest time in it.
+/// Clients choose these times freely, so a future time counts as now.
 fn estimate_write_time(entry: &Entry, now: Timestamp) -> Timestamp {
     let event: EventTimes = serde_json::from_slice(&entry.value).unwrap_or_default();
     let observed = event.series.and_then(|series| series.last_observed_time);

@@ -22,8 +22,9 @@ use crate::metrics::{self, ExtraMetrics};
 
 /// Enough for a kubelet and several Prometheus servers.
 const CONNECTIONS_MAX: usize = 64;
-/// Time limit for a client to send its request headers. Each connection serves one request. Otherwise idle
-/// clients could use up all connections, and the kubelet would restart a process that it cannot reach.
+/// Time limit for a client to send its request headers. Each connection serves one request.
+/// Otherwise idle clients could use up all connections, and the kubelet would restart a process
+/// that it cannot reach.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit for a whole connection, so that slow clients cannot block others forever.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);

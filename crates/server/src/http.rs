@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 use crate::audit;
 use crate::auth::{AccessAttributes, User, authorize};
 use crate::metrics::RequestLabels;
+use crate::registry::{CollectionRef, ObjectRef};
 use crate::request::{QueryParams, RequestTarget};
 use crate::resource::Subresource;
 use crate::response::{self, ApiResult};
@@ -146,8 +147,7 @@ async fn dispatch(call: Call, target: RequestTarget, body: Body) -> ApiResult {
         (RequestTarget::NoResource, _) => Err(no_such_resource()),
         (RequestTarget::Review(review), Method::POST) => write::review(&call, review, body).await,
         (RequestTarget::Collection { served, namespace }, method) => {
-            let collection =
-                crate::registry::CollectionRef { served, namespace: namespace.unwrap_or_default() };
+            let collection = CollectionRef { served, namespace: namespace.unwrap_or_default() };
             match method {
                 Method::GET | Method::HEAD => read::list_or_watch(&call, collection),
                 // Namespaced objects are created in a namespace, never at the cluster scope.
@@ -162,8 +162,8 @@ async fn dispatch(call: Call, target: RequestTarget, body: Body) -> ApiResult {
             }
         }
         (RequestTarget::Object { served, namespace, name, subresource }, method) => {
-            let collection = crate::registry::CollectionRef { served, namespace };
-            let object = crate::registry::ObjectRef { collection, name, subresource };
+            let collection = CollectionRef { served, namespace };
+            let object = ObjectRef { collection, name, subresource };
             match (method, subresource) {
                 (Method::GET, Some(Subresource::Log)) => read::log(&call, &object).await,
                 (Method::GET | Method::HEAD, None | Some(Subresource::Status)) => {

@@ -7,14 +7,16 @@
 //!                          response ◀── stored bytes        strategy, patch    Snapshot, Watch
 //! ```
 //!
-//! The store holds objects as JSON whose first bytes can be replaced, so reads, lists and watches copy
-//! bytes and decode an object only for a selector or a table (`stored`). Writes are computed from the
-//! stored object and committed on the condition that it has not changed (`registry`).
-//! `punctual_api::strategy` decides what a write may change, and [`patch`] implements field ownership.
+//! The store holds objects as JSON whose first bytes can be replaced, so reads, lists and watches
+//! copy bytes and decode an object only for a selector or a table (`stored`). Writes are computed
+//! from the stored object and committed on the condition that it has not changed (`registry`).
+//! `punctual_api::strategy` decides what a write may change, and [`patch`] implements field
+//! ownership.
 //!
-//! A [`Server`] has a router, so clients in the same process need no socket: [`Server::local_router`]
-//! is the API for one user of this process, [`serve`] serves all other clients. The clock and the
-//! source of randomness are a [`ServerEnv`], which tests and the simulator replace.
+//! A [`Server`] has a router, so clients in the same process need no socket:
+//! [`Server::local_router`] is the API for one user of this process, [`serve`] serves all other
+//! clients. The clock and the source of randomness are a [`ServerEnv`], which tests and the
+//! simulator replace.
 
 mod audit;
 mod auth;

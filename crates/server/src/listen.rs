@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::User;
 use crate::server::Server;
 
-/// Time limit for a client to finish the TLS handshake, and to send the headers of an HTTP/1.1 request.
+/// Time limit for a client to finish the TLS handshake, and to send the headers of an HTTP/1.1
+/// request.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time limit for requests to finish during a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
 //! OpenAPI documents, which describe the served kinds and operations.
 //!
 //! kubectl reads them to explain fields, to learn which query parameters a server supports, and to
-//! compute patches. There is a version 3 document for every group and version, an index of them, and
-//! one version 2 document for everything. All are generated from the tables in
+//! compute patches. There is a version 3 document for every group and version, an index of them,
+//! and one version 2 document for everything. All are generated from the tables in
 //! [`punctual_api::schema`] and [`crate::resource`] on the first request, since most servers never
 //! need them.
 //!
@@ -51,7 +51,8 @@ impl Document {
 
     fn new(body: Vec<u8>) -> Self {
         let body = Bytes::from(body);
-        // A fast hash suffices to distinguish releases: a collision harms only the client that provokes it.
+        // A fast hash suffices to distinguish releases: a collision harms only the client that
+        // provokes it.
         let mut hasher = DefaultHasher::new();
         body.hash(&mut hasher);
         Document { body, hash: format!("{:016X}", hasher.finish()) }

@@ -1,7 +1,7 @@
 //! Patches of the four types of Kubernetes, and field ownership (`managedFields`).
 //!
-//! Everything here is pure: objects are JSON values, time and identity are arguments. A caller computes
-//! the new object and then records which fields were written:
+//! Everything here is pure: objects are JSON values, time and identity are arguments. A caller
+//! computes the new object and then records which fields were written:
 //!
 //! - For a create, an update, or a patch by [`apply_json_patch`], [`apply_merge_patch`] or
 //!   [`apply_strategic_patch`]: compute the new object, validate and default it, then call
@@ -12,8 +12,8 @@
 //! - In both cases call [`restore_unchanged_times`] last. If nothing but times changed, it restores them,
 //!   so that a write without effect leaves the object identical.
 //!
-//! A patched object must be validated like the body of an update, since a patch can set unknown fields,
-//! wrong types and nulls.
+//! A patched object must be validated like the body of an update, since a patch can set unknown
+//! fields, wrong types and nulls.
 
 mod apply;
 mod compare;
@@ -52,7 +52,8 @@ pub struct FieldManager<'a> {
     pub now: Timestamp,
 }
 
-/// Returns the error for a patch that cannot be applied to the object. Like Kubernetes, it gives no reason.
+/// Returns the error for a patch that cannot be applied to the object. Like Kubernetes, it gives no
+/// reason.
 fn unprocessable() -> Status {
     const MESSAGE: &str = "the server rejected our request due to an error in our request";
     let mut status = Status::failure(StatusReason::Invalid, MESSAGE);
@@ -60,8 +61,8 @@ fn unprocessable() -> Status {
     status
 }
 
-/// Returns the error for an invalid patch for which kube-apiserver responds with 500. Here it is a client
-/// error, since the server works correctly.
+/// Returns the error for an invalid patch for which kube-apiserver responds with 500. Here it is a
+/// client error, since the server works correctly.
 fn unclassified(message: impl Into<String>) -> Status {
     Status::failure(StatusReason::Invalid, message)
 }

@@ -1,4 +1,5 @@
-//! Certificates, tokens and kubeconfigs. They are created at the first start and stored beside the data.
+//! Certificates, tokens and kubeconfigs. They are created at the first start and stored beside the
+//! data.
 
 mod files;
 mod issue;
@@ -80,8 +81,8 @@ impl ServerIdentity {
         tokens
     }
 
-    /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues a new
-    /// certificate if the stored one lacks an address or expires soon.
+    /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues
+    /// a new certificate if the stored one lacks an address or expires soon.
     pub fn tls(
         &self,
         addresses: &[IpAddr],
@@ -116,8 +117,8 @@ impl ServerIdentity {
         Ok(config)
     }
 
-    /// Issues a client certificate for a user and returns a kubeconfig with it. The user's first group
-    /// decides the role.
+    /// Issues a client certificate for a user and returns a kubeconfig with it. The user's first
+    /// group decides the role.
     pub fn client_kubeconfig(
         &self,
         server: &str,

@@ -1,7 +1,7 @@
 //! Reads and writes objects in the store.
 //!
-//! Every write uses optimistic concurrency: it is computed from the stored object and committed on the
-//! condition that the object has not changed. If it has changed, the write is computed again.
+//! Every write uses optimistic concurrency: it is computed from the stored object and committed on
+//! the condition that the object has not changed. If it has changed, the write is computed again.
 //! `punctual_api::strategy` decides what a write may change.
 
 mod create;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use punctual_api::decode::UnknownFields;
-use punctual_api::status::{StatusCause, StatusReason};
+use punctual_api::status::{GroupResource, StatusCause, StatusReason};
 use punctual_api::strategy::ResourceKind;
 use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Status, schema};
@@ -148,8 +148,8 @@ impl Registry {
         }
     }
 
-    /// Checks that the namespace of a new object exists and is not terminating. Returns a precondition
-    /// that makes the commit fail if the namespace has changed meanwhile.
+    /// Checks that the namespace of a new object exists and is not terminating. Returns a
+    /// precondition that makes the commit fail if the namespace has changed meanwhile.
     fn check_namespace_active(
         &self,
         collection: &CollectionRef,
@@ -168,8 +168,8 @@ impl Registry {
         Ok(Some(Op::check(key, Condition::At(entry.modified))))
     }
 
-    /// Records in `managedFields` which fields a write changed. Ownership is recorded in the API version
-    /// of the request.
+    /// Records in `managedFields` which fields a write changed. Ownership is recorded in the API
+    /// version of the request.
     fn track_fields(
         &self,
         old: Option<&Value>,
@@ -187,8 +187,7 @@ impl Registry {
     }
 }
 
-const NAMESPACES_NAME: punctual_api::status::GroupResource<'static> =
-    punctual_api::status::GroupResource { group: "", name: "namespaces" };
+const NAMESPACES_NAME: GroupResource<'static> = GroupResource { group: "", name: "namespaces" };
 
 fn namespace_key(name: &str) -> String {
     format!("{}{name}", resource_prefix(&NAMESPACES))

@@ -1,7 +1,7 @@
 //! The table of served resources.
 //!
-//! A [`Resource`] is a stored collection. It is served under one or more group-versions; CronJobs and
-//! Events are served under two and stored once.
+//! A [`Resource`] is a stored collection. It is served under one or more group-versions; CronJobs
+//! and Events are served under two and stored once.
 
 use punctual_api::decode::ExpectedKind;
 use punctual_api::status::{GroupKind, GroupResource};

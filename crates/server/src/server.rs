@@ -46,8 +46,8 @@ pub struct Config {
     /// Appends the metrics of other components of this process to the response of `/metrics`, in
     /// OpenMetrics text format without the final `# EOF`.
     pub extra_metrics: Option<Arc<ExtraMetrics>>,
-    /// How long Events are kept after their last write. The oldest Events are deleted earlier if there
-    /// are more than 100,000.
+    /// How long Events are kept after their last write. The oldest Events are deleted earlier if
+    /// there are more than 100,000.
     pub event_ttl: Duration,
 }
 
@@ -101,8 +101,8 @@ pub(crate) struct InProcess;
 const INITIAL_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl Server {
-    /// Starts a server and creates the initial namespaces. Must be called within a tokio runtime, since
-    /// it spawns the task that deletes expired Events.
+    /// Starts a server and creates the initial namespaces. Must be called within a tokio runtime,
+    /// since it spawns the task that deletes expired Events.
     pub async fn start(config: Config) -> Result<Server, Status> {
         let validation = ValidationOptions { zones: config.zones, dialect: config.dialect };
         let registry =
@@ -153,8 +153,8 @@ impl Server {
         self.router().layer(Extension(user)).layer(Extension(InProcess))
     }
 
-    /// Ends all watches and followed logs, and makes the server report that it is not ready. Running
-    /// writes finish. Events no longer expire.
+    /// Ends all watches and followed logs, and makes the server report that it is not ready.
+    /// Running writes finish. Events no longer expire.
     pub fn shutdown(&self) {
         self.state.shutdown.cancel();
     }

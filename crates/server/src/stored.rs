@@ -111,8 +111,8 @@ impl StoredObject {
         }
     }
 
-    /// Appends the metadata as a `PartialObjectMetadata`. It comes first in a stored object, so only its
-    /// end must be found.
+    /// Appends the metadata as a `PartialObjectMetadata`. It comes first in a stored object, so
+    /// only its end must be found.
     pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Status> {
         match self.after_head().and_then(|rest| rest.get(..end_of_metadata(rest)?)) {
             Some(metadata) if self.revision != 0 => {
@@ -127,8 +127,8 @@ impl StoredObject {
         }
     }
 
-    /// Returns the bytes after the empty `resourceVersion`. Returns `None` if the stored text does not
-    /// start with the usual head.
+    /// Returns the bytes after the empty `resourceVersion`. Returns `None` if the stored text does
+    /// not start with the usual head.
     fn after_head(&self) -> Option<&[u8]> {
         let mut parts = head(self.served.resource).into_iter();
         parts.try_fold(&*self.value, |rest, part| rest.strip_prefix(part.as_bytes()))
@@ -152,7 +152,8 @@ impl StoredObject {
         }
     }
 
-    /// Returns the bytes after the revision. Without a revision it skips the quote and the comma, too.
+    /// Returns the bytes after the revision. Without a revision it skips the quote and the comma,
+    /// too.
     fn after_revision<'a>(&self, rest: &'a [u8]) -> &'a [u8] {
         if self.revision != 0 {
             return rest;
@@ -172,7 +173,8 @@ impl StoredObject {
     }
 }
 
-/// Returns the length of the metadata in a text that starts with the closing quote of its first value.
+/// Returns the length of the metadata in a text that starts with the closing quote of its first
+/// value.
 fn end_of_metadata(text: &[u8]) -> Option<usize> {
     let mut depth = 1_usize;
     let mut is_string = true;

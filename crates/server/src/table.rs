@@ -1,8 +1,8 @@
 //! Tables: the rows and columns that `kubectl get` shows.
 //!
-//! The table of a kind is a list of columns, each with a function that computes its cell. There is one
-//! file for every family of kinds. Cells are those of kube-apiserver v1.36. Fields that are missing or
-//! have a wrong type make empty cells, never errors.
+//! The table of a kind is a list of columns, each with a function that computes its cell. There is
+//! one file for every family of kinds. Cells are those of kube-apiserver v1.36. Fields that are
+//! missing or have a wrong type make empty cells, never errors.
 
 mod age;
 mod batch;
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use self::row::TableRow;
 use crate::resource::ServedResource;
 
-/// The annotation of the bookmark that ends the initial events of a watch. Clients wait for it, so its
-/// row contains the metadata even if the client wants no objects.
+/// The annotation of the bookmark that ends the initial events of a watch. Clients wait for it, so
+/// its row contains the metadata even if the client wants no objects.
 const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
 
 /// What a row contains of its object besides the cells.
@@ -65,7 +65,8 @@ pub(crate) struct TableOptions {
     pub(crate) now: Timestamp,
 }
 
-/// Renders a table of objects. `metadata` is that of the list, or [`metadata_of_one`] for one object.
+/// Renders a table of objects. `metadata` is that of the list, or [`metadata_of_one`] for one
+/// object.
 pub(crate) fn render(
     served: ServedResource,
     objects: &[Value],

@@ -124,7 +124,8 @@ impl RecordedWrite {
     }
 }
 
-/// Returns all patches of CronJobs, and all writes whose response is a whole object with `managedFields`.
+/// Returns all patches of CronJobs, and all writes whose response is a whole object with
+/// `managedFields`.
 fn recorded_writes() -> impl Iterator<Item = RecordedWrite> {
     let is_relevant = |line: &&str| {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -116,7 +116,8 @@ fn review_item(review: &SelfReview) -> Value {
     })
 }
 
-/// Returns the kind of responses. Empty group and version mean those under which the resource is listed.
+/// Returns the kind of responses. Empty group and version mean those under which the resource is
+/// listed.
 fn response_kind(kind: &str) -> Value {
     json!({ "group": "", "version": "", "kind": kind })
 }

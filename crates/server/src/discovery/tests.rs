@@ -1,4 +1,5 @@
-//! Comparison with documents recorded from kube-apiserver v1.36, reduced to the resources served here.
+//! Comparison with documents recorded from kube-apiserver v1.36, reduced to the resources served
+//! here.
 
 use serde_json::{Value, json};
 

@@ -56,16 +56,16 @@ impl EventQueue {
         self.writes.push_back(EventWrite { time: now, key, revision: change.revision });
     }
 
-    /// Moves future times to now. After the clock was set back, this keeps the queue sorted and lets no
-    /// Event live longer.
+    /// Moves future times to now. After the clock was set back, this keeps the queue sorted and
+    /// lets no Event live longer.
     fn clamp_times(&mut self, now: Timestamp) {
         for write in self.writes.iter_mut().rev().take_while(|write| write.time > now) {
             write.time = now;
         }
     }
 
-    /// Removes a batch of the oldest writes: those up to `until`, and at least `at_least` of any age. Stale
-    /// writes are dropped.
+    /// Removes a batch of the oldest writes: those up to `until`, and at least `at_least` of any
+    /// age. Stale writes are dropped.
     pub(super) fn take_due(
         &mut self,
         until: Timestamp,

@@ -138,8 +138,8 @@ fn go_arch() -> &'static str {
     }
 }
 
-/// Reports whether the server is ready. After a failure of its store the server is read-only and must be
-/// restarted.
+/// Reports whether the server is ready. After a failure of its store the server is read-only and
+/// must be restarted.
 fn readiness(call: &Call) -> Response<Body> {
     let state = &call.server.state;
     let unavailable = |text: String| response::render_text(StatusCode::INTERNAL_SERVER_ERROR, text);
@@ -159,7 +159,8 @@ fn metrics(call: &Call) -> Response<Body> {
     response::from_bytes(StatusCode::OK, OPEN_METRICS_TYPE, text.into())
 }
 
-/// Responds with the OpenAPI v2 document, which kubectl requests in protobuf for client-side validation.
+/// Responds with the OpenAPI v2 document, which kubectl requests in protobuf for client-side
+/// validation.
 fn openapi_v2(call: &Call) -> ApiResult {
     let documents = &call.server.state.documents;
     let accept = call.header(header::ACCEPT);

@@ -142,8 +142,8 @@ impl PatchRequest<'_> {
         decoded.accept(self.validation, &expected)
     }
 
-    /// Reports a decoding error of the patched object as an invalid patch, as kube-apiserver does. The error
-    /// contains the whole patch or object.
+    /// Reports a decoding error of the patched object as an invalid patch, as kube-apiserver does.
+    /// The error contains the whole patch or object.
     fn blame_patch(&self, old: Option<&Value>, now: Timestamp, error: Status) -> Status {
         if error.reason != StatusReason::BadRequest {
             return error;
@@ -165,7 +165,8 @@ impl PatchRequest<'_> {
     }
 }
 
-/// Removes directives from a strategic patch. kube-apiserver's error messages show the patch without them.
+/// Removes directives from a strategic patch. kube-apiserver's error messages show the patch
+/// without them.
 fn drop_directives(patch: &mut Value) {
     match patch {
         Value::Object(fields) => {

@@ -51,7 +51,8 @@ pub(super) fn list_or_watch(call: &Call, collection: CollectionRef) -> ApiResult
     })
 }
 
-/// Handles a request for the log of a Pod's container. The log of a container that has not started is empty.
+/// Handles a request for the log of a Pod's container. The log of a container that has not started
+/// is empty.
 pub(super) async fn log(call: &Call, object: &ObjectRef) -> ApiResult {
     let stored = call.server.state.registry.get(object)?;
     let pod =

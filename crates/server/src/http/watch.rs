@@ -1,14 +1,14 @@
 //! Watch responses: streams of JSON lines. Events are not queued per client: the stream reads the
-//! store's history when the connection accepts more bytes, and ends with an error if the client falls
-//! so far behind that the history no longer contains the next event.
+//! store's history when the connection accepts more bytes, and ends with an error if the client
+//! falls so far behind that the history no longer contains the next event.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use punctual_api::Dialect;
 use punctual_api::status::{Status, StatusReason};
-use punctual_api::{Dialect, status};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -86,7 +86,7 @@ fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
                            feature RequestWatchProgress is disabled";
     let is_strict = call.server.state.registry.validation.dialect == Dialect::Strict;
     let is_latest = options.sends_initial_events == Some(true) && options.version.is_none();
-    (is_strict && is_latest).then(|| Status::failure(status::StatusReason::InternalError, MESSAGE))
+    (is_strict && is_latest).then(|| Status::failure(StatusReason::InternalError, MESSAGE))
 }
 
 fn default_timeout_seconds(env: &dyn ServerEnv) -> u64 {
@@ -141,8 +141,8 @@ impl WatchResponse {
         }
     }
 
-    /// Returns the next initial event. After the last one it returns the bookmark that ends them, if
-    /// the client asked for it.
+    /// Returns the next initial event. After the last one it returns the bookmark that ends them,
+    /// if the client asked for it.
     fn next_initial(&mut self) -> Result<Option<Bytes>, Status> {
         if let Some(stored) = self.watch.next_initial() {
             return self.encode_object("ADDED", &stored).map(Some);
@@ -154,7 +154,8 @@ impl WatchResponse {
         }
     }
 
-    /// Waits for the next change or bookmark. Returns `None` when the watch ends without a last line.
+    /// Waits for the next change or bookmark. Returns `None` when the watch ends without a last
+    /// line.
     async fn next_change(&mut self) -> Result<Option<Bytes>, Status> {
         tokio::select! {
             biased;

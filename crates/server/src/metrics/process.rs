@@ -1,5 +1,5 @@
-//! Process metrics under their standard Prometheus names. They are read from `/proc` at every scrape and
-//! left out where it does not exist.
+//! Process metrics under their standard Prometheus names. They are read from `/proc` at every
+//! scrape and left out where it does not exist.
 
 use std::fmt;
 use std::fs;
@@ -73,8 +73,8 @@ impl ProcessTimes {
         ProcessTimes::parse(&fs::read_to_string("/proc/self/stat").ok()?)
     }
 
-    /// Parses `/proc/self/stat`. Its second field is the program's name in parentheses, which may itself
-    /// contain parentheses and spaces.
+    /// Parses `/proc/self/stat`. Its second field is the program's name in parentheses, which may
+    /// itself contain parentheses and spaces.
     fn parse(stat: &str) -> Option<ProcessTimes> {
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,4 +1,5 @@
-//! Schemas of types, from the tables in `punctual_api` and from a file for types that are not in them.
+//! Schemas of types, from the tables in `punctual_api` and from a file for types that are not in
+//! them.
 
 use std::collections::HashMap;
 

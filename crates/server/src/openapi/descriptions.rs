@@ -1,14 +1,15 @@
 //! Descriptions of types and fields, for `kubectl explain`.
 //!
-//! The texts are in `descriptions.txt`: `Struct: text` in the first column, its fields below it with two
-//! spaces, `field: text`, and six spaces before the continuation of a text. Rare fields have none.
+//! The texts are in `descriptions.txt`: `Struct: text` in the first column, its fields below it
+//! with two spaces, `field: text`, and six spaces before the continuation of a text. Rare fields
+//! have none.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("descriptions.txt");
 
-/// DescriptionMap by struct and field. The text of the struct itself has an empty field name.
+/// Texts by struct and field. The text of the struct itself has an empty field name.
 type DescriptionMap = HashMap<(&'static str, &'static str), String>;
 
 /// Returns the description of a struct.

@@ -1,7 +1,7 @@
 //! The allowed values of enumerated text types.
 //!
-//! `enums.txt` has a type and its values in every line. A type with many values has several lines, and
-//! `~` marks a value of Punctual. Types with arbitrary values are not listed.
+//! `enums.txt` has a type and its values in every line. A type with many values has several lines,
+//! and `~` marks a value of Punctual. Types with arbitrary values are not listed.
 
 /// Returns the values of a type in alphabetical order; empty if all texts are allowed.
 pub(super) fn of(alias: &str, has_extensions: bool) -> Vec<&'static str> {

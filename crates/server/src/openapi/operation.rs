@@ -169,7 +169,8 @@ impl ApiOperation {
         operation
     }
 
-    /// Returns the identifier. It is that of Kubernetes, since client generators derive method names from it.
+    /// Returns the identifier. It is that of Kubernetes, since client generators derive method
+    /// names from it.
     fn id(&self, target: &OperationTarget<'_>) -> String {
         let collection = if self.action == "deletecollection" { "Collection" } else { "" };
         let OperationTarget { kind, scope, part, .. } = target;

@@ -1,7 +1,7 @@
 //! Encodes the version 2 document in protobuf.
 //!
-//! kubectl needs it to validate lists (`kind: List`), and older versions for more. The messages are those
-//! of gnostic's `OpenAPIv2.proto`, as tables that map JSON keys to protobuf fields.
+//! kubectl needs it to validate lists (`kind: List`), and older versions for more. The messages are
+//! those of gnostic's `OpenAPIv2.proto`, as tables that map JSON keys to protobuf fields.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Converts version 3 documents to the version 2 document.
 //!
-//! Client generators and infrastructure tools read it as JSON. In version 2 bodies are parameters, and a
-//! response has one schema for all media types.
+//! Client generators and infrastructure tools read it as JSON. In version 2 bodies are parameters,
+//! and a response has one schema for all media types.
 
 use serde_json::{Map, Value, json};
 

@@ -180,7 +180,9 @@ fn every_kind_has_exactly_one_schema() {
         for group_version in resource.group_versions {
             let document = parsed(documents.v3(&path_of(*group_version)).unwrap());
             for kind in [resource.kind.to_owned(), format!("{}List", resource.kind)] {
-                let gvk = json!([{ "group": group_version.group, "version": group_version.version, "kind": kind }]);
+                let gvk = json!([{
+                    "group": group_version.group, "version": group_version.version, "kind": kind,
+                }]);
                 let schemas = entries(&document["components"]["schemas"]);
                 let found = schemas
                     .values()

@@ -23,10 +23,10 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Applies a configuration to an object, or creates the object from it.
 ///
-/// FieldSet in the configuration are set and owned by the writer. FieldSet that the writer applied before and
-/// that are no longer in the configuration are removed, unless another manager owns them. Changing a
-/// field that another manager owns is a conflict, unless `force` is set. FieldSet with equal values are
-/// shared.
+/// Fields in the configuration are set and owned by the writer. Fields that the writer applied
+/// before and that are no longer in the configuration are removed, unless another manager owns
+/// them. Changing a field that another manager owns is a conflict, unless `force` is set. Fields
+/// with equal values are shared.
 ///
 /// The result has its `managedFields`; it must be validated and defaulted, but not tracked. The
 /// configuration must be valid in the writer's API version and kind.
@@ -131,7 +131,8 @@ impl ApplyOperation<'_> {
         Ok(())
     }
 
-    /// Fails on conflicts, except with values that the writer applied before with client-side apply.
+    /// Fails on conflicts, except with values that the writer applied before with client-side
+    /// apply.
     fn check_conflicts(&self, conflicts: Vec<FieldConflict<'_>>) -> Result<(), Status> {
         if conflicts.is_empty() {
             return Ok(());

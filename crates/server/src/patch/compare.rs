@@ -12,14 +12,14 @@ use super::granularity::{Granularity, is_empty_value};
 /// The differences between an object and an older version of it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FieldChanges {
-    /// FieldSet that are new or have another value.
+    /// Fields that are new or have another value.
     pub(super) set: FieldSet,
-    /// FieldSet that were removed.
+    /// Fields that were removed.
     pub(super) removed: FieldSet,
 }
 
-/// Compares two versions of an object. Without an old one all fields are new, except for those that every
-/// object of the type has.
+/// Compares two versions of an object. Without an old one all fields are new, except for those that
+/// every object of the type has.
 pub(super) fn compare_objects(
     old: Option<&Value>,
     new: &Value,
@@ -53,7 +53,8 @@ fn compare(old: Option<&Value>, new: Option<&Value>, granularity: Granularity) -
     difference
 }
 
-/// Whether two values are compared as a whole. Empty values are, so that an empty object can be owned.
+/// Whether two values are compared as a whole. Empty values are, so that an empty object can be
+/// owned.
 fn is_leaf(old: Option<&Value>, new: Option<&Value>, granularity: Granularity) -> bool {
     let is_divisible = |value: &Value| {
         value.is_null()
@@ -86,7 +87,7 @@ fn compare_parts(
     let removed = olds.into_iter().flat_map(|parts| parts.keys());
     let removed = removed.filter(|name| news.is_none_or(|parts| !parts.contains_key(*name)));
     for name in names.chain(removed) {
-        // FieldSet that Go always writes exist even if the JSON does not contain them.
+        // Fields that Go always writes exist even if the JSON does not contain them.
         let implied = |side: Option<&Value>| side.and(implied_value(granularity, name));
         let before = olds.and_then(|parts| parts.get(name)).or_else(|| implied(old));
         let after = news.and_then(|parts| parts.get(name)).or_else(|| implied(new));
@@ -148,8 +149,8 @@ fn compare_items(
     }
 }
 
-/// Compares the items with one key. Several items with the same key are compared as a whole, since they
-/// cannot be distinguished.
+/// Compares the items with one key. Several items with the same key are compared as a whole, since
+/// they cannot be distinguished.
 fn compare_pair(olds: &[&Value], news: &[&Value], granularity: Granularity) -> ValueDiff {
     match (olds, news) {
         ([] | [_], [] | [_]) => compare(olds.first().copied(), news.first().copied(), granularity),

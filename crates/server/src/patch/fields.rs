@@ -1,10 +1,10 @@
 //! Sets of fields in the format of `managedFields` (`FieldsV1`).
 //!
-//! A set is a tree of elements: `f:name` is a field or an entry of a map, `k:{"name":"c"}` is the list item
-//! with these keys, `v:"x"` is the list item with this value. An element without children is a member of
-//! the set; one with children is a member if they include a `.`. Every write reads the sets of all
-//! managers but rarely changes them, so the operations work directly on JSON, and their cost depends on
-//! the smaller set.
+//! A set is a tree of elements: `f:name` is a field or an entry of a map, `k:{"name":"c"}` is the
+//! list item with these keys, `v:"x"` is the list item with this value. An element without children
+//! is a member of the set; one with children is a member if they include a `.`. Every write reads
+//! the sets of all managers but rarely changes them, so the operations work directly on JSON, and
+//! their cost depends on the smaller set.
 
 use punctual_api::schema::{FieldType, StructSchema};
 use serde_json::{Map, Value};
@@ -118,8 +118,8 @@ pub(super) fn field_element(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// Returns the element of a list item that is identified by its value. Returns `None` for nulls, lists
-/// and objects.
+/// Returns the element of a list item that is identified by its value. Returns `None` for nulls,
+/// lists and objects.
 pub(super) fn value_element(item: &Value) -> Option<String> {
     let is_scalar = !item.is_null() && !item.is_array() && !item.is_object();
     is_scalar.then(|| format!("v:{}", go_json(item)))
@@ -165,8 +165,8 @@ fn go_json(value: &Value) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// Returns the set with every element in canonical form. Elements of an unknown kind are dropped. Returns
-/// `None` if an element is invalid.
+/// Returns the set with every element in canonical form. Elements of an unknown kind are dropped.
+/// Returns `None` if an element is invalid.
 pub(super) fn canonical(fields: FieldSet) -> Option<FieldSet> {
     let mut clean = FieldSet::new();
     for (element, value) in fields {
@@ -182,8 +182,8 @@ pub(super) fn canonical(fields: FieldSet) -> Option<FieldSet> {
     Some(clean)
 }
 
-/// Returns an element in canonical form, or `Some(None)` if its kind is unknown. Returns `None` if it is
-/// invalid.
+/// Returns an element in canonical form, or `Some(None)` if its kind is unknown. Returns `None` if
+/// it is invalid.
 fn canonical_element(element: &str) -> Option<Option<String>> {
     let (kind, content) = element.split_once(':').filter(|(kind, _)| kind.len() == 1)?;
     let parse = || serde_json::from_str::<Value>(content).ok();
@@ -197,7 +197,8 @@ fn canonical_element(element: &str) -> Option<Option<String>> {
     })
 }
 
-/// Returns the paths of all members as error messages show them. Those of one level precede deeper ones.
+/// Returns the paths of all members as error messages show them. Those of one level precede deeper
+/// ones.
 pub(super) fn paths(fields: &FieldSet) -> Vec<String> {
     let mut paths = Vec::new();
     collect_paths(fields, "", &mut paths);

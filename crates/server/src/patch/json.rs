@@ -1,9 +1,9 @@
 //! JSON patch (RFC 6902), as lenient as in kube-apiserver.
 //!
-//! kube-apiserver's library lets `replace` add a missing field, lets a `test` for null succeed on an absent
-//! field, and counts negative indexes from the end. Clients rely on it, so a strict library would refuse
-//! patches that clusters accept. The number of operations, the bytes they copy and move, and the depth of
-//! the result are limited.
+//! kube-apiserver's library lets `replace` add a missing field, lets a `test` for null succeed on
+//! an absent field, and counts negative indexes from the end. Clients rely on it, so a strict
+//! library would refuse patches that clusters accept. The number of operations, the bytes they copy
+//! and move, and the depth of the result are limited.
 
 mod pointer;
 
@@ -17,8 +17,8 @@ use super::{go_kind, parse_patch, unprocessable};
 /// Maximum number of operations, as in kube-apiserver.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// Maximum number of bytes that are copied and moved. For copies it is kube-apiserver's limit; moves
-/// count too, because measuring them takes time.
+/// Maximum number of bytes that are copied and moved. For copies it is kube-apiserver's limit;
+/// moves count too, because measuring them takes time.
 const MOVED_BYTES_MAX: usize = 3 << 20;
 
 /// Maximum depth of the result. Deeper objects could not be decoded again.
@@ -26,8 +26,8 @@ const DEPTH_MAX: usize = 120;
 
 /// Applies a JSON patch.
 ///
-/// A patch that is not a list of operations is a bad request. A patch that does not fit the object is
-/// unprocessable, without a reason, as in Kubernetes.
+/// A patch that is not a list of operations is a bad request. A patch that does not fit the object
+/// is unprocessable, without a reason, as in Kubernetes.
 pub fn apply_json_patch(object: &Value, patch: &[u8]) -> Result<Value, Status> {
     let operations = parse_operations(patch)?;
     let mut patched = PatchedDocument { document: object.clone(), moved_bytes: 0 };

@@ -1,10 +1,10 @@
 //! Strategic merge patch: a merge patch with rules for merging lists.
 //!
-//! Objects are merged field by field, and null removes a field, as in a merge patch. A list is replaced
-//! unless its schema has a merge key; then items are merged by that key. Directives in the patch express
-//! the rest: `$patch` deletes or replaces, `$setElementOrder/x` orders a list,
-//! `$deleteFromPrimitiveList/x` removes values, and `$retainKeys` removes all other fields. PatchError texts
-//! and the order of results are those of kube-apiserver.
+//! Objects are merged field by field, and null removes a field, as in a merge patch. A list is
+//! replaced unless its schema has a merge key; then items are merged by that key. Directives in the
+//! patch express the rest: `$patch` deletes or replaces, `$setElementOrder/x` orders a list,
+//! `$deleteFromPrimitiveList/x` removes values, and `$retainKeys` removes all other fields.
+//! Error texts and the order of results are those of kube-apiserver.
 
 mod error;
 mod list;
@@ -208,8 +208,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Removes values with directives from a value that is new in the object. Returns `None` if the value
-/// itself has a directive.
+/// Removes values with directives from a value that is new in the object. Returns `None` if the
+/// value itself has a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(PATCH) => None,

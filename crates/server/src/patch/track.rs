@@ -7,7 +7,7 @@ use super::compare::{FieldChanges, compare_objects};
 use super::fields::{self, FieldSet};
 use super::managed::{ManagedFields, ManagedOperation, ManagerKey};
 
-/// FieldSet of the metadata that the server sets. They have no manager.
+/// Fields of the metadata that the server sets. They have no manager.
 const UNOWNED_METADATA: [&str; 9] = [
     "name",
     "namespace",
@@ -22,12 +22,13 @@ const UNOWNED_METADATA: [&str; 9] = [
 
 /// Updates `managedFields` after a create, an update or a patch.
 ///
-/// The writer becomes the only owner of fields that are new or have another value; removed fields lose
-/// their owners. A write that changes nothing leaves all entries unchanged, including their times.
+/// The writer becomes the only owner of fields that are new or have another value; removed fields
+/// lose their owners. A write that changes nothing leaves all entries unchanged, including their
+/// times.
 ///
-/// Entries that the client sent are accepted if they are valid, as in Kubernetes, so that clients can
-/// move ownership (`kubectl` does when it switches to server-side apply). An empty list, or a list with
-/// one empty entry, stops the tracking of the object until its next apply.
+/// Entries that the client sent are accepted if they are valid, as in Kubernetes, so that clients
+/// can move ownership (`kubectl` does when it switches to server-side apply). An empty list, or a
+/// list with one empty entry, stops the tracking of the object until its next apply.
 pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<'_>) {
     let sent = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
     let mut managers = managers_before_write(old, sent, writer);
@@ -46,7 +47,8 @@ pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<
     write_managers(new, managers);
 }
 
-/// Returns the entries before the write: those that the client sent, or else those of the old object.
+/// Returns the entries before the write: those that the client sent, or else those of the old
+/// object.
 fn managers_before_write(
     old: Option<&Value>,
     sent: Option<Value>,
@@ -86,8 +88,8 @@ pub(super) fn trackable(mut changes: FieldChanges, writer: &FieldManager<'_>) ->
     changes
 }
 
-/// Drops fields that the write cannot change: the status in a write to the object, and the spec in a write
-/// to its status.
+/// Drops fields that the write cannot change: the status in a write to the object, and the spec in
+/// a write to its status.
 pub(super) fn drop_readonly_fields(fields: &mut FieldSet, writer: &FieldManager<'_>) {
     let is_status = writer.subresource == "status";
     fields.remove(if is_status { "f:spec" } else { "f:status" });
@@ -132,8 +134,8 @@ pub(super) fn take_managers(object: &mut Value) -> ManagedFields {
     ManagedFields::parse(entries.unwrap_or_default()).unwrap_or_default()
 }
 
-/// Restores the times of the old entries if nothing else changed, so that a write without effect leaves
-/// the object identical.
+/// Restores the times of the old entries if nothing else changed, so that a write without effect
+/// leaves the object identical.
 pub fn restore_unchanged_times(old: &Value, new: &mut Value) {
     let (Some(Value::Array(before)), Some(Value::Array(after))) =
         (old.pointer("/metadata/managedFields"), new.pointer("/metadata/managedFields"))

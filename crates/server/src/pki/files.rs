@@ -28,7 +28,8 @@ pub(super) fn read_or_create(
     }
 }
 
-/// Writes a temporary file and renames it, so that a crash leaves either the old file or the new one.
+/// Writes a temporary file and renames it, so that a crash leaves either the old file or the new
+/// one.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
     let mut temporary = path.to_owned().into_os_string();
     temporary.push(".new");

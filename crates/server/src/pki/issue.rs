@@ -56,7 +56,8 @@ impl Authority {
         Ok(Authority { issuer, certificate_pem })
     }
 
-    /// Returns the certificate and key stored in a folder. Issues new ones if they are missing or unfit.
+    /// Returns the certificate and key stored in a folder. Issues new ones if they are missing or
+    /// unfit.
     pub(super) fn issue(
         &self,
         folder: &Path,

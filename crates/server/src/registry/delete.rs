@@ -49,7 +49,8 @@ impl Registry {
         Err(Status::object_modified(object.collection.served.group_resource(), &object.name))
     }
 
-    /// Deletes the selected objects of a collection. Returns their last states and the store's revision.
+    /// Deletes the selected objects of a collection. Returns their last states and the store's
+    /// revision.
     pub(crate) async fn delete_collection(
         &self,
         collection: &CollectionRef,

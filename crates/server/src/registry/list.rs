@@ -109,8 +109,8 @@ impl Registry {
         Ok((snapshot, after))
     }
 
-    /// Returns a snapshot of an earlier revision. If it is no longer in the history, the error contains a
-    /// token that continues in the latest version.
+    /// Returns a snapshot of an earlier revision. If it is no longer in the history, the error
+    /// contains a token that continues in the latest version.
     fn snapshot_at(&self, revision: u64, start: Option<&str>) -> Result<Snapshot, Status> {
         self.store.snapshot_at(revision).map_err(|error| match error {
             Error::Future { requested, revision } => too_large(requested, revision),

@@ -17,8 +17,8 @@ use crate::stored::{StoredObject, convert_to_stored, encode};
 /// How a request changes an object.
 pub(crate) trait ObjectUpdate: Sync {
     /// Returns the changed object and warnings. `old` is `None` if the object does not exist. Both
-    /// objects are in the API version of the request. Must not have side effects, since it is called
-    /// again after a conflict.
+    /// objects are in the API version of the request. Must not have side effects, since it is
+    /// called again after a conflict.
     fn apply(&self, old: Option<&Value>, now: Timestamp) -> Result<(Value, Vec<String>), Status>;
 
     /// Whether the request creates an object that does not exist.

@@ -16,7 +16,8 @@ pub(crate) enum WatchEvent {
     Deleted(StoredObject),
 }
 
-/// A watch of a collection. It has no queue: it reads the store's history as fast as its client reads.
+/// A watch of a collection. It has no queue: it reads the store's history as fast as its client
+/// reads.
 pub(crate) struct ObjectWatch {
     collection: CollectionRef,
     selector: Selector,
@@ -81,8 +82,8 @@ impl ObjectWatch {
         self.initial.pop()
     }
 
-    /// Returns the revision of the initial objects on the first call, if the client asked for the bookmark
-    /// that ends them.
+    /// Returns the revision of the initial objects on the first call, if the client asked for the
+    /// bookmark that ends them.
     pub(crate) fn take_initial_revision(&mut self) -> Option<u64> {
         self.initial_revision.take()
     }
@@ -105,8 +106,8 @@ impl ObjectWatch {
         self.watch.progress().map_err(|error| watch_error(&error))
     }
 
-    /// Converts a change of the store to an event. An object that stops matching the selector counts as
-    /// deleted, one that starts matching as added.
+    /// Converts a change of the store to an event. An object that stops matching the selector
+    /// counts as deleted, one that starts matching as added.
     fn event(&self, change: &StoreChange) -> Result<Option<WatchEvent>, Status> {
         if !self.selector.may_match(&change.key) {
             return Ok(None);

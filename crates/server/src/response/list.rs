@@ -1,5 +1,5 @@
-//! List responses. They are streamed in chunks from a snapshot, so that memory use does not depend on
-//! the length of the list.
+//! List responses. They are streamed in chunks from a snapshot, so that memory use does not depend
+//! on the length of the list.
 
 use std::io::Write as _;
 

@@ -10,8 +10,8 @@ const YEAR: i64 = 365 * DAY;
 /// The longest duration that Go can represent, in seconds.
 const MAX_SECS: i64 = i64::MAX / 1_000_000_000;
 
-/// Formats a duration with two or three digits. Slightly negative durations are zero, since clocks may
-/// differ.
+/// Formats a duration with two or three digits. Slightly negative durations are zero, since clocks
+/// may differ.
 pub(super) fn format_age(elapsed: SignedDuration) -> String {
     let secs = elapsed.as_secs().min(MAX_SECS);
     match secs {

@@ -101,8 +101,8 @@ fn completions(row: &TableRow<'_>) -> Value {
     .into()
 }
 
-/// Returns the duration of a Job. A failed Job has no completion time, so its duration grows forever, as
-/// in Kubernetes.
+/// Returns the duration of a Job. A failed Job has no completion time, so its duration grows
+/// forever, as in Kubernetes.
 fn duration(row: &TableRow<'_>) -> Value {
     let Some(start) = row.time("/status/startTime") else { return "".into() };
     let end = row.time("/status/completionTime").unwrap_or(row.now);

@@ -1,7 +1,7 @@
 //! The descriptions of the columns of CronJobs, copied from kube-apiserver.
 //!
-//! Tables of CronJobs are compared with recorded ones to the letter, so their descriptions are copied.
-//! Other kinds have descriptions of our own.
+//! Tables of CronJobs are compared with recorded ones to the letter, so their descriptions are
+//! copied. Other kinds have descriptions of our own.
 
 pub(super) const NAME: &str = "\
     Name must be unique within a namespace. Is required when creating resources, although \

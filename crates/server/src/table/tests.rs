@@ -1,5 +1,6 @@
-//! Comparison with tables recorded from kube-apiserver v1.36, with the objects they show. A recording is
-//! a line with the resource, the time and the columns, followed by a line for every row.
+//! Comparison with tables recorded from kube-apiserver v1.36, with the objects they show. A
+//! recording is a line with the resource, the time and the columns, followed by a line for every
+//! row.
 
 use serde_json::{Value, json};
 

@@ -13,8 +13,8 @@ use crate::client::{TestClient, TestServer};
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const KEYS: &str = "/events/";
 
-/// Limit of simulated seconds. It is large because a commit takes real time, in which many simulated seconds
-/// pass.
+/// Limit of simulated seconds. It is large because a commit takes real time, in which many
+/// simulated seconds pass.
 const SECONDS_MAX: usize = 10_000_000;
 
 /// An environment whose clock is set by the test.

@@ -1,8 +1,8 @@
 //! Replays requests recorded from kube-apiserver and compares the responses.
 //!
-//! Values that a server generates (UIDs, versions, tokens, generated names, times) are mapped from the
-//! recording to the live server, in requests too. `managedFields` and values that depend on the server's
-//! version or on its other resources are not compared.
+//! Values that a server generates (UIDs, versions, tokens, generated names, times) are mapped from
+//! the recording to the live server, in requests too. `managedFields` and values that depend on the
+//! server's version or on its other resources are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +27,8 @@ const SKIPPED: [&str; 10] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// Whether only the status code of a response is compared, since the body depends on the server's version or
-/// on its other resources.
+/// Whether only the status code of a response is compared, since the body depends on the server's
+/// version or on its other resources.
 fn is_compared_by_code(name: &str) -> bool {
     let names = [
         "GET /version",

@@ -1,8 +1,8 @@
 //! The annotation in which client-side `kubectl apply` stores the applied configuration.
 //!
-//! When a user switches to server-side apply, the manager of the earlier updates still owns the fields
-//! of that configuration. They are no conflict while they have the values in the annotation. From then on
-//! the annotation is kept up to date.
+//! When a user switches to server-side apply, the manager of the earlier updates still owns the
+//! fields of that configuration. They are no conflict while they have the values in the annotation.
+//! From then on the annotation is kept up to date.
 
 use serde_json::{Map, Value};
 

@@ -36,7 +36,8 @@ fn is_list(granularity: Granularity) -> bool {
     matches!(granularity, Granularity::Values | Granularity::Keyed(..))
 }
 
-/// Whether a value has separately owned parts. A null in the configuration leaves such a value unchanged.
+/// Whether a value has separately owned parts. A null in the configuration leaves such a value
+/// unchanged.
 fn has_parts(live: &Value, granularity: Granularity) -> bool {
     match live {
         Value::Object(fields) => is_map(granularity) && !fields.is_empty(),
@@ -62,8 +63,8 @@ fn merge_parts(
 
 /// Merges lists. Applied items have the order of the configuration.
 ///
-/// Other items of the object stay before the applied item that followed them. Applied items that the
-/// object has in another order move.
+/// Other items of the object stay before the applied item that followed them. Applied items that
+/// the object has in another order move.
 fn merge_items(live: Vec<Value>, config: &[Value], granularity: Granularity) -> Vec<Value> {
     let mut present: HashMap<String, Option<Value>> = HashMap::new();
     let mut others: Vec<(Option<String>, Value)> = Vec::new();

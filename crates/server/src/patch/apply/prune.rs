@@ -8,8 +8,8 @@ use crate::patch::granularity::Granularity;
 
 /// Removes the fields that the manager owned last and that have no owner now.
 ///
-/// Everything inside a removed value is removed with it, except if another manager owns a part of it.
-/// FieldSet that never had an owner stay. A value that becomes empty becomes null.
+/// Everything inside a removed value is removed with it, except if another manager owns a part of
+/// it. Fields that never had an owner stay. A value that becomes empty becomes null.
 pub(super) fn prune(
     object: Value,
     schema: &'static StructSchema,

@@ -154,8 +154,8 @@ fn apply_directives(
 
 /// Returns the list before a patch, in which the first added items replace the deleted ones.
 ///
-/// kube-apiserver does this by merging in place. It determines on which side of existing items a new item
-/// is placed.
+/// kube-apiserver does this by merging in place. It determines on which side of existing items a
+/// new item is placed.
 fn list_before_patch(
     live: &[Value],
     patch: &[Value],

@@ -1,7 +1,7 @@
 //! The order of a list after a strategic merge patch.
 //!
-//! Items in the patch have the order of the patch; other items keep their order. An item that is not in the
-//! patch stays before the first item of the patch that it preceded.
+//! Items in the patch have the order of the patch; other items keep their order. An item that is
+//! not in the patch stays before the first item of the patch that it preceded.
 
 use std::collections::HashMap;
 
@@ -75,7 +75,10 @@ fn interleave(others: Vec<IndexedItem>, patched: Vec<IndexedItem>) -> Vec<Value>
     let mut all = Vec::with_capacity(others.len() + patched.len());
     let mut others = others.into_iter().peekable();
     for next in patched {
-        let precedes_next = |other: &IndexedItem| matches!((other.index_before, next.index_before), (Some(a), Some(b)) if a < b);
+        let precedes_next = |other: &IndexedItem| {
+            let indexes = other.index_before.zip(next.index_before);
+            indexes.is_some_and(|(other, next)| other < next)
+        };
         while let Some(other) = others.next_if(precedes_next) {
             all.push(other.item);
         }

@@ -1,8 +1,8 @@
 //! The state of the containers of a Pod, for its row in a table.
 //!
-//! Init containers run one after the other, so only those up to the first unfinished one count. An init
-//! container with the restart policy `Always` is a sidecar: it is finished once it has started, and then
-//! counts with the main containers.
+//! Init containers run one after the other, so only those up to the first unfinished one count. An
+//! init container with the restart policy `Always` is a sidecar: it is finished once it has
+//! started, and then counts with the main containers.
 
 use jiff::Timestamp;
 use punctual_api::time::parse_rfc3339;
@@ -69,7 +69,8 @@ impl<'a> ContainerProgress<'a> {
 
     /// Returns the number of restarts and the time of the last one.
     pub(super) fn restarts(&self) -> (i64, Option<Timestamp>) {
-        // Once the Pod is initialized, restarts of init containers other than sidecars do not count.
+        // Once the Pod is initialized, restarts of init containers other than sidecars do not
+        // count.
         let init = self.init.iter();
         let init = init.filter(|it| !self.is_initialized || is_sidecar(self.row, it));
         let counted: Vec<_> = init.chain(self.main).collect();
