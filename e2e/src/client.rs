@@ -24,13 +24,13 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A client with a bearer token. It reuses one connection for requests that it may send twice.
 #[derive(Debug)]
 pub struct Client {
-    target: RequestTarget,
+    target: ApiTarget,
     idle: Option<HttpConnection>,
 }
 
 /// The server and the token of requests.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestTarget {
+pub(crate) struct ApiTarget {
     address: String,
     tls: Arc<ClientConfig>,
     /// Empty for anonymous requests.
@@ -61,16 +61,13 @@ impl ApiResponse {
 impl Client {
     /// A client with the administrator's token of a cluster.
     pub fn new(cluster: &Cluster) -> anyhow::Result<Client> {
-        let target = RequestTarget::new(cluster.address(), &cluster.authority, &cluster.token)?;
+        let target = ApiTarget::new(cluster.address(), &cluster.authority, &cluster.token)?;
         Ok(Client { target, idle: None })
     }
 
     /// A client of the same server with another token.
     pub fn with_token(&self, token: &str) -> Client {
-        Client {
-            target: RequestTarget { token: token.to_owned(), ..self.target.clone() },
-            idle: None,
-        }
+        Client { target: ApiTarget { token: token.to_owned(), ..self.target.clone() }, idle: None }
     }
 
     /// Reads an object or a list.
@@ -154,10 +151,10 @@ impl Client {
     }
 }
 
-impl RequestTarget {
+impl ApiTarget {
     pub(crate) fn new(address: &str, authority: &str, token: &str) -> anyhow::Result<Self> {
         let tls = Arc::new(probe::tls_config(authority)?);
-        Ok(RequestTarget { address: address.to_owned(), tls, token: token.to_owned() })
+        Ok(ApiTarget { address: address.to_owned(), tls, token: token.to_owned() })
     }
 
     /// Sends one GET request on a new connection.

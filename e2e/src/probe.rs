@@ -8,7 +8,7 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use crate::client::RequestTarget;
+use crate::client::ApiTarget;
 
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 const TRIES_MAX: usize = 3000;
@@ -33,7 +33,7 @@ pub fn wait_until_ready(
     authority: &str,
     mut check_alive: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let target = RequestTarget::new(address, authority, "")?;
+    let target = ApiTarget::new(address, authority, "")?;
     wait_for(&format!("{address} is ready"), || {
         check_alive()?;
         let response = target.get_once("/readyz", READY_TIMEOUT);

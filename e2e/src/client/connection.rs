@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 use serde_json::Value;
 
-use super::{ApiResponse, RequestTarget};
+use super::{ApiResponse, ApiTarget};
 
 /// More than any list that a test makes.
 const RESPONSE_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -43,7 +43,7 @@ pub(super) struct ResponseHead {
 
 /// The result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReadResult {
+pub(super) enum SocketRead {
     /// The buffer has more bytes.
     Received,
     /// Nothing came within the read timeout.
@@ -53,7 +53,7 @@ pub(super) enum ReadResult {
 }
 
 impl HttpConnection {
-    pub(super) fn open(target: &RequestTarget, timeout: Duration) -> anyhow::Result<Self> {
+    pub(super) fn open(target: &ApiTarget, timeout: Duration) -> anyhow::Result<Self> {
         let socket = TcpStream::connect(&target.address).context("connecting")?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(timeout))?;
@@ -114,19 +114,19 @@ impl HttpConnection {
     }
 
     /// Waits for more bytes.
-    pub(super) fn read(&mut self) -> anyhow::Result<ReadResult> {
+    pub(super) fn read(&mut self) -> anyhow::Result<SocketRead> {
         let mut bytes = [0; READ_BYTES];
         match self.stream.read(&mut bytes) {
-            Ok(0) => Ok(ReadResult::Closed),
+            Ok(0) => Ok(SocketRead::Closed),
             Ok(count) => {
                 self.buffer.extend_from_slice(bytes.get(..count).unwrap_or_default());
-                Ok(ReadResult::Received)
+                Ok(SocketRead::Received)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Ok(ReadResult::TimedOut)
+                Ok(SocketRead::TimedOut)
             }
             // A killed server sends no TLS close_notify.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(ReadResult::Closed),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(SocketRead::Closed),
             Err(error) => Err(error.into()),
         }
     }
@@ -134,9 +134,9 @@ impl HttpConnection {
     fn read_more(&mut self) -> anyhow::Result<()> {
         ensure!(self.buffer.len() <= RESPONSE_BYTES_MAX, "the response does not end");
         match self.read()? {
-            ReadResult::Received => Ok(()),
-            ReadResult::TimedOut => bail!("no response in time"),
-            ReadResult::Closed => bail!("the server closed the connection"),
+            SocketRead::Received => Ok(()),
+            SocketRead::TimedOut => bail!("no response in time"),
+            SocketRead::Closed => bail!("the server closed the connection"),
         }
     }
 

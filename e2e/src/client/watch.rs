@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{
-    RequestTarget,
-    connection::{BodyLength, HttpConnection, ReadResult},
+    ApiTarget,
+    connection::{BodyLength, HttpConnection, SocketRead},
 };
 
 /// The longest time that one poll blocks, so that its caller can do other work.
@@ -34,7 +34,7 @@ pub enum WatchPoll {
 impl WatchStream {
     pub(super) fn open(
         mut connection: HttpConnection,
-        target: &RequestTarget,
+        target: &ApiTarget,
         path: &str,
     ) -> anyhow::Result<WatchStream> {
         let separator = if path.contains('?') { '&' } else { '?' };
@@ -58,9 +58,9 @@ impl WatchStream {
                 Some(chunk) if chunk.is_empty() => return Ok(WatchPoll::Closed),
                 Some(chunk) => self.buffer.extend(chunk),
                 None => match self.connection.read()? {
-                    ReadResult::Received => {}
-                    ReadResult::TimedOut => return Ok(WatchPoll::Timeout),
-                    ReadResult::Closed => return Ok(WatchPoll::Closed),
+                    SocketRead::Received => {}
+                    SocketRead::TimedOut => return Ok(WatchPoll::Timeout),
+                    SocketRead::Closed => return Ok(WatchPoll::Closed),
                 },
             }
         }

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use self::idle::{IdleSignal, IdleState};
 use super::{
     bench_server::{self, BenchServer},
-    table::{TableRow, mebibytes, milliseconds, render},
+    table::{ComparisonRow, mebibytes, milliseconds, render},
 };
 
 const CLIENTS: usize = 256;
@@ -184,7 +184,7 @@ async fn measure_idle(
 
 fn table(args: &LoadArgs, results: &LoadResults) -> String {
     let LoadResults { ready, loaded, memory, idle_percent, writes } = results;
-    let line = |name: &str, value, unit| TableRow::new(name, Some(value), None, unit);
+    let line = |name: &str, value, unit| ComparisonRow::new(name, Some(value), None, unit);
     let count = args.count;
     render(&[
         line(&format!("API ready, {count} stored"), milliseconds(*ready), "ms"),

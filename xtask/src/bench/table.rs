@@ -3,7 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 /// One row.
-pub(super) struct TableRow {
+pub(super) struct ComparisonRow {
     name: String,
     ours: Option<f64>,
     peer: Option<f64>,
@@ -12,14 +12,14 @@ pub(super) struct TableRow {
     target: Option<(String, Option<bool>)>,
 }
 
-impl TableRow {
+impl ComparisonRow {
     pub(super) fn new(
         name: impl Into<String>,
         ours: Option<f64>,
         peer: Option<f64>,
         unit: &'static str,
     ) -> Self {
-        TableRow { name: name.into(), ours, peer, unit, target: None }
+        ComparisonRow { name: name.into(), ours, peer, unit, target: None }
     }
 
     pub(super) fn ratio(&self) -> Option<f64> {
@@ -41,7 +41,7 @@ pub(super) fn mebibytes(bytes: u64) -> f64 {
 }
 
 /// Renders a header and all rows.
-pub(super) fn render(rows: &[TableRow]) -> String {
+pub(super) fn render(rows: &[ComparisonRow]) -> String {
     let head = ["", "punctual", "kube-apiserver", "", "ratio", "target"];
     let mut text = format_line(&head.map(str::to_owned));
     for row in rows {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_e2e::load::latency::Latencies;
 
 use super::{
-    super::table::{TableRow, mebibytes, milliseconds, render},
+    super::table::{ComparisonRow, mebibytes, milliseconds, render},
     run::BurstResults,
 };
 
@@ -28,7 +28,7 @@ pub(super) fn table(both: &BurstComparison<'_>, single: Option<&Latencies>) -> S
     render(&rows)
 }
 
-fn skew_rows(both: &BurstComparison<'_>) -> Vec<TableRow> {
+fn skew_rows(both: &BurstComparison<'_>) -> Vec<ComparisonRow> {
     let at =
         |percent| move |results: &BurstResults| milliseconds(results.skews.percentile(percent));
     let p99 = both.ours.skews.percentile(99);
@@ -41,11 +41,11 @@ fn skew_rows(both: &BurstComparison<'_>) -> Vec<TableRow> {
     ]
 }
 
-fn cost_rows(both: &BurstComparison<'_>) -> Vec<TableRow> {
+fn cost_rows(both: &BurstComparison<'_>) -> Vec<ComparisonRow> {
     let recorded = |results: &BurstResults| results.recorded.map(milliseconds);
     let unrecorded = |results: &BurstResults| results.unrecorded as f64;
     vec![
-        TableRow::new(
+        ComparisonRow::new(
             "statuses written after",
             recorded(both.ours),
             both.peer.and_then(recorded),
@@ -59,19 +59,19 @@ fn cost_rows(both: &BurstComparison<'_>) -> Vec<TableRow> {
 }
 
 /// The skews in the server's own metrics.
-fn own_metrics_rows(results: &BurstResults) -> Vec<TableRow> {
+fn own_metrics_rows(results: &BurstResults) -> Vec<ComparisonRow> {
     let at = |percent| {
         let seconds = results.own_skews.as_ref().and_then(|skews| skews.percentile(percent));
         seconds.map(|seconds| seconds * 1e3)
     };
     let line = |name: &str, value| {
-        TableRow::new(format!("skew in own metrics {name}, at most"), value, None, "ms")
+        ComparisonRow::new(format!("skew in own metrics {name}, at most"), value, None, "ms")
     };
     vec![line("p50", at(50.0)), line("p99", at(99.0)), line("max", at(100.0))]
 }
 
-fn single_rows(skews: &Latencies) -> [TableRow; 2] {
-    let line = |name: &str, skew| TableRow::new(name, Some(milliseconds(skew)), None, "ms");
+fn single_rows(skews: &Latencies) -> [ComparisonRow; 2] {
+    let line = |name: &str, skew| ComparisonRow::new(name, Some(milliseconds(skew)), None, "ms");
     let is_met = Some(skews.max() <= SINGLE_MAX);
     [
         line("single skew p50", skews.percentile(50)),
@@ -84,6 +84,6 @@ fn row(
     both: &BurstComparison<'_>,
     unit: &'static str,
     value: impl Fn(&BurstResults) -> f64,
-) -> TableRow {
-    TableRow::new(name, Some(value(both.ours)), both.peer.map(&value), unit)
+) -> ComparisonRow {
+    ComparisonRow::new(name, Some(value(both.ours)), both.peer.map(&value), unit)
 }

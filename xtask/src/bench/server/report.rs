@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_e2e::load::create::CreateResults;
 
 use super::{
-    super::table::{TableRow, mebibytes, milliseconds, render},
+    super::table::{ComparisonRow, mebibytes, milliseconds, render},
     results::ServerResults,
 };
 
@@ -31,11 +31,15 @@ pub(super) fn table(ours: &ServerResults, peer: &ServerResults, stored: usize) -
     render(&rows)
 }
 
-fn cold_start_rows(ours: &ServerResults, peer: &ServerResults, stored: usize) -> Vec<TableRow> {
+fn cold_start_rows(
+    ours: &ServerResults,
+    peer: &ServerResults,
+    stored: usize,
+) -> Vec<ComparisonRow> {
     let empty = row("cold start, empty", ours, peer, |results| results.cold_start);
     let full =
         row(&format!("cold start, {stored} stored"), ours, peer, |results| results.cold_start_full);
-    let below = |row: TableRow, duration: Option<Duration>, max: Duration| {
+    let below = |row: ComparisonRow, duration: Option<Duration>, max: Duration| {
         row.with_target(format!("< {max:?}"), duration.map(|duration| duration < max))
     };
     vec![
@@ -44,12 +48,17 @@ fn cold_start_rows(ours: &ServerResults, peer: &ServerResults, stored: usize) ->
     ]
 }
 
-fn create_rows(ours: &ServerResults, peer: &ServerResults, clients: usize) -> Vec<TableRow> {
+fn create_rows(ours: &ServerResults, peer: &ServerResults, clients: usize) -> Vec<ComparisonRow> {
     let of = |results: &ServerResults, what: fn(&CreateResults) -> f64| {
         results.created_by(clients).map(what)
     };
     let both = |name: &str, unit, what: fn(&CreateResults) -> f64| {
-        TableRow::new(format!("{name}, {clients} clients"), of(ours, what), of(peer, what), unit)
+        ComparisonRow::new(
+            format!("{name}, {clients} clients"),
+            of(ours, what),
+            of(peer, what),
+            unit,
+        )
     };
     let mut rate = both("creates", "/s", CreateResults::per_second);
     if clients == CLIENTS {
@@ -63,7 +72,7 @@ fn create_rows(ours: &ServerResults, peer: &ServerResults, clients: usize) -> Ve
     ]
 }
 
-fn list_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
+fn list_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
     let bytes = |results: &ServerResults| {
         results.listed.as_ref().map(|listed| mebibytes(listed.bytes as u64))
     };
@@ -72,11 +81,11 @@ fn list_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
             Some(results.listed.as_ref()?.latencies.percentile(50))
         }),
         row("list max", ours, peer, |results| Some(results.listed.as_ref()?.latencies.max())),
-        TableRow::new("list size", bytes(ours), bytes(peer), "MiB"),
+        ComparisonRow::new("list size", bytes(ours), bytes(peer), "MiB"),
     ]
 }
 
-fn watch_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
+fn watch_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
     let Some(watched) = ours.watched.as_ref().or(peer.watched.as_ref()) else { return Vec::new() };
     let name = format!("event at {} watches", watched.load.watches);
     let rate = |results: &ServerResults| {
@@ -89,15 +98,15 @@ fn watch_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
     vec![
         row(&format!("{name}, p50"), ours, peer, at(50)),
         row(&format!("{name}, p99"), ours, peer, at(99)),
-        TableRow::new("events delivered", rate(ours), rate(peer), "/s"),
+        ComparisonRow::new("events delivered", rate(ours), rate(peer), "/s"),
     ]
 }
 
-fn memory_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<TableRow> {
+fn memory_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
     let phases = if ours.memory.is_empty() { &peer.memory } else { &ours.memory };
     let row_of = |phase: &str| {
         let of = |results: &ServerResults| results.memory_after(phase).map(mebibytes);
-        let row = TableRow::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
+        let row = ComparisonRow::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
         let is_met = row.ratio().map(|ratio| ratio <= MEMORY_RATIO_MAX);
         row.with_target(format!("<= {MEMORY_RATIO_MAX} x"), is_met)
     };
@@ -109,9 +118,9 @@ fn row(
     ours: &ServerResults,
     peer: &ServerResults,
     what: impl Fn(&ServerResults) -> Option<Duration>,
-) -> TableRow {
+) -> ComparisonRow {
     let of = |results| what(results).map(milliseconds);
-    TableRow::new(name, of(ours), of(peer), "ms")
+    ComparisonRow::new(name, of(ours), of(peer), "ms")
 }
 
 #[cfg(test)]
