@@ -1,12 +1,12 @@
-//! The CustomResourceDefinition by which a cluster serves `punctual.dev/v1` ScheduledJob.
+//! The CustomResourceDefinition of `punctual.dev/v1` ScheduledJob.
 //!
-//! The schema is structural and complete: every field of the tables down to the last volume source,
-//! so that a field that does not exist is reported as in `batch/v1` and nothing is kept unseen. What
-//! the tables do not say is in `crd/rules.yaml`, in the words of such a schema. Together they accept
-//! what [`crate::validate`] accepts, as far as a schema can.
+//! The structural schema is complete: it contains every field of the tables, so that unknown fields
+//! are reported as in `batch/v1`. The rules that the tables do not express are in `crd/*_rules.yaml`,
+//! written as schema fragments. Together they accept what [`crate::validate`] accepts, as far as a
+//! schema can.
 //!
-//! Descriptions end at the Pod template: whoever writes one has `kubectl explain pod`, and they would
-//! be most of the definition, which kubectl has to copy into an annotation.
+//! Fields of the Pod template have no descriptions: `kubectl explain pod` has them, and they would
+//! make the definition too large for the annotation of `kubectl apply`.
 
 mod rules;
 mod schedule;
@@ -15,15 +15,16 @@ mod structure;
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
-use self::rules::Rules;
+use self::rules::SchemaRules;
 use crate::cronjob::CronJobKind;
 use crate::schema;
 
 const PLURAL: &str = "scheduledjobs";
 
-/// The definition.
+/// Returns the definition.
 pub fn definition() -> Value {
-    let (kind, group) = (CronJobKind::ScheduledJob.kind(), CronJobKind::ScheduledJob.group());
+    let kind = CronJobKind::ScheduledJob.kind();
+    let group = CronJobKind::ScheduledJob.group();
     let names = json!({
         "kind": kind,
         "listKind": format!("{kind}List"),
@@ -53,23 +54,23 @@ pub fn definition() -> Value {
     })
 }
 
-/// The definition as YAML, with a comment that says where it comes from.
+/// Returns the definition as YAML, with a comment that names its source.
 pub fn manifest() -> String {
     let yaml = serde_saphyr::to_string_with_options(
         &definition(),
         serde_saphyr::ser_options! { prefer_block_scalars: false },
     );
-    // A tree of texts, numbers and flags can always be written.
+    // A tree of strings, numbers and booleans always serializes.
     let yaml = yaml.unwrap_or_default();
     format!("# Written by `punctual crd`.\n{yaml}")
 }
 
-/// The schema of the whole object. Its metadata is the server's own business.
+/// Returns the schema of the whole object. The server defines the schema of its metadata.
 fn root() -> Value {
     let Some(shape) = schema::find_kind("punctual.dev/v1", CronJobKind::ScheduledJob.kind()) else {
         return Value::Null;
     };
-    let mut rules = Rules::read();
+    let mut rules = SchemaRules::read();
     rules.add("CronJobSpec", schedule::rules());
     rules.add("CronJobSpec", time_zone());
     let mut root = structure::of_struct(shape, &rules);
@@ -85,7 +86,7 @@ fn root() -> Value {
     Value::Object(root)
 }
 
-/// The zones there are. As a rule and not as an enumeration, whose error would list them all.
+/// Returns the rule for time zones. An enumeration would list all zones in its error message.
 fn time_zone() -> Value {
     let mut names = Zones::bundled().names();
     names.sort_unstable();
@@ -102,7 +103,7 @@ struct Column {
     ty: &'static str,
     path: &'static str,
     description: &'static str,
-    /// Whether it is shown only if more is asked for.
+    /// Whether the column appears only with `-o wide`.
     is_wide: bool,
 }
 
@@ -124,33 +125,39 @@ impl Column {
         let Column { name, ty, path, description, is_wide } = self;
         let mut column =
             json!({"name": name, "type": ty, "jsonPath": path, "description": description});
-        // The server leaves a zero out, and who applies one again would be said to change it.
-        if let Some(column) = column.as_object_mut().filter(|_| *is_wide) {
-            column.insert("priority".to_owned(), json!(1));
+        // kube-apiserver omits a zero priority; an explicit one would appear as a change on every
+        // apply.
+        if *is_wide {
+            column["priority"] = json!(1);
         }
         column
     }
 }
 
-/// The columns of our own server as far as a path can say them: it cannot count, so that a Job at
-/// work is named instead.
+/// The columns that our server prints, as far as a JSON path can express them. A path cannot count,
+/// so the column for active Jobs shows the name of one.
 const COLUMNS: [Column; 9] = [
-    Column::new("Schedule", "string", ".spec.schedule", "When it runs."),
-    Column::new("Timezone", "string", ".spec.timeZone", "The zone that the schedule is read in."),
-    Column::new("Suspend", "boolean", ".spec.suspend", "Whether it is kept from running."),
-    Column::new("Active", "string", ".status.active[*].name", "A Job that is at work."),
-    Column::new("Last Schedule", "date", ".status.lastScheduleTime", "Time since its last slot."),
-    Column::new("Age", "date", ".metadata.creationTimestamp", "Time since it was created."),
-    Column::wide("Next Schedule", ".status.nextScheduleTime", "When it runs next."),
+    Column::new("Schedule", "string", ".spec.schedule", "The schedule."),
+    Column::new("Timezone", "string", ".spec.timeZone", "The time zone of the schedule."),
+    Column::new("Suspend", "boolean", ".spec.suspend", "Whether new runs are suspended."),
+    Column::new("Active", "string", ".status.active[*].name", "An active Job."),
+    Column::new(
+        "Last Schedule",
+        "date",
+        ".status.lastScheduleTime",
+        "Time since the latest slot for which a Job was started.",
+    ),
+    Column::new("Age", "date", ".metadata.creationTimestamp", "Time since creation."),
+    Column::wide("Next Schedule", ".status.nextScheduleTime", "When the next run starts."),
     Column::wide(
         "Containers",
         ".spec.jobTemplate.spec.template.spec.containers[*].name",
-        "The first container of its pods.",
+        "The first container of the pods.",
     ),
     Column::wide(
         "Images",
         ".spec.jobTemplate.spec.template.spec.containers[*].image",
-        "The image of the first container of its pods.",
+        "The image of the first container of the pods.",
     ),
 ];
 

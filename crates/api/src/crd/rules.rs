@@ -5,25 +5,29 @@ use serde_json::{Map, Value};
 use crate::json_tree::SizeBudget;
 use crate::yaml;
 
-const SOURCE: &str = include_str!("rules.yaml");
+const SOURCES: [&str; 2] = [include_str!("job_rules.yaml"), include_str!("pod_rules.yaml")];
 
 /// Schema fragments by struct name.
-pub(super) struct Rules(Map<String, Value>);
+pub(super) struct SchemaRules(Map<String, Value>);
 
-impl Rules {
-    /// Reads `rules.yaml`. A test checks the file.
-    pub(super) fn read() -> Rules {
-        match yaml::parse_document(SOURCE, 0, &mut SizeBudget::default()) {
-            Ok((Value::Object(parts), _)) => Rules(parts),
-            _ => Rules(Map::new()),
+impl SchemaRules {
+    /// Reads `job_rules.yaml` and `pod_rules.yaml`. A test checks the files.
+    pub(super) fn read() -> SchemaRules {
+        let mut fragments = Map::new();
+        for source in SOURCES {
+            let parsed = yaml::parse_document(source, 0, &mut SizeBudget::default());
+            if let Ok((Value::Object(parsed), _)) = parsed {
+                fragments.extend(parsed);
+            }
         }
+        SchemaRules(fragments)
     }
 
     /// Adds a fragment for a struct.
-    pub(super) fn add(&mut self, name: &str, part: Value) {
-        match (self.0.get_mut(name).and_then(Value::as_object_mut), part) {
-            (Some(known), part) => merge(known, &part),
-            (None, part) => _ = self.0.insert(name.to_owned(), part),
+    pub(super) fn add(&mut self, name: &str, fragment: Value) {
+        match self.0.get_mut(name).and_then(Value::as_object_mut) {
+            Some(existing) => merge(existing, &fragment),
+            None => _ = self.0.insert(name.to_owned(), fragment),
         }
     }
 

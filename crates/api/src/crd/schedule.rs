@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 /// A field of a schedule.
-struct Field {
+struct ScheduleField {
     name: &'static str,
     low: u32,
     high: u32,
@@ -16,11 +16,11 @@ struct Field {
     names: &'static [&'static str],
 }
 
-const FIELDS: [Field; 5] = [
-    Field { name: "minute", low: 0, high: 59, names: &[] },
-    Field { name: "hour", low: 0, high: 23, names: &[] },
-    Field { name: "day of the month", low: 1, high: 31, names: &[] },
-    Field {
+const FIELDS: [ScheduleField; 5] = [
+    ScheduleField { name: "minute", low: 0, high: 59, names: &[] },
+    ScheduleField { name: "hour", low: 0, high: 23, names: &[] },
+    ScheduleField { name: "day of the month", low: 1, high: 31, names: &[] },
+    ScheduleField {
         name: "month",
         low: 1,
         high: 12,
@@ -28,7 +28,7 @@ const FIELDS: [Field; 5] = [
             "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
         ],
     },
-    Field {
+    ScheduleField {
         name: "day of the week",
         low: 0,
         high: 6,
@@ -69,7 +69,7 @@ pub(super) fn rules() -> Value {
             "message": "expected exactly 5 fields",
         }),
     ];
-    rules.extend(FIELDS.iter().enumerate().map(|(place, field)| field.rule(place)));
+    rules.extend(FIELDS.iter().enumerate().map(|(index, field)| field.rule(index)));
     rules.extend(descriptors());
     json!({ "properties": { "schedule": {
         "minLength": 1,
@@ -108,15 +108,15 @@ fn descriptors() -> [Value; 4] {
     ]
 }
 
-impl Field {
+impl ScheduleField {
     /// Returns the rule for the field at an index. Appends a comma, so that every list item ends
     /// with one.
-    fn rule(&self, place: usize) -> Value {
+    fn rule(&self, index: usize) -> Value {
         let words = format!("self.findAll({})", raw(WORD));
         let list = raw(&format!("^(({})?,)+$", self.item()));
         json!({
             "rule": format!(
-                "self.startsWith('@') || {words}.size() != 5 || ({words}[{place}] + ',').matches({list})"
+                "self.startsWith('@') || {words}.size() != 5 || ({words}[{index}] + ',').matches({list})"
             ),
             "message": format!(
                 "the {} must be a list of values from {} to {}, ranges and steps",

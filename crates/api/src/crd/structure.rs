@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::rules::{Rules, merge};
+use super::rules::{SchemaRules, merge};
 use crate::schema::{FieldSchema, FieldType, ListType, StructSchema};
 
 /// The pattern of a quantity.
@@ -12,7 +12,7 @@ const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|
 const ABSENT: (&str, &str) = ("EphemeralContainer", "name");
 
 /// Returns the schema of a struct with its rules. The tables have no cycles.
-pub(super) fn of_struct(shape: &StructSchema, rules: &Rules) -> Map<String, Value> {
+pub(super) fn of_struct(shape: &StructSchema, rules: &SchemaRules) -> Map<String, Value> {
     let property =
         |field: &FieldSchema| (field.json.to_owned(), Value::Object(of_field(field, rules)));
     let fields = shape.fields.iter();
@@ -27,7 +27,7 @@ pub(super) fn of_struct(shape: &StructSchema, rules: &Rules) -> Map<String, Valu
     schema
 }
 
-fn of_field(field: &FieldSchema, rules: &Rules) -> Map<String, Value> {
+fn of_field(field: &FieldSchema, rules: &SchemaRules) -> Map<String, Value> {
     let mut schema = of_type(&field.ty, rules);
     if let Some(default) = field.merge_rules.default {
         schema.insert("default".to_owned(), json!(default));
@@ -63,7 +63,7 @@ fn require_keys(list: &mut Map<String, Value>, keys: &[&str]) {
     }
 }
 
-fn of_type(ty: &FieldType, rules: &Rules) -> Map<String, Value> {
+fn of_type(ty: &FieldType, rules: &SchemaRules) -> Map<String, Value> {
     match ty {
         FieldType::Bool => typed("boolean"),
         FieldType::Int32 => formatted("integer", "int32"),

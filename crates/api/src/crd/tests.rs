@@ -61,7 +61,7 @@ fn the_definition_fits_into_the_annotation_of_kubectl() {
 
 #[test]
 fn every_rule_belongs_to_a_struct_and_names_its_fields() {
-    let rules = Rules::read();
+    let rules = SchemaRules::read();
     assert!(rules.names().count() > 30, "the file was not read");
     for name in rules.names() {
         let shape = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
