@@ -96,7 +96,7 @@ impl FieldErrorKind {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             FieldErrorKind::NotFound => "Not found",
             FieldErrorKind::Required => "Required value",
@@ -202,8 +202,8 @@ impl FieldError {
         value: impl Into<BadValue>,
         supported: &[&str],
     ) -> Self {
-        let words: Vec<_> = supported.iter().map(|word| go_format::quoted(word)).collect();
-        let detail = format!("supported values: {}", words.join(", "));
+        let values: Vec<_> = supported.iter().map(|value| go_format::quoted(value)).collect();
+        let detail = format!("supported values: {}", values.join(", "));
         Self::new(path, FieldErrorKind::NotSupported, value.into(), detail)
     }
 
@@ -236,7 +236,7 @@ impl FieldError {
 
     /// Formats the error without its path, as in a status cause.
     pub fn body(&self) -> String {
-        let mut text = self.kind.words().to_owned();
+        let mut text = self.kind.text().to_owned();
         for part in self.value.0.iter().chain(Some(&self.detail).filter(|d| !d.is_empty())) {
             text.push_str(": ");
             text.push_str(part);

@@ -158,45 +158,50 @@ const SOURCES: [&str; 5] = [
 fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
-        let drafts = SOURCES.into_iter().flat_map(read_drafts).collect();
-        let mut tables = resolve(drafts);
+        let sources = SOURCES.into_iter().flat_map(read_sources).collect();
+        let mut tables = resolve(sources);
         merge_rules::apply(&mut tables.structs, &tables.by_name);
         tables
     })
 }
 
 /// A struct as it is written in the table, with unparsed fields.
-struct Draft {
+struct StructSource {
     name: &'static str,
     has_json_names: bool,
     entries: Vec<&'static str>,
 }
 
-fn read_drafts(source: &'static str) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
-    for line in source.lines().filter(|line| !line.starts_with('#')) {
+fn read_sources(text: &'static str) -> Vec<StructSource> {
+    let mut sources: Vec<StructSource> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
         if line.starts_with(' ') {
             let entries = line.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-            if let Some(draft) = drafts.last_mut() {
-                draft.entries.extend(entries);
+            if let Some(source) = sources.last_mut() {
+                source.entries.extend(entries);
             }
         } else {
             let (name, mark) = line.split_once(' ').unwrap_or((line, ""));
-            drafts.push(Draft { name, has_json_names: mark == "json", entries: Vec::new() });
+            sources.push(StructSource {
+                name,
+                has_json_names: mark == "json",
+                entries: Vec::new(),
+            });
         }
     }
-    drafts
+    sources
 }
 
-fn resolve(drafts: Vec<Draft>) -> Tables {
-    let by_name: HashMap<_, _> = drafts.iter().enumerate().map(|(i, d)| (d.name, i)).collect();
-    let structs = drafts
+fn resolve(sources: Vec<StructSource>) -> Tables {
+    let by_name: HashMap<_, _> =
+        sources.iter().enumerate().map(|(i, source)| (source.name, i)).collect();
+    let structs = sources
         .iter()
-        .map(|draft| StructSchema {
-            name: draft.name,
-            has_json_names: draft.has_json_names,
+        .map(|source| StructSchema {
+            name: source.name,
+            has_json_names: source.has_json_names,
             is_atomic: false,
-            fields: fields_of(draft, &drafts, &by_name),
+            fields: fields_of(source, &sources, &by_name),
         })
         .collect();
     Tables { structs, by_name }
@@ -204,16 +209,16 @@ fn resolve(drafts: Vec<Draft>) -> Tables {
 
 /// Parses the fields of a struct. Embedded structs do not embed others, so one level is enough.
 fn fields_of(
-    draft: &Draft,
-    drafts: &[Draft],
+    source: &StructSource,
+    sources: &[StructSource],
     by_name: &HashMap<&'static str, usize>,
 ) -> Vec<FieldSchema> {
     let mut fields = Vec::new();
-    for entry in &draft.entries {
+    for entry in &source.entries {
         match entry.strip_prefix('+') {
             Some(embedded) => {
-                let embedded = drafts.iter().find(|draft| draft.name == embedded);
-                let entries = embedded.map_or(&[][..], |draft| &draft.entries);
+                let embedded = sources.iter().find(|source| source.name == embedded);
+                let entries = embedded.map_or(&[][..], |source| &source.entries);
                 fields.extend(entries.iter().filter_map(|entry| read_field(entry, by_name)));
             }
             None => fields.extend(read_field(entry, by_name)),
@@ -281,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_type_used_in_the_tables_is_defined() {
-        for entry in SOURCES.into_iter().flat_map(read_drafts).flat_map(|draft| draft.entries) {
+        for entry in SOURCES.into_iter().flat_map(read_sources).flat_map(|source| source.entries) {
             let name = entry.split_once(' ').map_or(entry, |(_, ty)| ty);
             let name = name.trim_start_matches(['*', '[', ']', '{', '}', '+']);
             let is_basic = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -292,13 +297,13 @@ mod tests {
 
     #[test]
     fn embedded_structs_do_not_embed_others() {
-        let drafts: Vec<_> = SOURCES.into_iter().flat_map(read_drafts).collect();
-        for draft in &drafts {
-            for embedded in draft.entries.iter().filter_map(|entry| entry.strip_prefix('+')) {
-                let embedded = drafts.iter().find(|draft| draft.name == embedded).unwrap();
+        let sources: Vec<_> = SOURCES.into_iter().flat_map(read_sources).collect();
+        for source in &sources {
+            for embedded in source.entries.iter().filter_map(|entry| entry.strip_prefix('+')) {
+                let embedded = sources.iter().find(|source| source.name == embedded).unwrap();
                 // Embedded structs, such as the handler of a probe, have plain fields only.
                 let nested = embedded.entries.iter().any(|entry| entry.starts_with('+'));
-                assert!(!nested, "{} embeds {}", draft.name, embedded.name);
+                assert!(!nested, "{} embeds {}", source.name, embedded.name);
             }
         }
     }

@@ -88,10 +88,10 @@ proptest! {
     #[test]
     fn a_conversion_round_trip_changes_nothing(cron_job in any_cron_job(), over in any_kind()) {
         let kind = cron_job.cron_job_kind().unwrap();
-        let there = convert::convert_cron_job(cron_job.clone(), over);
-        prop_assert_eq!(there.cron_job_kind(), Some(over));
-        prop_assert_eq!(there.job_template_json(), cron_job.job_template_json());
-        prop_assert_eq!(text(&convert::convert_cron_job(there, kind)), text(&cron_job));
+        let converted = convert::convert_cron_job(cron_job.clone(), over);
+        prop_assert_eq!(converted.cron_job_kind(), Some(over));
+        prop_assert_eq!(converted.job_template_json(), cron_job.job_template_json());
+        prop_assert_eq!(text(&convert::convert_cron_job(converted, kind)), text(&cron_job));
     }
 
     #[test]

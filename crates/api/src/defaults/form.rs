@@ -46,9 +46,9 @@ fn fill_absent(fields: &mut Map<String, Value>, field: &FieldSchema) {
     }
     let zero = match &field.ty {
         FieldType::Struct(id) => {
-            let mut below = Map::new();
-            fill(&mut below, id.get());
-            Value::Object(below)
+            let mut nested = Map::new();
+            fill(&mut nested, id.get());
+            Value::Object(nested)
         }
         FieldType::Quantity => Value::from("0"),
         // Go writes a zero instant as null, because it is a struct without `omitempty`.

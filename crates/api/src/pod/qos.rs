@@ -5,7 +5,7 @@ use super::container::{Container, ResourceList};
 use crate::quantity::Quantity;
 
 /// The resources that determine the class.
-const COUNTED: [&str; 2] = ["cpu", "memory"];
+const QOS_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 /// A quality-of-service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ impl PodSpec {
     /// Returns the class of a Pod with this spec, after defaulting.
     pub fn qos_class(&self) -> QosClass {
         let mut containers = self.containers_in_order().map(|(_, _, container)| container);
-        if containers.clone().all(asks_for_nothing) {
+        if containers.clone().all(has_no_requests) {
             QosClass::BestEffort
         } else if containers.all(is_guaranteed) {
             QosClass::Guaranteed
@@ -43,22 +43,23 @@ impl PodSpec {
     }
 }
 
-fn asked<'a>(list: &'a ResourceList, name: &str) -> Option<&'a Quantity> {
+fn positive_amount<'a>(list: &'a ResourceList, name: &str) -> Option<&'a Quantity> {
     list.get(name).filter(|amount| **amount > Quantity::ZERO)
 }
 
-fn asks_for_nothing(container: &Container) -> bool {
+fn has_no_requests(container: &Container) -> bool {
     let resources = &container.resources;
-    COUNTED.iter().all(|name| {
-        asked(&resources.limits, name).is_none() && asked(&resources.requests, name).is_none()
+    QOS_RESOURCES.iter().all(|name| {
+        positive_amount(&resources.limits, name).is_none()
+            && positive_amount(&resources.requests, name).is_none()
     })
 }
 
 fn is_guaranteed(container: &Container) -> bool {
     let resources = &container.resources;
-    COUNTED.iter().all(|name| {
-        let limit = asked(&resources.limits, name);
-        limit.is_some() && limit == asked(&resources.requests, name)
+    QOS_RESOURCES.iter().all(|name| {
+        let limit = positive_amount(&resources.limits, name);
+        limit.is_some() && limit == positive_amount(&resources.requests, name)
     })
 }
 

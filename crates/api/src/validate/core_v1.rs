@@ -137,14 +137,18 @@ pub(super) fn event(new: &Event, old: Option<&Event>) -> Errors {
         Some(old) => meta::update(&new.metadata, &old.metadata, &mut errors),
         None => meta::create(&new.metadata, true, &mut errors),
     }
-    let beside = &new.involved_object.namespace;
-    let own = &new.metadata.namespace;
+    let object_namespace = &new.involved_object.namespace;
+    let event_namespace = &new.metadata.namespace;
     // Events of cluster-scoped objects belong to the namespace `default`.
-    let is_beside = if beside.is_empty() { own == "default" } else { beside == own };
-    if !is_beside {
+    let is_same_namespace = if object_namespace.is_empty() {
+        event_namespace == "default"
+    } else {
+        object_namespace == event_namespace
+    };
+    if !is_same_namespace {
         let path = FieldPath::root("involvedObject");
         let path = path.child("namespace");
-        errors.push(FieldError::invalid(&path, beside, "does not match event.namespace"));
+        errors.push(FieldError::invalid(&path, object_namespace, "does not match event.namespace"));
     }
     errors
 }

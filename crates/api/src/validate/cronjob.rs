@@ -206,10 +206,10 @@ fn is_one_shot(schedule: &str) -> bool {
 /// Returns whether a text is a valid part of a zone name.
 fn is_zone_name_part(part: &str) -> bool {
     const LEN_MAX: usize = 14;
-    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b".-_+".contains(&b);
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b".-_+".contains(&b);
     (1..=LEN_MAX).contains(&part.len())
         && part != "."
         && part != ".."
         && !part.starts_with('-')
-        && part.bytes().all(is_fine)
+        && part.bytes().all(is_allowed)
 }

@@ -177,8 +177,8 @@ fn domain_prefixed_path(text: &str, path: &FieldPath<'_>, errors: &mut Errors) {
         return;
     };
     super::reasons(names::check_dns_subdomain(host), host, path, errors);
-    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
-    if !rest.bytes().all(is_fine) {
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
+    if !rest.bytes().all(is_allowed) {
         let detail = names::format_rule("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
         errors.push(FieldError::invalid(path, rest, detail));
     }

@@ -53,7 +53,7 @@ fn immutable_policies(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
         refuse("completionMode", BadValue::json(&new.completion_mode));
     }
     if new.pod_failure_policy != old.pod_failure_policy {
-        refuse("podFailurePolicy", shown(&new.pod_failure_policy, "PodFailurePolicy"));
+        refuse("podFailurePolicy", format_option(&new.pod_failure_policy, "PodFailurePolicy"));
     }
     if new.backoff_limit_per_index != old.backoff_limit_per_index {
         refuse("backoffLimitPerIndex", BadValue::json(&new.backoff_limit_per_index));
@@ -62,11 +62,11 @@ fn immutable_policies(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
         refuse("managedBy", BadValue::json(&new.managed_by));
     }
     if new.success_policy != old.success_policy {
-        refuse("successPolicy", shown(&new.success_policy, "SuccessPolicy"));
+        refuse("successPolicy", format_option(&new.success_policy, "SuccessPolicy"));
     }
 }
 
-fn shown<T: serde::Serialize>(value: &Option<T>, shape: &str) -> BadValue {
+fn format_option<T: serde::Serialize>(value: &Option<T>, shape: &str) -> BadValue {
     match value {
         Some(value) => job::internal(value, shape),
         None => BadValue::verbatim("null"),

@@ -18,7 +18,7 @@ const POD_IS_FIXED: &str = "pod updates may not change fields other than \
 
 /// Where a spec occurs; some rules apply only to Pods.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SpecOwner {
     Pod,
     Template,
 }
@@ -27,7 +27,7 @@ pub(super) fn create(pod: &Pod) -> Errors {
     let mut errors = Errors::new();
     meta::create(&pod.metadata, true, &mut errors);
     let path = FieldPath::root("spec");
-    spec(&pod.spec, Place::Pod, &path, &mut errors);
+    spec(&pod.spec, SpecOwner::Pod, &path, &mut errors);
     errors
 }
 
@@ -37,7 +37,7 @@ pub(super) fn update(new: &Pod, old: &Pod) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
     let path = FieldPath::root("spec");
-    spec(&new.spec, Place::Pod, &path, &mut errors);
+    spec(&new.spec, SpecOwner::Pod, &path, &mut errors);
     let mut allowed = old.spec.clone();
     take_images(&mut allowed.containers, &new.spec.containers);
     take_images(&mut allowed.init_containers, &new.spec.init_containers);
@@ -62,7 +62,7 @@ pub(super) fn template(template: &PodTemplateSpec, path: &FieldPath<'_>, errors:
     labels(&template.metadata.labels, &path.child("labels"), errors);
     meta::annotations(&template.metadata.annotations, &path.child("annotations"), errors);
     let path = path.child("spec");
-    spec(&template.spec, Place::Template, &path, errors);
+    spec(&template.spec, SpecOwner::Template, &path, errors);
     if !template.spec.ephemeral_containers.is_empty() {
         let path = path.child("ephemeralContainers");
         errors
@@ -70,14 +70,14 @@ pub(super) fn template(template: &PodTemplateSpec, path: &FieldPath<'_>, errors:
     }
 }
 
-fn spec(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors) {
+fn spec(spec: &PodSpec, owner: SpecOwner, path: &FieldPath<'_>, errors: &mut Errors) {
     if spec.termination_grace_period_seconds.is_none() {
         let path = path.child("terminationGracePeriodSeconds");
         errors.push(FieldError::required(&path, ""));
     }
     let volumes = volume::all(&spec.volumes, &path.child("volumes"), errors);
     container::all(spec, &volumes, path, errors);
-    host_network(spec, place, path, errors);
+    host_network(spec, owner, path, errors);
     one_of(&spec.restart_policy, &RESTART_POLICIES, &path.child("restartPolicy"), errors);
     one_of(&spec.dns_policy, &DNS_POLICIES, &path.child("dnsPolicy"), errors);
     labels(&spec.node_selector, &path.child("nodeSelector"), errors);
@@ -89,7 +89,7 @@ fn spec(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors)
         errors.push(FieldError::invalid(&path.child("shareProcessNamespace"), true, detail));
     }
     names_of(spec, path, errors);
-    if place == Place::Pod {
+    if owner == SpecOwner::Pod {
         image_whitespace(spec, path, errors);
     }
 }
@@ -121,7 +121,7 @@ fn names_of(spec: &PodSpec, path: &FieldPath<'_>, errors: &mut Errors) {
 
 /// Validates host ports. On the host network they must equal the container ports; a template may
 /// omit them.
-fn host_network(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut Errors) {
+fn host_network(spec: &PodSpec, owner: SpecOwner, path: &FieldPath<'_>, errors: &mut Errors) {
     if !spec.host_network {
         return;
     }
@@ -130,7 +130,7 @@ fn host_network(spec: &PodSpec, place: Place, path: &FieldPath<'_>, errors: &mut
         let item = containers.index(i);
         let ports = item.child("ports");
         for (j, port) in container.ports.iter().enumerate() {
-            let may_be_open = place == Place::Template && port.host_port == 0;
+            let may_be_open = owner == SpecOwner::Template && port.host_port == 0;
             if !may_be_open && port.host_port != port.container_port {
                 let port_path = ports.index(j);
                 let detail = "must match `containerPort` when `hostNetwork` is true";

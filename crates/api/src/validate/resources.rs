@@ -69,11 +69,11 @@ fn amount(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Err
 
 fn resource_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     let found = names::check_qualified_name(name);
-    let is_fine = found.is_empty();
+    let is_valid = found.is_empty();
     reasons(found, name, path, errors);
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, name, detail));
     if !name.contains('/') {
-        if is_fine && !STANDARD.contains(&name) && !is_huge_pages(name) {
+        if is_valid && !STANDARD.contains(&name) && !is_huge_pages(name) {
             refuse("must be a standard resource type or fully qualified");
         }
         if !OF_CONTAINERS.contains(&name) && !is_huge_pages(name) {

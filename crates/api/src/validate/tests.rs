@@ -10,22 +10,22 @@ mod pod;
 
 /// Sets the value at a JSON pointer and creates the objects and lists on its path.
 pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {
-    let mut place = object;
+    let mut target = object;
     for step in pointer.trim_start_matches('/').split('/') {
         let step = step.replace("~1", "/");
-        place = match step.parse::<usize>() {
+        target = match step.parse::<usize>() {
             Ok(i) => {
-                if !place.is_array() {
-                    *place = json!([]);
+                if !target.is_array() {
+                    *target = json!([]);
                 }
-                let items = place.as_array_mut().unwrap();
+                let items = target.as_array_mut().unwrap();
                 items.resize(items.len().max(i + 1), json!({}));
                 &mut items[i]
             }
-            Err(_) => &mut place[step],
+            Err(_) => &mut target[step],
         };
     }
-    *place = value;
+    *target = value;
 }
 
 /// Returns an object with values set at pointers; `null` removes a value.

@@ -62,7 +62,7 @@ pub(super) type Volumes = HashMap<String, bool>;
 
 /// Validates the volumes of a Pod; returns those that containers may mount.
 pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors) -> Volumes {
-    let mut fine = Volumes::new();
+    let mut valid_volumes = Volumes::new();
     for (i, volume) in volumes.iter().enumerate() {
         let path = path.index(i);
         let before = errors.len();
@@ -73,16 +73,16 @@ pub(super) fn all(volumes: &[Volume], path: &FieldPath<'_>, errors: &mut Errors)
         } else {
             reasons(names::check_dns_label(&volume.name), &volume.name, &name, errors);
         }
-        if fine.contains_key(&volume.name) {
+        if valid_volumes.contains_key(&volume.name) {
             errors.push(FieldError::duplicate(&name, &volume.name));
         }
         if errors.len() == before {
             let is_device =
                 volume.persistent_volume_claim.is_some() || volume.extra.contains_key("ephemeral");
-            fine.insert(volume.name.clone(), is_device);
+            valid_volumes.insert(volume.name.clone(), is_device);
         }
     }
-    fine
+    valid_volumes
 }
 
 /// Validates the source: exactly one must be set. Validates the first and rejects the others.

@@ -71,8 +71,8 @@ fn an_unchanged_template_causes_no_warning() {
     assert_eq!(update(&new), 1);
 }
 
-#[test]
-fn pod_templates_cause_the_warnings_of_kubernetes() {
+/// Returns a Job whose Pod template causes many warnings.
+fn questionable_job() -> Value {
     let container = json!({
         "name": "c", "image": "x",
         "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}, {"name": "A",
@@ -82,7 +82,7 @@ fn pod_templates_cause_the_warnings_of_kubernetes() {
         "resources": {"limits": {"memory": "1500m"}},
     });
     let items = json!([{"key": "a", "path": "x"}, {"key": "b", "path": "x/y"}]);
-    let object = with(
+    with(
         job(),
         &[
             ("/spec/template/spec/containers/0", container),
@@ -98,10 +98,14 @@ fn pod_templates_cause_the_warnings_of_kubernetes() {
                 json!({"scheduler.alpha.kubernetes.io/critical-pod": ""}),
             ),
         ],
-    );
+    )
+}
+
+#[test]
+fn pod_templates_cause_the_warnings_of_kubernetes() {
     let pod = "spec.template.spec";
     assert_eq!(
-        job_create(&read_job(object)),
+        job_create(&read_job(questionable_job())),
         [
             "spec.template.metadata.annotations[scheduler.alpha.kubernetes.io/critical-pod]: \
              non-functional in v1.16+; use the \"priorityClassName\" field instead"
@@ -134,13 +138,11 @@ fn pod_templates_cause_the_warnings_of_kubernetes() {
             format!(
                 "{pod}.containers[0].ports[1]: duplicate port name \"a\" with \
                      {pod}.containers[0].ports[0], services and probes that select ports by name \
-                     will \
-                     use {pod}.containers[0].ports[0]"
+                     will use {pod}.containers[0].ports[0]"
             ),
             format!(
                 "{pod}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid \
-                 and \
-                     will be treated as 1"
+                     and will be treated as 1"
             ),
         ]
     );

@@ -142,10 +142,8 @@ fn success_policies_are_validated_and_need_an_indexed_job() {
     let policy = ("/spec/successPolicy/rules", json!([{"succeededIndexes": "0-1"}]));
     create(
         std::slice::from_ref(&policy),
-        &[
-            "spec.successPolicy: Invalid value: {\"ValidationOptions\":[{\"SucceededIndexes\":\"0-1\",\
-           \"SucceededCount\":null}]}: requires indexed completion mode",
-        ],
+        &["spec.successPolicy: Invalid value: {\"Rules\":[{\"SucceededIndexes\":\"0-1\",\
+           \"SucceededCount\":null}]}: requires indexed completion mode"],
     );
     let rules =
         json!([{}, {"succeededIndexes": "3,1"}, {"succeededIndexes": "0", "succeededCount": 5}]);
