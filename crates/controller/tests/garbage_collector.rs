@@ -1,4 +1,4 @@
-//! The collector on a real server in the same process.
+//! The garbage collector with a real server in the same process.
 
 #![allow(
     clippy::expect_used,
@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod asking;
+mod request;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// More than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any step takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-struct World {
+struct GarbageTestEnv {
     client: Client,
     store: Store,
     _stop: DropGuard,
     _folder: TempDir,
 }
 
-impl World {
-    async fn new() -> World {
+impl GarbageTestEnv {
+    async fn new() -> GarbageTestEnv {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
@@ -46,15 +46,15 @@ impl World {
             fence: Fence::always_open(),
         };
         tokio::spawn(run_garbage_collector(context, stop.clone()));
-        World { client, store, _stop: stop.drop_guard(), _folder: folder }
+        GarbageTestEnv { client, store, _stop: stop.drop_guard(), _folder: folder }
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, kube::Error> {
-        asking::send(&self.client, method, path, body).await
+        request::send(&self.client, method, path, body).await
     }
 
-    /// A config map with owners, by name and uid.
-    async fn config_map(&self, name: &str, owners: &[(&str, &str)]) -> String {
+    /// Creates a ConfigMap with owners, given as name and UID. Returns its UID.
+    async fn create_config_map(&self, name: &str, owners: &[(&str, &str)]) -> String {
         let owners: Vec<Value> = owners
             .iter()
             .map(|(name, uid)| {
@@ -62,16 +62,16 @@ impl World {
             })
             .collect();
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}});
-        let made = self.send("POST", MAPS, &object).await.unwrap();
-        made["metadata"]["uid"].as_str().unwrap().to_owned()
+        let created = self.send("POST", MAPS, &object).await.unwrap();
+        created["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
     async fn delete(&self, path: &str) {
         self.send("DELETE", path, &Value::Null).await.unwrap();
     }
 
-    /// Waits until the objects of this prefix, by name, are these.
-    async fn settles(&self, prefix: &str, names: &[&str]) {
+    /// Waits until the objects with this key prefix have exactly these names.
+    async fn wait_for_names(&self, prefix: &str, names: &[&str]) {
         let found = || {
             let snapshot = self.store.snapshot();
             let keys = snapshot.prefix(prefix).map(|(key, _)| key[prefix.len()..].to_owned());
@@ -83,7 +83,7 @@ impl World {
                 watch.next().await.unwrap();
             }
         };
-        let outcome = tokio::time::timeout(PATIENCE, settled).await;
+        let outcome = tokio::time::timeout(TIMEOUT, settled).await;
         assert!(outcome.is_ok(), "{:?} instead of {names:?}", found());
     }
 }
@@ -92,99 +92,102 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const KEYS: &str = "/configmaps/default/";
 
 #[tokio::test]
-async fn dependents_go_after_their_owner() {
-    let world = World::new().await;
-    let owner = world.config_map("a", &[]).await;
-    let child = world.config_map("b", &[("a", &owner)]).await;
-    world.config_map("c", &[("b", &child)]).await;
-    world.config_map("d", &[]).await;
-    world.delete(&format!("{MAPS}/a?propagationPolicy=Background")).await;
-    world.settles(KEYS, &["d"]).await;
+async fn dependents_are_deleted_after_their_owner() {
+    let env = GarbageTestEnv::new().await;
+    let owner = env.create_config_map("a", &[]).await;
+    let child = env.create_config_map("b", &[("a", &owner)]).await;
+    env.create_config_map("c", &[("b", &child)]).await;
+    env.create_config_map("d", &[]).await;
+    env.delete(&format!("{MAPS}/a?propagationPolicy=Background")).await;
+    env.wait_for_names(KEYS, &["d"]).await;
 }
 
 #[tokio::test]
-async fn dependents_go_before_their_owner_if_it_waits_for_them() {
-    let world = World::new().await;
-    let owner = world.config_map("a", &[]).await;
-    let child = world.config_map("b", &[("a", &owner)]).await;
-    world.config_map("c", &[("b", &child)]).await;
-    let before = world.store.revision();
-    world.delete(&format!("{MAPS}/a?propagationPolicy=Foreground")).await;
-    world.settles(KEYS, &[]).await;
-    let mut watch = world.store.watch(KEYS, before).unwrap();
-    let mut gone = Vec::new();
+async fn a_foreground_deletion_deletes_dependents_before_their_owner() {
+    let env = GarbageTestEnv::new().await;
+    let owner = env.create_config_map("a", &[]).await;
+    let child = env.create_config_map("b", &[("a", &owner)]).await;
+    env.create_config_map("c", &[("b", &child)]).await;
+    let before = env.store.revision();
+    env.delete(&format!("{MAPS}/a?propagationPolicy=Foreground")).await;
+    env.wait_for_names(KEYS, &[]).await;
+    let mut watch = env.store.watch(KEYS, before).unwrap();
+    let mut deleted = Vec::new();
     while let Some(change) = watch.try_next().unwrap() {
         if change.current.is_none() {
-            gone.push(change.key[KEYS.len()..].to_owned());
+            deleted.push(change.key[KEYS.len()..].to_owned());
         }
     }
-    assert_eq!(gone, ["c", "b", "a"]);
+    assert_eq!(deleted, ["c", "b", "a"]);
 }
 
 #[tokio::test]
-async fn dependents_that_are_let_go_stay_without_their_owner() {
-    let world = World::new().await;
-    let owner = world.config_map("a", &[]).await;
-    world.config_map("b", &[("a", &owner)]).await;
-    world.delete(&format!("{MAPS}/a?propagationPolicy=Orphan")).await;
-    world.settles(KEYS, &["b"]).await;
-    let left = world.send("GET", &format!("{MAPS}/b"), &Value::Null).await.unwrap();
-    assert_eq!(left["metadata"].get("ownerReferences"), None);
+async fn an_orphan_deletion_keeps_dependents_without_owner_references() {
+    let env = GarbageTestEnv::new().await;
+    let owner = env.create_config_map("a", &[]).await;
+    env.create_config_map("b", &[("a", &owner)]).await;
+    env.delete(&format!("{MAPS}/a?propagationPolicy=Orphan")).await;
+    env.wait_for_names(KEYS, &["b"]).await;
+    let remaining = env.send("GET", &format!("{MAPS}/b"), &Value::Null).await.unwrap();
+    assert_eq!(remaining["metadata"].get("ownerReferences"), None);
 }
 
 #[tokio::test]
-async fn who_has_another_owner_stays_and_forgets_the_one_that_went() {
-    let world = World::new().await;
-    let (first, second) = (world.config_map("a", &[]).await, world.config_map("b", &[]).await);
-    world.config_map("c", &[("a", &first), ("b", &second)]).await;
-    world.config_map("d", &[("a", "no such uid")]).await;
-    world.delete(&format!("{MAPS}/a?propagationPolicy=Background")).await;
-    world.settles(KEYS, &["b", "c"]).await;
+async fn an_object_with_another_owner_loses_only_the_reference_to_the_deleted_one() {
+    let env = GarbageTestEnv::new().await;
+    let first = env.create_config_map("a", &[]).await;
+    let second = env.create_config_map("b", &[]).await;
+    env.create_config_map("c", &[("a", &first), ("b", &second)]).await;
+    env.create_config_map("d", &[("a", "no such uid")]).await;
+    env.delete(&format!("{MAPS}/a?propagationPolicy=Background")).await;
+    env.wait_for_names(KEYS, &["b", "c"]).await;
     let owners = async {
-        let mut watch = world.store.watch(KEYS, world.store.revision()).unwrap();
+        let mut watch = env.store.watch(KEYS, env.store.revision()).unwrap();
         loop {
-            let left = world.send("GET", &format!("{MAPS}/c"), &Value::Null).await.unwrap();
-            if left["metadata"]["ownerReferences"]
+            let remaining = env.send("GET", &format!("{MAPS}/c"), &Value::Null).await.unwrap();
+            if remaining["metadata"]["ownerReferences"]
                 .as_array()
                 .is_some_and(|owners| owners.len() == 1)
             {
-                return left["metadata"]["ownerReferences"][0]["uid"].clone();
+                return remaining["metadata"]["ownerReferences"][0]["uid"].clone();
             }
             watch.next().await.unwrap();
         }
     };
-    assert_eq!(tokio::time::timeout(PATIENCE, owners).await.unwrap(), json!(second));
+    assert_eq!(tokio::time::timeout(TIMEOUT, owners).await.unwrap(), json!(second));
 }
 
 #[tokio::test]
-async fn an_owner_of_a_kind_that_nobody_serves_is_taken_to_be_there() {
-    let world = World::new().await;
+async fn an_owner_of_an_unknown_kind_is_assumed_to_exist() {
+    let env = GarbageTestEnv::new().await;
     let owners = json!([{"apiVersion": "x.io/v1", "kind": "X", "name": "x", "uid": "u"}]);
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": owners}});
-    world.send("POST", MAPS, &object).await.unwrap();
-    // Something that the collector does after it has seen the first.
-    world.config_map("b", &[("none", "no such uid")]).await;
-    world.settles(KEYS, &["a"]).await;
+    env.send("POST", MAPS, &object).await.unwrap();
+    // The collector deletes this one after it has reconciled the first.
+    env.create_config_map("b", &[("none", "no such uid")]).await;
+    env.wait_for_names(KEYS, &["a"]).await;
 }
 
 #[tokio::test]
-async fn a_namespace_is_emptied_and_goes() {
-    let world = World::new().await;
+async fn a_namespace_is_emptied_and_deleted() {
+    let env = GarbageTestEnv::new().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
-    world.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    env.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
     for (kind, plural) in [("ConfigMap", "configmaps"), ("Secret", "secrets"), ("Event", "events")]
     {
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}});
         if kind == "Event" {
             object["involvedObject"] = json!({"namespace": "n"});
         }
-        world.send("POST", &format!("/api/v1/namespaces/n/{plural}"), &object).await.unwrap();
+        env.send("POST", &format!("/api/v1/namespaces/n/{plural}"), &object).await.unwrap();
     }
-    world.delete("/api/v1/namespaces/n").await;
-    world
-        .settles("/namespaces/", &["default", "kube-node-lease", "kube-public", "kube-system"])
-        .await;
+    env.delete("/api/v1/namespaces/n").await;
+    env.wait_for_names(
+        "/namespaces/",
+        &["default", "kube-node-lease", "kube-public", "kube-system"],
+    )
+    .await;
     for prefix in ["/configmaps/n/", "/secrets/n/", "/events/n/"] {
-        assert_eq!(world.store.snapshot().prefix(prefix).count(), 0, "{prefix}");
+        assert_eq!(env.store.snapshot().prefix(prefix).count(), 0, "{prefix}");
     }
 }

@@ -1,104 +1,107 @@
-//! Each slot is run once, whoever leads.
+//! Changes of leadership around a slot: each slot runs exactly once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::links::Fault;
-use crate::world::{Candidate, World, secs};
+use crate::connection::ConnectionFault;
+use crate::test_env::{Candidate, ElectionTestEnv, secs};
 
 /// The slot of the second minute.
 const SLOT: Duration = Duration::from_secs(70);
 
-/// Around a slot: a second before and after in steps, and the moments beside it.
+/// Instants around a slot: in steps of 100 ms, and every millisecond next to it.
 fn moments() -> impl Iterator<Item = Duration> {
     let steps = (0..=20).map(|step| step * 100);
     let moments = steps.chain([997, 998, 999, 1_001, 1_002, 1_003]);
     moments.map(|millis| SLOT - secs(1) + Duration::from_millis(millis))
 }
 
-/// A world with CronJobs whose Jobs end and go at once, in which one leads and one does not.
-async fn pair() -> (World, Candidate, Candidate) {
-    let mut world = World::new().await;
-    world.finish_jobs();
-    let (a, b) = (world.candidate(), world.candidate());
+/// Starts two candidates, and creates CronJobs whose Jobs complete at once and are then deleted.
+async fn start_pair() -> (ElectionTestEnv, Candidate, Candidate) {
+    let mut env = ElectionTestEnv::new().await;
+    env.complete_jobs();
+    let a = env.start_candidate();
+    let b = env.start_candidate();
     for name in ["c", "d", "e"] {
-        world.cron_job(name).await;
+        env.create_cron_job(name).await;
     }
-    (world, a, b)
+    (env, a, b)
 }
 
-/// The slots of the first three minutes were run once each.
-async fn check(world: &World, what: &str) {
-    world.at(SLOT + secs(80)).await;
-    let created = world.created();
-    let once: BTreeSet<&String> = created.iter().collect();
-    assert_eq!((created.len(), once.len()), (9, 9), "{what}: {created:?}");
+/// Asserts that each slot of the first three minutes ran once.
+async fn assert_each_slot_ran_once(env: &ElectionTestEnv, what: &str) {
+    env.advance_to(SLOT + secs(80)).await;
+    let created_jobs = env.created_jobs();
+    let once: BTreeSet<&String> = created_jobs.iter().collect();
+    assert_eq!((created_jobs.len(), once.len()), (9, 9), "{what}: {created_jobs:?}");
     for name in ["c", "d", "e"] {
-        assert_eq!(world.status(name).await["successfulRuns"], 3, "{what}");
+        assert_eq!(env.status(name).await["successfulRuns"], 3, "{what}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_stops_around_a_slot_hands_it_over() {
+async fn a_leader_that_stops_around_a_slot_neither_loses_nor_repeats_it() {
     for at in moments() {
-        let (world, a, b) = pair().await;
-        world.at(at).await;
+        let (env, a, b) = start_pair().await;
+        env.advance_to(at).await;
         a.stop().await;
-        check(&world, &format!("stopped at {at:?}")).await;
-        assert!(b.leads());
+        assert_each_slot_ran_once(&env, &format!("stopped at {at:?}")).await;
+        assert!(b.is_leader());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_is_killed_around_a_slot_leaves_it_to_the_next() {
+async fn a_leader_that_is_killed_around_a_slot_neither_loses_nor_repeats_it() {
     for at in moments() {
-        let (world, a, b) = pair().await;
-        world.at(at).await;
+        let (env, a, b) = start_pair().await;
+        env.advance_to(at).await;
         a.kill().await;
-        check(&world, &format!("killed at {at:?}")).await;
-        assert!(b.leads());
+        assert_each_slot_ran_once(&env, &format!("killed at {at:?}")).await;
+        assert!(b.is_leader());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_is_cut_off_around_a_slot_doubles_nothing_when_it_comes_back() {
-    for fault in [Fault::Silent, Fault::Mute, Fault::Broken] {
+async fn a_leader_that_reconnects_after_a_slot_repeats_nothing() {
+    for fault in
+        [ConnectionFault::RequestsLost, ConnectionFault::ResponsesLost, ConnectionFault::Refused]
+    {
         for at in moments() {
-            let (world, a, _b) = pair().await;
-            world.at(at).await;
-            a.suffer(fault);
-            world.at(at + secs(20)).await;
-            a.suffer(Fault::None);
-            check(&world, &format!("{fault:?} at {at:?}")).await;
+            let (env, a, _b) = start_pair().await;
+            env.advance_to(at).await;
+            a.set_fault(fault);
+            env.advance_to(at + secs(20)).await;
+            a.set_fault(ConnectionFault::None);
+            assert_each_slot_ran_once(&env, &format!("{fault:?} at {at:?}")).await;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_loses_its_lease_alone_begins_its_next_term_afresh() {
+async fn a_leader_that_loses_only_its_lease_starts_its_next_term_without_old_state() {
     for at in moments() {
-        let (world, a, b) = pair().await;
-        world.at(at - secs(9)).await;
+        let (env, a, b) = start_pair().await;
+        env.advance_to(at - secs(9)).await;
         b.kill().await;
-        // It loses its term around the slot, and leads again.
-        a.suffer_at(Fault::Silent, "/leases");
-        world.at(at + secs(3)).await;
-        a.suffer_at(Fault::None, "");
-        check(&world, &format!("lost at {at:?}")).await;
-        assert!(a.leads());
+        // It loses its term around the slot, and then leads again.
+        a.set_fault_for(ConnectionFault::RequestsLost, "/leases");
+        env.advance_to(at + secs(3)).await;
+        a.set_fault_for(ConnectionFault::None, "");
+        assert_each_slot_ran_once(&env, &format!("lost at {at:?}")).await;
+        assert!(a.is_leader());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_standby_that_takes_over_late_runs_nothing_of_what_was_run() {
-    let (world, a, b) = pair().await;
-    // Two slots were run, recorded, and their Jobs deleted: their names are free.
-    world.at(SLOT + secs(5)).await;
+async fn a_standby_does_not_repeat_slots_whose_jobs_were_deleted() {
+    let (env, a, b) = start_pair().await;
+    // Two slots ran and were recorded, and their Jobs were deleted, so their names are free.
+    env.advance_to(SLOT + secs(5)).await;
     assert_eq!(
-        (world.created().len(), world.store.snapshot().prefix("/jobs.batch/").count()),
+        (env.created_jobs().len(), env.store.snapshot().prefix("/jobs.batch/").count()),
         (6, 0)
     );
     a.kill().await;
-    check(&world, "late").await;
-    assert!(b.leads());
+    assert_each_slot_ran_once(&env, "late").await;
+    assert!(b.is_leader());
 }

@@ -1,4 +1,4 @@
-//! Several candidates on a real server in the same process, in virtual time: nothing here waits.
+//! Several candidates with a real server in the same process and a paused clock.
 
 #![allow(
     clippy::expect_used,
@@ -8,10 +8,10 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../asking/mod.rs"]
-mod asking;
+mod connection;
+mod faults;
 mod handovers;
-mod links;
+#[path = "../request/mod.rs"]
+mod request;
 mod terms;
-mod troubles;
-mod world;
+mod test_env;

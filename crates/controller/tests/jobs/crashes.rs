@@ -1,4 +1,4 @@
-//! The controller dies: nothing is lost, and nothing is doubled.
+//! Crashes of the controller: each Pod is counted exactly once.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -6,90 +6,90 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::flaky::{Dice, Faults};
-use crate::world::{PODS, World, has_condition, is_tracked};
+use crate::flaky_connection::{ConnectionFaults, SeededRng};
+use crate::test_env::{JobTestEnv, PODS, has_condition, is_tracked};
 
 #[tokio::test]
-async fn a_controller_that_is_replaced_between_any_two_steps_goes_on_where_the_last_stopped() {
-    let mut world = World::new().await;
-    world.make_job("j", json!({"completions": 3, "backoffLimit": 10})).await;
-    for (turn, phase) in ["Succeeded", "Failed", "Succeeded", "Succeeded"].iter().enumerate() {
-        let pods = world.until_active(1).await;
-        world.restart().await;
-        if turn == 2 {
-            // Nobody is there when it ends.
-            world.stop().await;
+async fn a_restarted_controller_continues_at_every_step() {
+    let mut env = JobTestEnv::new().await;
+    env.create_job("j", json!({"completions": 3, "backoffLimit": 10})).await;
+    for (round, phase) in ["Succeeded", "Failed", "Succeeded", "Succeeded"].iter().enumerate() {
+        let pods = env.wait_for_active(1).await;
+        env.restart().await;
+        if round == 2 {
+            // The Pod ends while no controller runs.
+            env.stop().await;
         }
-        world.end(&pods[0], phase).await.unwrap();
-        if turn == 2 {
-            world.start();
+        env.end_pod(&pods[0], phase).await.unwrap();
+        if round == 2 {
+            env.start();
         }
-        let ended = turn as i64 + 1;
-        world.until("it is counted", |world| counted(&world.job("j")) == ended).await;
-        world.restart().await;
-        world.advance(60);
+        let ended = round as i64 + 1;
+        env.wait_for("the Pod is counted", |env| counted(&env.job("j")) == ended).await;
+        env.restart().await;
+        env.advance(60);
     }
-    let job = world.until_condition("j", "Complete").await;
+    let job = env.wait_for_condition("j", "Complete").await;
     assert_eq!(
         (job["status"]["succeeded"].clone(), job["status"]["failed"].clone()),
         (json!(3), json!(1))
     );
-    assert_eq!(world.made_pods(), 4);
+    assert_eq!(env.created_pod_count(), 4);
 }
 
 #[tokio::test]
-async fn what_the_controller_did_itself_it_knows_before_any_watch_tells() {
-    let world = World::new().await;
-    world.make_job("j", json!({"completions": 2})).await;
-    let pods = world.until_active(1).await;
-    world.until("it is told of", |world| world.job("j")["status"]["active"] == 1).await;
-    world.end(&pods[0], "Succeeded").await.unwrap();
-    world.until("the end is seen", |world| counted(&world.job("j")) == 1).await;
-    world.faults.lags.send_replace(Some("/"));
-    world.until("it is counted", |world| world.job("j")["status"]["succeeded"] == 1).await;
-    world.until("another runs", |world| world.job("j")["status"]["active"] == 1).await;
-    let pods = world.until_active(1).await;
-    world.faults.lags.send_replace(None);
-    world.end(&pods[0], "Succeeded").await.unwrap();
-    let job = world.until_condition("j", "Complete").await;
+async fn the_controller_does_not_depend_on_watches_for_its_own_writes() {
+    let env = JobTestEnv::new().await;
+    env.create_job("j", json!({"completions": 2})).await;
+    let pods = env.wait_for_active(1).await;
+    env.wait_for("the status shows the Pod", |env| env.job("j")["status"]["active"] == 1).await;
+    env.end_pod(&pods[0], "Succeeded").await.unwrap();
+    env.wait_for("the status lists the Pod", |env| counted(&env.job("j")) == 1).await;
+    env.faults.lagging_path.send_replace(Some("/"));
+    env.wait_for("the Pod is counted", |env| env.job("j")["status"]["succeeded"] == 1).await;
+    env.wait_for("another Pod is active", |env| env.job("j")["status"]["active"] == 1).await;
+    let pods = env.wait_for_active(1).await;
+    env.faults.lagging_path.send_replace(None);
+    env.end_pod(&pods[0], "Succeeded").await.unwrap();
+    let job = env.wait_for_condition("j", "Complete").await;
     assert_eq!(job["status"]["succeeded"], 2);
-    assert_eq!(world.made_pods(), 2);
+    assert_eq!(env.created_pod_count(), 2);
 }
 
 #[tokio::test]
-async fn a_create_whose_answer_was_lost_is_met_by_its_own_pod() {
-    let world = World::new().await;
-    world.faults.lags.send_replace(Some("/pods"));
-    world.faults.loses.store(2, Ordering::Relaxed);
-    world.make_job("j", json!({"completions": 3, "parallelism": 3})).await;
-    world.until("all run", |world| world.job("j")["status"]["active"] == 3).await;
-    assert_eq!(world.made_pods(), 3);
-    world.faults.lags.send_replace(None);
-    for name in world.until_active(3).await {
-        world.end(&name, "Succeeded").await.unwrap();
+async fn a_create_whose_response_was_lost_is_not_repeated() {
+    let env = JobTestEnv::new().await;
+    env.faults.lagging_path.send_replace(Some("/pods"));
+    env.faults.create_responses_to_lose.store(2, Ordering::Relaxed);
+    env.create_job("j", json!({"completions": 3, "parallelism": 3})).await;
+    env.wait_for("all Pods are active", |env| env.job("j")["status"]["active"] == 3).await;
+    assert_eq!(env.created_pod_count(), 3);
+    env.faults.lagging_path.send_replace(None);
+    for name in env.wait_for_active(3).await {
+        env.end_pod(&name, "Succeeded").await.unwrap();
     }
-    world.until_condition("j", "Complete").await;
-    assert_eq!(world.made_pods(), 3);
+    env.wait_for_condition("j", "Complete").await;
+    assert_eq!(env.created_pod_count(), 3);
 }
 
 #[tokio::test]
-async fn a_name_that_a_stranger_has_is_left_to_it() {
-    let mut world = World::new().await;
-    world.make_job("j", json!({})).await;
-    let pods = world.until_active(1).await;
-    world.stop().await;
+async fn a_pod_name_that_is_taken_is_replaced_by_a_generated_one() {
+    let mut env = JobTestEnv::new().await;
+    env.create_job("j", json!({})).await;
+    let pods = env.wait_for_active(1).await;
+    env.stop().await;
     let path = format!("{PODS}/{}", pods[0]);
-    world.send("PATCH", &path, &json!({"metadata": {"finalizers": null}})).await.unwrap();
-    world.send("DELETE", &path, &Value::Null).await.unwrap();
-    world.make_pod(json!({"name": pods[0]})).await;
-    world.start();
-    let pods = world.until_active(2).await;
-    let own = pods.iter().find(|name| is_tracked(&world.pod(name))).unwrap();
-    world.end(own, "Succeeded").await.unwrap();
-    world.until_condition("j", "Complete").await;
+    env.send("PATCH", &path, &json!({"metadata": {"finalizers": null}})).await.unwrap();
+    env.send("DELETE", &path, &Value::Null).await.unwrap();
+    env.create_pod(json!({"name": pods[0]})).await;
+    env.start();
+    let pods = env.wait_for_active(2).await;
+    let own = pods.iter().find(|name| is_tracked(&env.pod(name))).unwrap();
+    env.end_pod(own, "Succeeded").await.unwrap();
+    env.wait_for_condition("j", "Complete").await;
 }
 
-/// Jobs as `(name, spec)`. None may fail: then Pods would be counted that did not end.
+/// Jobs as `(name, spec)`. None may fail, because a failed Job counts Pods that it deletes.
 fn jobs() -> [(&'static str, Value); 4] {
     [
         ("one", json!({"completions": 4, "backoffLimit": 1000})),
@@ -110,13 +110,13 @@ fn counted(job: &Value) -> i64 {
     number("succeeded") + number("failed") + entries("succeeded") + entries("failed")
 }
 
-/// A random Pod ends, in a random way.
-async fn end_one(world: &World, dice: &Dice, ended: &mut HashMap<String, i64>) {
-    let active = world.active();
-    let name = &active[dice.below(active.len() as u64) as usize];
-    let phase = if dice.below(3) == 0 { "Failed" } else { "Succeeded" };
-    // It may have been changed or deleted in between.
-    if let Ok(pod) = world.end(name, phase).await
+/// Ends a random Pod with a random phase.
+async fn end_random_pod(env: &JobTestEnv, rng: &SeededRng, ended: &mut HashMap<String, i64>) {
+    let active = env.active();
+    let name = &active[rng.below(active.len() as u64) as usize];
+    let phase = if rng.below(3) == 0 { "Failed" } else { "Succeeded" };
+    // The Pod may have been changed or deleted in between.
+    if let Ok(pod) = env.end_pod(name, phase).await
         && is_tracked(&pod)
     {
         let job = pod["metadata"]["ownerReferences"][0]["name"].as_str().unwrap();
@@ -124,56 +124,56 @@ async fn end_one(world: &World, dice: &Dice, ended: &mut HashMap<String, i64>) {
     }
 }
 
-/// Gives the controller something to look at, later.
-async fn let_time_pass(world: &World) {
-    world.advance(700);
+/// Advances the clock and changes all Jobs, so that the controller reconciles them.
+async fn advance_and_touch_jobs(env: &JobTestEnv) {
+    env.advance(700);
     for (name, _) in jobs() {
         let annotation =
-            json!({"metadata": {"annotations": {"at": world.store.revision().to_string()}}});
-        world.patch_job(name, &annotation).await;
+            json!({"metadata": {"annotations": {"at": env.store.revision().to_string()}}});
+        env.patch_job(name, &annotation).await;
     }
-    let mut watch = world.store.watch("/pods/", world.store.revision()).unwrap();
+    let mut watch = env.store.watch("/pods/", env.store.revision()).unwrap();
     let _ = tokio::time::timeout(Duration::from_millis(20), watch.next()).await;
 }
 
-async fn live(seed: u64) {
-    let dice = Dice::new(seed);
-    let mut world = World::with_faults(Faults::new(dice.clone(), 10)).await;
+async fn run_with_crashes(seed: u64) {
+    let rng = SeededRng::new(seed);
+    let mut env = JobTestEnv::with_faults(ConnectionFaults::new(rng.clone(), 10)).await;
     for (name, spec) in jobs() {
-        world.make_job(name, spec).await;
+        env.create_job(name, spec).await;
     }
     let mut ended = HashMap::new();
     let is_done =
-        |world: &World| jobs().iter().all(|(name, _)| has_condition(&world.job(name), "Complete"));
-    for turn in 0.. {
-        if is_done(&world) {
+        |env: &JobTestEnv| jobs().iter().all(|(name, _)| has_condition(&env.job(name), "Complete"));
+    for round in 0.. {
+        if is_done(&env) {
             break;
         }
-        assert!(turn < 1000, "seed {seed} takes for ever: {}", world.report());
-        if dice.below(4) == 0 {
-            world.kill().await;
-            world.start();
+        assert!(round < 1000, "seed {seed} does not finish: {}", env.report());
+        if rng.below(4) == 0 {
+            env.kill().await;
+            env.start();
         }
-        // Watches catch up at the latest when there is nothing else to do.
-        let is_idle = world.active().is_empty();
-        let lags = !is_idle && dice.below(2) == 0;
-        world.faults.lags.send_replace(lags.then_some("/"));
+        // Watches catch up when there is nothing else to do.
+        let is_idle = env.active().is_empty();
+        let lagging_path = !is_idle && rng.below(2) == 0;
+        env.faults.lagging_path.send_replace(lagging_path.then_some("/"));
         match is_idle {
-            true => let_time_pass(&world).await,
-            false => end_one(&world, &dice, &mut ended).await,
+            true => advance_and_touch_jobs(&env).await,
+            false => end_random_pod(&env, &rng, &mut ended).await,
         }
     }
     for (name, _) in jobs() {
-        let job = world.job(name);
+        let job = env.job(name);
         assert_eq!(Some(&counted(&job)), ended.get(name), "seed {seed}: {job:#?}");
     }
-    assert_eq!(world.made_pods() as i64, ended.values().sum::<i64>(), "seed {seed}");
-    assert!(!world.pods().iter().any(is_tracked), "seed {seed}");
+    assert_eq!(env.created_pod_count() as i64, ended.values().sum::<i64>(), "seed {seed}");
+    assert!(!env.pods().iter().any(is_tracked), "seed {seed}");
 }
 
 #[tokio::test]
-async fn every_pod_that_ends_is_counted_once_whenever_the_controller_dies() {
+async fn every_pod_is_counted_once_whenever_the_controller_crashes() {
     for seed in 0..5 {
-        live(seed).await;
+        run_with_crashes(seed).await;
     }
 }

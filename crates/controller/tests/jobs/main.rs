@@ -1,4 +1,4 @@
-//! The Job controller on a real server in the same process. The kubelet is the test.
+//! The Job controller with a real server in the same process. The tests play the kubelet.
 
 #![allow(
     clippy::expect_used,
@@ -8,10 +8,10 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../asking/mod.rs"]
-mod asking;
 mod claims;
 mod crashes;
-mod flaky;
-mod lives;
-mod world;
+mod flaky_connection;
+mod lifecycle;
+#[path = "../request/mod.rs"]
+mod request;
+mod test_env;

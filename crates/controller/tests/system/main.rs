@@ -1,6 +1,5 @@
-//! The controllers on a real server in the same process, under a clock that the tests set.
-//! Of the CronJob controller alone the tests say what becomes of its Jobs; in the whole system a node of
-//! the tests says what becomes of Pods.
+//! The controllers with a real server in the same process and a clock that the tests set. Where only the CronJob
+//! controller runs, the tests finish its Jobs. Where all controllers run, a fake node finishes the Pods.
 
 #![allow(
     clippy::expect_used,
@@ -10,12 +9,12 @@
     reason = "a test fails by panicking"
 )]
 
-mod abroad;
-#[path = "../asking/mod.rs"]
-mod asking;
+mod all_controllers;
 mod bursts;
 mod crashes;
-mod life;
-mod node;
-mod whole;
-mod world;
+mod cron_jobs;
+mod fake_node;
+mod foreign_server;
+#[path = "../request/mod.rs"]
+mod request;
+mod test_cluster;

@@ -1,4 +1,4 @@
-//! A server, a controller, and a clock that the tests set.
+//! A server, controllers, and a clock that the tests set.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,22 +18,22 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::asking;
-use crate::node;
+use crate::fake_node;
+use crate::request;
 
-/// More than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any step takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const CRON_JOBS: &str = "/apis/batch/v1/namespaces/default/cronjobs";
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-/// A clock that is set, and goes on by a millisecond whenever somebody rests: so backoffs end.
+/// A clock that the tests set. It also advances by a millisecond whenever a controller sleeps, so that backoffs end.
 #[derive(Clone)]
-struct SetClock {
+struct ManualClock {
     now: Arc<Mutex<Timestamp>>,
 }
 
-impl Clock for SetClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.now.lock().unwrap()
     }
@@ -44,17 +44,15 @@ impl Clock for SetClock {
     }
 
     fn delay_until(&self, at: Option<Timestamp>) -> Duration {
-        match at.is_some_and(|at| at <= self.now()) {
-            true => Duration::ZERO,
-            false => {
-                *self.now.lock().unwrap() += SignedDuration::from_millis(1);
-                Duration::from_millis(1)
-            }
+        if at.is_some_and(|at| at <= self.now()) {
+            return Duration::ZERO;
         }
+        *self.now.lock().unwrap() += SignedDuration::from_millis(1);
+        Duration::from_millis(1)
     }
 }
 
-impl punctual_server::ServerEnv for SetClock {
+impl punctual_server::ServerEnv for ManualClock {
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
@@ -64,57 +62,68 @@ impl punctual_server::ServerEnv for SetClock {
     }
 }
 
-/// Which controllers there are.
+/// Which controllers run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cast {
+enum ControllerSet {
     CronJobs,
-    Everybody,
-    /// A CronJob controller of the namespaces `default` and `late` on a server that keeps Kubernetes' fields alone.
-    Abroad,
+    All,
+    /// The CronJob controller for the namespaces `default` and `late`, on a server that stores only Kubernetes' fields.
+    ForeignServer,
 }
 
-pub(crate) struct World {
-    clock: SetClock,
+pub(crate) struct TestCluster {
+    clock: ManualClock,
     pub(crate) client: Client,
     pub(crate) store: Store,
-    cast: Cast,
+    controller_set: ControllerSet,
     controllers: Option<JoinSet<()>>,
     _folder: TempDir,
 }
 
-impl World {
-    /// A world with a CronJob controller alone, at a time of the day.
-    pub(crate) async fn at(time: &str) -> World {
-        World::with(Cast::CronJobs, time).await
+impl TestCluster {
+    /// Starts only the CronJob controller, at a time of day.
+    pub(crate) async fn with_cron_job_controller(time: &str) -> TestCluster {
+        TestCluster::with(ControllerSet::CronJobs, time).await
     }
 
-    /// A world with all controllers and a node.
-    pub(crate) async fn whole(time: &str) -> World {
-        let world = World::with(Cast::Everybody, time).await;
-        tokio::spawn(node::run(world.client.clone(), world.store.clone()));
-        world
+    /// Starts all controllers and a fake node.
+    pub(crate) async fn with_all_controllers(time: &str) -> TestCluster {
+        let cluster = TestCluster::with(ControllerSet::All, time).await;
+        tokio::spawn(fake_node::run(cluster.client.clone(), cluster.store.clone()));
+        cluster
     }
 
-    /// A world whose server is not ours.
-    pub(crate) async fn abroad(time: &str) -> World {
-        World::with(Cast::Abroad, time).await
+    /// Starts the CronJob controller on a server that drops our own fields.
+    pub(crate) async fn with_foreign_server(time: &str) -> TestCluster {
+        TestCluster::with(ControllerSet::ForeignServer, time).await
     }
 
-    async fn with(cast: Cast, time: &str) -> World {
+    async fn with(controller_set: ControllerSet, time: &str) -> TestCluster {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
-        let clock = SetClock { now: Arc::new(Mutex::new(instant(time))) };
+        let clock = ManualClock { now: Arc::new(Mutex::new(instant(time))) };
         let config = Config {
-            dialect: if cast == Cast::Abroad { Dialect::Strict } else { Dialect::Punctual },
+            dialect: if controller_set == ControllerSet::ForeignServer {
+                Dialect::Strict
+            } else {
+                Dialect::Punctual
+            },
             env: Arc::new(clock.clone()),
-            node: Some(node::NAME.to_owned()),
+            node: Some(fake_node::NAME.to_owned()),
             ..Config::new(store.clone())
         };
         let server = Server::start(config).await.unwrap();
         let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
-        let mut world = World { clock, client, store, cast, controllers: None, _folder: folder };
-        world.start();
-        world
+        let mut cluster = TestCluster {
+            clock,
+            client,
+            store,
+            controller_set,
+            controllers: None,
+            _folder: folder,
+        };
+        cluster.start();
+        cluster
     }
 
     /// Starts the controllers.
@@ -123,9 +132,9 @@ impl World {
         self.start_with(client);
     }
 
-    /// Starts controllers that reach the server their own way.
+    /// Starts the controllers with this client.
     pub(crate) fn start_with(&mut self, client: Client) {
-        // Nobody stops them: they are killed.
+        // The controllers are killed and never stopped gracefully.
         let stop = CancellationToken::new();
         let context = Context {
             client,
@@ -134,8 +143,8 @@ impl World {
             burst_gate: BurstGate::default(),
             fence: Fence::always_open(),
         };
-        let cluster = match self.cast {
-            Cast::Abroad => ClusterOptions {
+        let cluster = match self.controller_set {
+            ControllerSet::ForeignServer => ClusterOptions {
                 namespaces: vec!["default".to_owned(), "late".to_owned()],
                 pruned_kinds: vec![CronJobKind::BatchV1],
                 late_create_window: Duration::from_secs(30),
@@ -151,7 +160,7 @@ impl World {
         };
         let mut controllers = JoinSet::new();
         controllers.spawn(run_cron_jobs(context.clone(), config, stop.clone()));
-        if self.cast == Cast::Everybody {
+        if self.controller_set == ControllerSet::All {
             controllers.spawn(run_jobs(context.clone(), 4, stop.clone()));
             controllers.spawn(run_garbage_collector(context.clone(), stop.clone()));
             controllers.spawn(run_namespace_defaults(context, "certificate".to_owned(), stop));
@@ -159,13 +168,13 @@ impl World {
         self.controllers = Some(controllers);
     }
 
-    /// Ends the controllers as kill -9 would.
+    /// Ends the controllers like `kill -9`.
     pub(crate) async fn kill(&mut self) {
         let mut controllers = self.controllers.take().unwrap();
         controllers.shutdown().await;
     }
 
-    pub(crate) fn set(&self, time: &str) {
+    pub(crate) fn set_time(&self, time: &str) {
         *self.clock.now.lock().unwrap() = instant(time);
     }
 
@@ -175,11 +184,11 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        asking::send(&self.client, method, path, body).await
+        request::send(&self.client, method, path, body).await
     }
 
-    /// Creates a CronJob with a spec like this one.
-    pub(crate) async fn cron_job(&self, name: &str, spec: Value) -> Value {
+    /// Creates a CronJob with this spec, and a default template if it has none.
+    pub(crate) async fn create_cron_job(&self, name: &str, spec: Value) -> Value {
         let mut object = json!({"apiVersion": "batch/v1", "kind": "CronJob",
             "metadata": {"name": name}, "spec": spec});
         if object["spec"]["jobTemplate"].is_null() {
@@ -188,7 +197,7 @@ impl World {
         self.send("POST", CRON_JOBS, &object).await.unwrap()
     }
 
-    pub(crate) async fn change(&self, name: &str, patch: Value) {
+    pub(crate) async fn patch(&self, name: &str, patch: Value) {
         self.send("PATCH", &format!("{CRON_JOBS}/{name}"), &patch).await.unwrap();
     }
 
@@ -196,17 +205,17 @@ impl World {
         self.send("GET", &format!("{CRON_JOBS}/{name}"), &Value::Null).await.unwrap()
     }
 
-    /// The names of the Jobs there are, after their CronJob's.
+    /// The suffixes of the names of a CronJob's Jobs.
     pub(crate) fn jobs(&self, of: &str) -> Vec<String> {
         let prefix = format!("/jobs.batch/default/{of}-");
         let snapshot = self.store.snapshot();
         snapshot.prefix(&prefix).map(|(key, _)| key[prefix.len()..].to_owned()).collect()
     }
 
-    /// Ends a Job.
-    pub(crate) async fn finish(&self, name: &str, condition: &str) {
+    /// Finishes a Job with this condition.
+    pub(crate) async fn finish_job(&self, name: &str, condition: &str) {
         let path = format!("{JOBS}/{name}");
-        // It may have ended, been counted and be gone by now.
+        // The Job may have been counted and deleted already.
         let Ok(mut job) = self.send("GET", &path, &Value::Null).await else { return };
         if job["status"]["conditions"] != Value::Null {
             return;
@@ -229,37 +238,37 @@ impl World {
         }
     }
 
-    /// Waits until a CronJob is as wanted.
-    pub(crate) async fn until(&self, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    /// Waits until a CronJob matches a condition.
+    pub(crate) async fn wait_for(&self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
         let prefix = format!("/cronjobs.batch/default/{name}");
         let mut watch = self.store.watch(&prefix, self.store.revision()).unwrap();
         let waiting = async {
             loop {
                 let found = self.read(name).await;
-                if wanted(&found) {
+                if condition(&found) {
                     return found;
                 }
                 watch.next().await.unwrap();
             }
         };
-        match tokio::time::timeout(PATIENCE, waiting).await {
+        match tokio::time::timeout(TIMEOUT, waiting).await {
             Ok(found) => found,
-            Err(_) => panic!("still {:#}", self.read(name).await),
+            Err(_) => panic!("timed out with {:#}", self.read(name).await),
         }
     }
 
-    /// Waits until the next run is at that time: what was due before has been dealt with.
-    pub(crate) async fn until_next(&self, name: &str, time: &str) -> Value {
+    /// Waits until `nextScheduleTime` is this time, so that all earlier slots have been handled.
+    pub(crate) async fn wait_for_next(&self, name: &str, time: &str) -> Value {
         let next = json!(format!("2026-01-31T{time}Z"));
-        self.until(name, |found| found["status"]["nextScheduleTime"] == next).await
+        self.wait_for(name, |found| found["status"]["nextScheduleTime"] == next).await
     }
 
-    /// How many objects there are whose keys begin like this.
+    /// How many objects have a key with this prefix.
     pub(crate) fn count(&self, prefix: &str) -> usize {
         self.store.snapshot().prefix(prefix).count()
     }
 
-    /// The first object whose key begins like this.
+    /// The first object whose key has this prefix.
     pub(crate) fn first(&self, prefix: &str) -> Value {
         let snapshot = self.store.snapshot();
         let (_, entry) = snapshot.prefix(prefix).next().unwrap();
@@ -267,7 +276,7 @@ impl World {
     }
 
     /// How many objects were created since a revision.
-    pub(crate) fn created(&self, prefix: &str, since: u64) -> usize {
+    pub(crate) fn created_count(&self, prefix: &str, since: u64) -> usize {
         let mut watch = self.store.watch(prefix, since).unwrap();
         let mut count = 0;
         while let Some(change) = watch.try_next().unwrap() {
@@ -276,28 +285,28 @@ impl World {
         count
     }
 
-    /// The keys that were written since a revision, Events excepted: those come in their own time.
-    pub(crate) fn written(&self, since: u64) -> Vec<String> {
+    /// The keys written since a revision, except Events, which are written at any time.
+    pub(crate) fn written_keys(&self, since: u64) -> Vec<String> {
         let mut watch = self.store.watch("/", since).unwrap();
         let changes = std::iter::from_fn(|| watch.try_next().unwrap());
         let keys = changes.map(|change| change.key.to_string());
         keys.filter(|key| !key.starts_with("/events/")).collect()
     }
 
-    /// Waits until there are so many objects whose keys begin like this.
-    pub(crate) async fn until_count(&self, prefix: &str, wanted: usize) {
+    /// Waits until this many objects have a key with this prefix.
+    pub(crate) async fn wait_for_count(&self, prefix: &str, wanted: usize) {
         let mut watch = self.store.watch(prefix, self.store.revision()).unwrap();
         let waiting = async {
             while self.count(prefix) != wanted {
                 watch.next().await.unwrap();
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        let waited = tokio::time::timeout(TIMEOUT, waiting).await;
         assert!(waited.is_ok(), "{} of {prefix} instead of {wanted}", self.count(prefix));
     }
 
-    /// Waits until so many writes have happened from now on.
-    pub(crate) async fn until_writes(&self, writes: u64) {
+    /// Waits for this many writes.
+    pub(crate) async fn wait_for_writes(&self, writes: u64) {
         let mut watch = self.store.watch("/", self.store.revision()).unwrap();
         for _ in 0..writes {
             watch.next().await.unwrap();
@@ -305,7 +314,7 @@ impl World {
     }
 
     /// Waits for an event about an object of the namespace `default`.
-    pub(crate) async fn until_event(&self, about: &str, reason: &str) {
+    pub(crate) async fn wait_for_event(&self, about: &str, reason: &str) {
         let mut watch = self.store.watch("/events/", 0).unwrap();
         let is_it =
             |event: &Value| event["involvedObject"]["name"] == about && event["reason"] == reason;
@@ -319,29 +328,29 @@ impl World {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.expect("no such event");
+        tokio::time::timeout(TIMEOUT, waiting).await.expect("no such event");
     }
 
-    /// Waits until the Jobs of a CronJob are these.
-    pub(crate) async fn until_jobs(&self, of: &str, wanted: &[&str]) {
+    /// Waits until the Jobs of a CronJob have exactly these suffixes.
+    pub(crate) async fn wait_for_jobs(&self, of: &str, wanted: &[&str]) {
         let mut watch = self.store.watch("/jobs.batch/default/", self.store.revision()).unwrap();
         let waiting = async {
             while self.jobs(of) != wanted {
                 watch.next().await.unwrap();
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        let waited = tokio::time::timeout(TIMEOUT, waiting).await;
         assert!(waited.is_ok(), "{:?} instead of {wanted:?}", self.jobs(of));
     }
 }
 
-/// An instant of the day of the tests, or of any.
+/// Parses a full timestamp, or a time on the day of the tests.
 fn instant(time: &str) -> Timestamp {
     let text = if time.contains('T') { time.to_owned() } else { format!("2026-01-31T{time}Z") };
     text.parse().unwrap()
 }
 
-/// A template whose Job has these fields beside the usual ones.
+/// A Job template with these additional fields in its spec.
 pub(crate) fn template(more: Value) -> Value {
     let mut spec = json!({"template": {"spec": {"restartPolicy": "Never",
         "containers": [{"name": "main", "image": "busybox", "command": ["true"]}]}}});
@@ -351,7 +360,7 @@ pub(crate) fn template(more: Value) -> Value {
     json!({ "spec": spec })
 }
 
-/// The last part of the name of the Job for a time of the day.
-pub(crate) fn slot(time: &str) -> String {
+/// The suffix of the name of the Job for a slot.
+pub(crate) fn slot_suffix(time: &str) -> String {
     (instant(time).as_second() / 60).to_string()
 }

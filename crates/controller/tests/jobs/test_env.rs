@@ -1,4 +1,4 @@
-//! A server, a controller that can be stopped and killed, a clock, and what a kubelet does.
+//! A server, a Job controller that can be stopped and killed, a clock, and the writes of a kubelet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,21 +14,21 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::asking;
-use crate::flaky::{Dice, Faults, Flaky};
+use crate::flaky_connection::{ConnectionFaults, FlakyService, SeededRng};
+use crate::request;
 
-/// More than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any step takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
-pub(crate) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+pub(crate) const TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 
-/// The real time, and as much more as the test wants.
+/// The real time plus an offset in seconds.
 #[derive(Default)]
-struct Ahead(AtomicI64);
+struct OffsetClock(AtomicI64);
 
-impl Clock for Ahead {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
         SystemClock.now() + SignedDuration::from_secs(self.0.load(Ordering::Relaxed))
     }
@@ -38,47 +38,47 @@ impl Clock for Ahead {
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct JobTestEnv {
     pub(crate) store: Store,
     client: Client,
     /// The client of the controller.
-    unreliable: Client,
-    /// What is wrong with its connection.
-    pub(crate) faults: Faults,
-    clock: Arc<Ahead>,
+    controller_client: Client,
+    /// The faults of its connection.
+    pub(crate) faults: ConnectionFaults,
+    clock: Arc<OffsetClock>,
     running: Option<(CancellationToken, JoinHandle<()>)>,
     _folder: TempDir,
 }
 
-impl World {
-    pub(crate) async fn new() -> World {
-        World::with_faults(Faults::new(Dice::new(0), 0)).await
+impl JobTestEnv {
+    pub(crate) async fn new() -> JobTestEnv {
+        JobTestEnv::with_faults(ConnectionFaults::new(SeededRng::new(0), 0)).await
     }
 
-    /// A world in which the controller has a bad connection.
-    pub(crate) async fn with_faults(faults: Faults) -> World {
+    /// Starts a controller whose connection has faults.
+    pub(crate) async fn with_faults(faults: ConnectionFaults) -> JobTestEnv {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let server = Server::start(Config::new(store.clone())).await.unwrap();
         let local = || server.local_router(User::new("test", ADMIN_GROUP));
-        let flaky = Flaky { inner: local(), faults: faults.clone() };
-        let mut world = World {
+        let flaky = FlakyService { inner: local(), faults: faults.clone() };
+        let mut env = JobTestEnv {
             store,
             client: Client::new(local(), "default"),
-            unreliable: Client::new(flaky, "default"),
+            controller_client: Client::new(flaky, "default"),
             faults,
             clock: Arc::default(),
             running: None,
             _folder: folder,
         };
-        world.start();
-        world
+        env.start();
+        env
     }
 
     pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
         let context = Context {
-            client: self.unreliable.clone(),
+            client: self.controller_client.clone(),
             clock: self.clock.clone(),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
@@ -88,15 +88,15 @@ impl World {
         self.running = Some((stop, task));
     }
 
-    /// Stops the controller in order.
+    /// Stops the controller gracefully.
     pub(crate) async fn stop(&mut self) {
         let (stop, task) = self.running.take().unwrap();
         stop.cancel();
-        tokio::time::timeout(PATIENCE, task).await.expect("it stops").unwrap();
+        tokio::time::timeout(TIMEOUT, task).await.expect("the controller stops").unwrap();
     }
 
-    /// Kills the controller wherever it is. What it had handed to the store by then is written
-    /// before it comes back, as when server and controller die together.
+    /// Kills the controller at any point. Writes that reached the store are committed before it restarts, because
+    /// the store commits in order.
     pub(crate) async fn kill(&mut self) {
         let (_, task) = self.running.take().unwrap();
         task.abort();
@@ -122,23 +122,23 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        asking::send(&self.client, method, path, body).await
+        request::send(&self.client, method, path, body).await
     }
 
-    /// Makes a Job with these fields in its spec, and gives its UID.
-    pub(crate) async fn make_job(&self, name: &str, fields: Value) -> String {
+    /// Creates a Job with these fields in its spec, and returns its UID.
+    pub(crate) async fn create_job(&self, name: &str, fields: Value) -> String {
         let mut spec = json!({"template": {"spec": {
             "restartPolicy": "Never",
             "containers": [{"name": "c", "image": "x"}],
         }}});
         spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
-        let made = self.send("POST", JOBS, &job).await.unwrap();
-        made["metadata"]["uid"].as_str().unwrap().to_owned()
+        let created = self.send("POST", JOBS, &job).await.unwrap();
+        created["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
-    /// Makes a Pod with this metadata.
-    pub(crate) async fn make_pod(&self, metadata: Value) -> Value {
+    /// Creates a Pod with this metadata.
+    pub(crate) async fn create_pod(&self, metadata: Value) -> Value {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
             "spec": {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}});
         self.send("POST", PODS, &pod).await.unwrap()
@@ -166,32 +166,32 @@ impl World {
         pods.map(|(_, entry)| serde_json::from_slice(&entry.value).unwrap()).collect()
     }
 
-    /// Names of the Pods that a kubelet would run.
+    /// Names of the Pods that are neither finished nor being deleted.
     pub(crate) fn active(&self) -> Vec<String> {
         let pods = self.pods().into_iter().filter(is_active);
         pods.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// How many Pods were ever made.
-    pub(crate) fn made_pods(&self) -> usize {
+    /// How many Pods were ever created.
+    pub(crate) fn created_pod_count(&self) -> usize {
         let mut watch = self.store.watch("/pods/", 0).unwrap();
         let changes = std::iter::from_fn(|| watch.try_next().unwrap());
         changes.filter(|change| change.kind() == ChangeKind::Created).count()
     }
 
-    /// Waits until it is so, looking after each change of anything.
-    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&World) -> bool) {
+    /// Waits for a condition, and checks it after each write to the store.
+    pub(crate) async fn wait_for(&self, what: &str, condition: impl Fn(&JobTestEnv) -> bool) {
         let mut watch = self.store.watch("/", self.store.revision()).unwrap();
         let wait = async {
-            while !is_so(self) {
+            while !condition(self) {
                 watch.next().await.unwrap();
             }
         };
-        let outcome = tokio::time::timeout(PATIENCE, wait).await;
-        assert!(outcome.is_ok(), "not until now: {what}\n{}", self.report());
+        let outcome = tokio::time::timeout(TIMEOUT, wait).await;
+        assert!(outcome.is_ok(), "timed out: {what}\n{}", self.report());
     }
 
-    /// Jobs and Pods, for people.
+    /// The metadata and status of all Jobs and Pods, for failure messages.
     pub(crate) fn report(&self) -> String {
         let snapshot = self.store.snapshot();
         let objects = snapshot.prefix("/jobs.batch/").chain(snapshot.prefix("/pods/"));
@@ -203,18 +203,18 @@ impl World {
         lines.collect()
     }
 
-    pub(crate) async fn until_active(&self, count: usize) -> Vec<String> {
-        self.until(&format!("{count} Pods"), |world| world.active().len() == count).await;
+    pub(crate) async fn wait_for_active(&self, count: usize) -> Vec<String> {
+        self.wait_for(&format!("{count} Pods"), |env| env.active().len() == count).await;
         self.active()
     }
 
-    pub(crate) async fn until_condition(&self, job: &str, kind: &str) -> Value {
-        self.until(kind, |world| has_condition(&world.job(job), kind)).await;
+    pub(crate) async fn wait_for_condition(&self, job: &str, kind: &str) -> Value {
+        self.wait_for(kind, |env| has_condition(&env.job(job), kind)).await;
         self.job(job)
     }
 
-    /// A Pod ends. Gives it as it was then.
-    pub(crate) async fn end(&self, name: &str, phase: &str) -> Result<Value, kube::Error> {
+    /// Ends a Pod and returns it.
+    pub(crate) async fn end_pod(&self, name: &str, phase: &str) -> Result<Value, kube::Error> {
         let path = format!("{PODS}/{name}");
         let mut pod = self.send("GET", &path, &Value::Null).await?;
         let code = i32::from(phase == "Failed");
@@ -235,7 +235,7 @@ pub(crate) fn has_condition(job: &Value, kind: &str) -> bool {
 
 pub(crate) fn is_tracked(pod: &Value) -> bool {
     let finalizers = pod["metadata"]["finalizers"].as_array().into_iter().flatten();
-    finalizers.into_iter().any(|name| name == TRACKING)
+    finalizers.into_iter().any(|name| name == TRACKING_FINALIZER)
 }
 
 pub(crate) fn is_active(pod: &Value) -> bool {

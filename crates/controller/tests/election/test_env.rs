@@ -1,4 +1,4 @@
-//! A server without a disk, candidates with a clock and a connection each, and a watchman.
+//! An in-memory server, and candidates with their own clocks and connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,8 +20,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::asking;
-use crate::links::{Book, Fault, Link};
+use crate::connection::{ConnectionFault, EffectLog, FaultyConnection};
+use crate::request;
 
 pub(crate) const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/punctual";
@@ -33,151 +33,165 @@ pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// The clocks of a machine: those of the runtime, unless they stand still.
-pub(crate) struct Clocks {
+/// The clock of a machine: the clock of the runtime, unless it is frozen.
+pub(crate) struct TestClock {
     start: Instant,
-    stands_at: Mutex<Option<Duration>>,
-    chance: AtomicU64,
+    frozen_at: Mutex<Option<Duration>>,
+    random_state: AtomicU64,
 }
 
-impl Clocks {
-    fn new(start: Instant) -> Arc<Clocks> {
-        Arc::new(Clocks { start, stands_at: Mutex::default(), chance: AtomicU64::new(0) })
+impl TestClock {
+    fn new(start: Instant) -> Arc<TestClock> {
+        Arc::new(TestClock { start, frozen_at: Mutex::default(), random_state: AtomicU64::new(0) })
     }
 
-    /// Stops them.
+    /// Stops the clock.
     pub(crate) fn freeze(&self) {
-        *self.stands_at.lock().unwrap() = Some(self.start.elapsed());
+        *self.frozen_at.lock().unwrap() = Some(self.start.elapsed());
     }
 
-    /// They show the time again.
+    /// Lets the clock show the current time again.
     pub(crate) fn thaw(&self) {
-        *self.stands_at.lock().unwrap() = None;
+        *self.frozen_at.lock().unwrap() = None;
     }
 }
 
-impl Clock for Clocks {
-    /// The world begins ten seconds before a minute.
+impl Clock for TestClock {
+    /// Tests start ten seconds before a full minute.
     fn now(&self) -> Timestamp {
         let begin: Timestamp = "2026-01-31T07:59:50Z".parse().unwrap();
         begin + SignedDuration::try_from(self.monotonic()).unwrap()
     }
 
     fn monotonic(&self) -> Duration {
-        self.stands_at.lock().unwrap().unwrap_or_else(|| self.start.elapsed())
+        self.frozen_at.lock().unwrap().unwrap_or_else(|| self.start.elapsed())
     }
 }
 
-impl punctual_server::ServerEnv for Clocks {
+impl punctual_server::ServerEnv for TestClock {
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {
         for byte in bytes {
-            let number = self.chance.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+            let number = self.random_state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
             *byte = (number >> 56) as u8;
         }
     }
 }
 
-/// A process that would lead.
+/// A process that campaigns for leadership.
 pub(crate) struct Candidate {
     pub(crate) fence: Fence,
-    pub(crate) clock: Arc<Clocks>,
+    pub(crate) clock: Arc<TestClock>,
     pub(crate) metrics: Metrics,
-    fault: Arc<Mutex<(Fault, &'static str)>>,
+    fault: Arc<Mutex<(ConnectionFault, &'static str)>>,
     stop: CancellationToken,
-    /// One, which ends with us: it would ask the server of a world that is gone, again and again.
+    /// The task of the process. It is aborted on drop.
     task: JoinSet<()>,
 }
 
 impl Candidate {
-    pub(crate) fn leads(&self) -> bool {
+    pub(crate) fn is_leader(&self) -> bool {
         self.fence.is_open()
     }
 
-    /// Something goes wrong with everything.
-    pub(crate) fn suffer(&self, fault: Fault) {
-        self.suffer_at(fault, "");
+    /// Sets the fault of all requests.
+    pub(crate) fn set_fault(&self, fault: ConnectionFault) {
+        self.set_fault_for(fault, "");
     }
 
-    /// Something goes wrong with requests whose path contains this.
-    pub(crate) fn suffer_at(&self, fault: Fault, part: &'static str) {
+    /// Sets the fault of requests whose path contains `part`.
+    pub(crate) fn set_fault_for(&self, fault: ConnectionFault, part: &'static str) {
         *self.fault.lock().unwrap() = (fault, part);
     }
 
-    /// Ends it as kill -9 would. It says no more whether it leads.
+    /// Ends the process like `kill -9`. Its fence is not updated any more.
     pub(crate) async fn kill(mut self) {
         self.task.shutdown().await;
     }
 
-    /// Stops it in order; how long that took.
+    /// Stops the process gracefully. Returns how long that took.
     pub(crate) async fn stop(mut self) -> Duration {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.stop.cancel();
         self.task.join_next().await.unwrap().unwrap();
         assert!(!self.fence.is_open());
-        begun.elapsed()
+        started.elapsed()
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct ElectionTestEnv {
     start: Instant,
     pub(crate) client: Client,
     pub(crate) store: Store,
-    pub(crate) book: Book,
+    pub(crate) effect_log: EffectLog,
     count: usize,
     fences: Arc<Mutex<Vec<Fence>>>,
-    /// The store, and the watchmen: nobody ever sees two leaders.
+    /// The committer of the store, and the checks that there is at most one leader.
     tasks: JoinSet<()>,
 }
 
-impl World {
-    /// A server, ten seconds before a minute, and nobody else.
-    pub(crate) async fn new() -> World {
+impl ElectionTestEnv {
+    /// Starts a server without candidates, ten seconds before a full minute.
+    pub(crate) async fn new() -> ElectionTestEnv {
         let start = Instant::now();
         let mut tasks = JoinSet::new();
         let (store, committing) =
             Store::start_inline(Box::new(Forgetful), Options::default()).unwrap();
         tasks.spawn(committing);
         let config = punctual_server::Config {
-            env: Clocks::new(start),
+            env: TestClock::new(start),
             ..punctual_server::Config::new(store.clone())
         };
         let server = Server::start(config).await.unwrap();
         let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
-        let (book, fences) = (Book::new(start), Arc::default());
-        World { start, client, store, book, count: 0, fences, tasks }
+        let effect_log = EffectLog::new(start);
+        ElectionTestEnv {
+            start,
+            client,
+            store,
+            effect_log,
+            count: 0,
+            fences: Arc::default(),
+            tasks,
+        }
     }
 
-    /// Another candidate.
-    pub(crate) fn candidate(&mut self) -> Candidate {
-        let fault: Arc<Mutex<(Fault, &'static str)>> = Arc::default();
-        let (inner, book, sender) = (self.client.clone(), self.book.clone(), self.count);
-        let link = Link { inner, sender, book, fault: fault.clone() };
+    /// Starts another candidate.
+    pub(crate) fn start_candidate(&mut self) -> Candidate {
+        let fault: Arc<Mutex<(ConnectionFault, &'static str)>> = Arc::default();
+        let sender = self.count;
+        let connection = FaultyConnection {
+            inner: self.client.clone(),
+            sender,
+            effect_log: self.effect_log.clone(),
+            fault: fault.clone(),
+        };
         self.count += 1;
-        let clock = Clocks::new(self.start);
+        let clock = TestClock::new(self.start);
         let fence = Fence::closed(clock.clone());
         self.fences.lock().unwrap().push(fence.clone());
-        self.tasks.spawn(watch_out(sender, self.fences.clone()));
+        self.tasks.spawn(assert_single_leader(sender, self.fences.clone()));
         let context = Context {
-            client: link.client(),
+            client: connection.client(),
             clock: clock.clone(),
             metrics: Metrics::default(),
             burst_gate: BurstGate::default(),
             fence: fence.clone(),
         };
-        let (metrics, stop) = (context.metrics.clone(), CancellationToken::new());
+        let metrics = context.metrics.clone();
+        let stop = CancellationToken::new();
         let running = run_elected(context, election(sender), run_controller, stop.clone());
         let mut task = JoinSet::new();
         task.spawn(async move { running.await.unwrap() });
         Candidate { fence, clock, metrics, fault, stop, task }
     }
 
-    /// What somebody with a wrong configuration is told.
-    pub(crate) async fn misconfigured(&self) -> String {
-        let clock = Clocks::new(self.start);
+    /// The error message for a configuration that is wrong.
+    pub(crate) async fn config_error(&self) -> String {
+        let clock = TestClock::new(self.start);
         let context = Context {
             client: self.client.clone(),
             clock: clock.clone(),
@@ -187,9 +201,8 @@ impl World {
         };
         let config = ElectionConfig { renew_deadline: secs(15), ..ElectionConfig::default() };
         let election = Election { config, ..election(0) };
-        let refused =
-            run_elected(context, election, run_controller, CancellationToken::new()).await;
-        refused.unwrap_err().to_string()
+        let result = run_elected(context, election, run_controller, CancellationToken::new()).await;
+        result.unwrap_err().to_string()
     }
 
     /// Time since the start.
@@ -197,8 +210,8 @@ impl World {
         self.start.elapsed()
     }
 
-    /// Waits until so much has passed since the start.
-    pub(crate) async fn at(&self, at: Duration) {
+    /// Waits until this long after the start.
+    pub(crate) async fn advance_to(&self, at: Duration) {
         tokio::time::sleep_until(self.start + at).await;
     }
 
@@ -208,15 +221,15 @@ impl World {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        asking::send(&self.client, method, path, body).await
+        request::send(&self.client, method, path, body).await
     }
 
-    /// What stands in the Lease.
+    /// Reads the Lease.
     pub(crate) async fn lease(&self) -> Value {
         self.send("GET", LEASE, &Value::Null).await.unwrap()
     }
 
-    pub(crate) async fn put_lease(&self, lease: &Value) {
+    pub(crate) async fn write_lease(&self, lease: &Value) {
         self.send("PUT", LEASE, lease).await.unwrap();
     }
 
@@ -226,8 +239,8 @@ impl World {
         self.send("POST", LEASES, &lease).await.unwrap();
     }
 
-    /// A CronJob that is due every minute, and keeps nothing of what it has done.
-    pub(crate) async fn cron_job(&self, name: &str) {
+    /// Creates a CronJob that runs every minute and keeps no finished Jobs.
+    pub(crate) async fn create_cron_job(&self, name: &str) {
         let pod = json!({"restartPolicy": "Never",
             "containers": [{"name": "main", "image": "busybox", "command": ["true"]}]});
         let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
@@ -241,21 +254,21 @@ impl World {
         self.send("GET", &path, &Value::Null).await.unwrap()["status"].take()
     }
 
-    /// Has every Job succeed as soon as it is there.
-    pub(crate) fn finish_jobs(&mut self) {
+    /// Completes every Job as soon as it is created.
+    pub(crate) fn complete_jobs(&mut self) {
         let (client, store) = (self.client.clone(), self.store.clone());
         self.tasks.spawn(async move {
             let mut watch = store.watch("/jobs.batch/default/", 0).unwrap();
             while let Ok(Some(change)) = watch.next().await {
                 if change.previous.is_none() && change.current.is_some() {
-                    finish(&client, change.key.rsplit('/').next().unwrap()).await;
+                    complete_job(&client, change.key.rsplit('/').next().unwrap()).await;
                 }
             }
         });
     }
 
-    /// The names of the Jobs that were ever created, in the order of their creation.
-    pub(crate) fn created(&self) -> Vec<String> {
+    /// The names of all Jobs that were ever created, in the order of creation.
+    pub(crate) fn created_jobs(&self) -> Vec<String> {
         let mut watch = self.store.watch("/jobs.batch/", 0).unwrap();
         let changes = std::iter::from_fn(|| watch.try_next().unwrap());
         let new = changes.filter(|change| change.previous.is_none() && change.current.is_some());
@@ -263,7 +276,7 @@ impl World {
     }
 
     /// The messages of the events about the Lease.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn lease_events(&self) -> Vec<String> {
         let snapshot = self.store.snapshot();
         let events = snapshot.prefix("/events/kube-system/");
         let events = events.map(|(_, entry)| serde_json::from_slice(&entry.value).unwrap());
@@ -271,8 +284,8 @@ impl World {
     }
 }
 
-impl Drop for World {
-    /// Nobody saw two leaders, and effects of one were over before those of another began.
+impl Drop for ElectionTestEnv {
+    /// Asserts that there were never two leaders, and that the writes of candidates did not overlap.
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
@@ -280,23 +293,23 @@ impl Drop for World {
         while let Some(ended) = self.tasks.try_join_next() {
             ended.unwrap();
         }
-        let effects = self.book.effects();
+        let effects = self.effect_log.effects();
         for (number, effect) in effects.iter().enumerate() {
             let others = effects[number..].iter().filter(|other| other.sender != effect.sender);
             let end = effect.ended.unwrap_or(Duration::MAX);
-            let together = others.into_iter().find(|other| other.begun < end);
-            assert!(together.is_none(), "{effect:?} together with {together:?}");
+            let overlapping = others.into_iter().find(|other| other.started < end);
+            assert!(overlapping.is_none(), "{effect:?} overlaps {overlapping:?}");
         }
     }
 }
 
-/// Looks whether anybody else leads, whenever somebody begins to.
-async fn watch_out(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
+/// Asserts that no other candidate leads whenever this one starts to.
+async fn assert_single_leader(number: usize, fences: Arc<Mutex<Vec<Fence>>>) {
     let fence = fences.lock().unwrap()[number].clone();
     loop {
         fence.wait_open().await;
         let leaders = fences.lock().unwrap().iter().filter(|fence| fence.is_open()).count();
-        assert!(leaders < 2, "there are {leaders} leaders");
+        assert!(leaders < 2, "{leaders} candidates lead at once");
         fence.wait_closed().await;
     }
 }
@@ -314,7 +327,7 @@ fn options() -> CronJobOptions {
     }
 }
 
-/// Candidates differ in their dice, too.
+/// Each candidate has its own sequence of random numbers.
 fn election(number: usize) -> Election {
     Election {
         namespace: "kube-system".to_owned(),
@@ -325,9 +338,9 @@ fn election(number: usize) -> Election {
     }
 }
 
-async fn finish(client: &Client, name: &str) {
+async fn complete_job(client: &Client, name: &str) {
     let path = format!("{JOBS}/{name}");
-    let mut job = asking::send(client, "GET", &path, &Value::Null).await.unwrap();
+    let mut job = request::send(client, "GET", &path, &Value::Null).await.unwrap();
     let now = job["metadata"]["creationTimestamp"].clone();
     let end = |kind: &str| {
         json!({"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now,
@@ -336,5 +349,5 @@ async fn finish(client: &Client, name: &str) {
     job["status"] = json!({"startTime": now, "completionTime": now, "succeeded": 1,
         "uncountedTerminatedPods": {},
         "conditions": [end("SuccessCriteriaMet"), end("Complete")]});
-    asking::send(client, "PUT", &format!("{path}/status"), &job).await.unwrap();
+    request::send(client, "PUT", &format!("{path}/status"), &job).await.unwrap();
 }

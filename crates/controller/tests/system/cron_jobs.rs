@@ -1,0 +1,240 @@
+//! The CronJob controller alone.
+
+use serde_json::{Value, json};
+
+use crate::test_cluster::{JOBS, TestCluster, slot_suffix, template};
+
+#[tokio::test]
+async fn a_slot_creates_a_job_that_becomes_active_and_is_counted() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    let found = cluster.wait_for_next("a", "08:01:00").await;
+    assert_eq!(found["status"]["active"], Value::Null);
+    cluster.set_time("08:01:00");
+    let found = cluster.wait_for_next("a", "08:02:00").await;
+    let name = format!("a-{}", slot_suffix("08:01:00"));
+    assert_eq!(found["status"]["active"][0]["name"], name);
+    assert_eq!(found["status"]["lastScheduleTime"], "2026-01-31T08:01:00Z");
+    let job = cluster.send("GET", &format!("{JOBS}/{name}"), &Value::Null).await.unwrap();
+    let mark = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+    assert_eq!(job["metadata"]["annotations"][mark], "2026-01-31T08:01:00Z");
+    assert_eq!(job["spec"]["template"]["metadata"]["annotations"][mark], "2026-01-31T08:01:00Z");
+    assert_eq!(job["metadata"]["ownerReferences"][0]["uid"], found["metadata"]["uid"]);
+    cluster.set_time("08:01:20");
+    cluster.finish_job(&name, "Complete").await;
+    let found = cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
+    assert_eq!(found["status"]["successfulRuns"], 1);
+    assert_eq!(found["status"]["lastSuccessfulTime"], "2026-01-31T08:01:20Z");
+}
+
+#[tokio::test]
+async fn nothing_is_written_while_nothing_is_due() {
+    let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    let before = cluster.store.revision();
+    // A new controller that has reconciled a new CronJob has reconciled all older ones.
+    cluster.kill().await;
+    cluster.start();
+    cluster.create_cron_job("b", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("b", "08:02:00").await;
+    let key = "/cronjobs.batch/default/b";
+    assert_eq!(
+        cluster.written_keys(before),
+        [key, key],
+        "only the new CronJob and its status are written"
+    );
+}
+
+#[tokio::test]
+async fn forbid_waits_until_the_active_job_finishes() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster
+        .create_cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "Forbid"}))
+        .await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    cluster.set_time("08:02:30");
+    cluster.wait_for_next("a", "08:03:00").await;
+    assert_eq!(cluster.jobs("a"), [slot_suffix("08:01:00")]);
+    cluster.finish_job(&format!("a-{}", slot_suffix("08:01:00")), "Failed").await;
+    cluster.wait_for_jobs("a", &[&slot_suffix("08:01:00"), &slot_suffix("08:02:00")]).await;
+    let found = cluster.wait_for("a", |found| found["status"]["failedRuns"] == 1).await;
+    assert_eq!(found["status"]["failuresSinceSuccess"], 1);
+}
+
+#[tokio::test]
+async fn replace_deletes_the_active_job() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster
+        .create_cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "Replace"}))
+        .await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    cluster.set_time("08:02:00");
+    let found = cluster.wait_for_next("a", "08:03:00").await;
+    assert_eq!(cluster.jobs("a"), [slot_suffix("08:02:00")]);
+    assert_eq!(found["status"]["active"].as_array().unwrap().len(), 1);
+    assert_eq!(found["status"]["failedRuns"], Value::Null);
+}
+
+#[tokio::test]
+async fn catch_up_runs_every_slot_in_order() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster
+        .create_cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "CatchUp"}))
+        .await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:04:30");
+    for time in ["08:01:00", "08:02:00", "08:03:00", "08:04:00"] {
+        let name = format!("a-{}", slot_suffix(time));
+        cluster.wait_for("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
+        cluster.finish_job(&name, "Complete").await;
+    }
+    let found = cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
+    assert_eq!(found["status"]["successfulRuns"], 4);
+    // The history limit is three.
+    cluster
+        .wait_for_jobs(
+            "a",
+            &[&slot_suffix("08:02:00"), &slot_suffix("08:03:00"), &slot_suffix("08:04:00")],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_suspended_cron_job_starts_jobs_only_after_it_is_resumed() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *", "suspend": true})).await;
+    let settled = |found: &Value| found["status"]["conditions"] != Value::Null;
+    cluster.wait_for("a", settled).await;
+    cluster.set_time("08:03:10");
+    cluster.create_cron_job("b", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("b", "08:04:00").await;
+    assert_eq!(cluster.jobs("a"), [""; 0]);
+    cluster.patch("a", json!({"spec": {"suspend": false}})).await;
+    cluster.wait_for_next("a", "08:04:00").await;
+    assert_eq!(cluster.jobs("a"), [slot_suffix("08:03:00")]);
+}
+
+#[tokio::test]
+async fn a_deleted_job_is_removed_from_the_active_list() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    let path = format!("{JOBS}/a-{}?propagationPolicy=Background", slot_suffix("08:01:00"));
+    cluster.send("DELETE", &path, &Value::Null).await.unwrap();
+    cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
+    assert_eq!(cluster.jobs("a"), [""; 0], "the slot does not run again");
+}
+
+#[tokio::test]
+async fn an_edited_schedule_starts_no_past_slots() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "0 9 * * *"})).await;
+    cluster.wait_for_next("a", "09:00:00").await;
+    cluster.set_time("08:30:00");
+    cluster.patch("a", json!({"spec": {"schedule": "15 * * * *"}})).await;
+    cluster.wait_for_next("a", "09:15:00").await;
+    assert_eq!(cluster.jobs("a"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_slot_past_its_deadline_is_missed_and_recorded() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster
+        .create_cron_job("a", json!({"schedule": "0 * * * *", "startingDeadlineSeconds": 60}))
+        .await;
+    cluster.wait_for_next("a", "09:00:00").await;
+    cluster.set_time("09:01:30");
+    let found = cluster.wait_for_next("a", "10:00:00").await;
+    assert_eq!(found["status"]["missedRuns"], 1);
+    assert_eq!(found["status"]["lastMissedTime"], "2026-01-31T09:00:00Z");
+    assert_eq!(cluster.jobs("a"), [""; 0]);
+}
+
+#[tokio::test]
+async fn our_finalizer_is_removed_when_the_job_or_its_cron_job_is_deleted() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    let spec = json!({"schedule": "* * * * *",
+        "jobTemplate": template(json!({"ttlSecondsAfterFinished": 0}))});
+    let made = cluster.create_cron_job("a", spec).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    let path = format!("{JOBS}/a-{}", slot_suffix("08:01:00"));
+    let job = cluster.send("GET", &path, &Value::Null).await.unwrap();
+    assert_eq!(job["metadata"]["finalizers"][0], "punctual.dev/slot-recorded");
+    cluster
+        .send("DELETE", &format!("{path}?propagationPolicy=Background"), &Value::Null)
+        .await
+        .unwrap();
+    cluster.wait_for_jobs("a", &[]).await;
+    // The same when the CronJob is deleted first.
+    cluster.set_time("08:02:00");
+    cluster.wait_for_next("a", "08:03:00").await;
+    let name = &made["metadata"]["name"];
+    let uid = &made["metadata"]["uid"];
+    cluster
+        .send(
+            "DELETE",
+            "/apis/batch/v1/namespaces/default/cronjobs/a",
+            &json!({"preconditions": {"uid": uid}}),
+        )
+        .await
+        .unwrap();
+    let path = format!("{JOBS}/{}-{}", name.as_str().unwrap(), slot_suffix("08:02:00"));
+    cluster
+        .send("DELETE", &format!("{path}?propagationPolicy=Background"), &Value::Null)
+        .await
+        .unwrap();
+    cluster.wait_for_jobs("a", &[]).await;
+}
+
+#[tokio::test]
+async fn scheduled_jobs_are_reconciled_like_cron_jobs() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    let object = json!({"apiVersion": "punctual.dev/v1", "kind": "ScheduledJob",
+        "metadata": {"name": "s"}, "spec": {"schedule": "@at 2026-01-31T08:05:00Z",
+        "jobTemplate": template(json!({}))}});
+    let path = "/apis/punctual.dev/v1/namespaces/default/scheduledjobs";
+    cluster.send("POST", path, &object).await.unwrap();
+    cluster.set_time("08:05:00");
+    cluster.wait_for_jobs("s", &[&slot_suffix("08:05:00")]).await;
+    cluster.finish_job(&format!("s-{}", slot_suffix("08:05:00")), "Complete").await;
+    let mut watch =
+        cluster.store.watch("/scheduledjobs.punctual.dev/", cluster.store.revision()).unwrap();
+    let path = format!("{path}/s");
+    loop {
+        let found = cluster.send("GET", &path, &Value::Null).await.unwrap();
+        let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        if conditions.iter().any(|c| c["type"] == "Complete" && c["status"] == "True") {
+            break;
+        }
+        watch.next().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_job_without_owner_blocks_no_slot_after_its_deletion() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster
+        .create_cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "Forbid"}))
+        .await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    let path = format!("{JOBS}/a-{}", slot_suffix("08:01:00"));
+    let orphan = json!({"metadata": {"ownerReferences": null}});
+    cluster.send("PATCH", &path, &orphan).await.unwrap();
+    cluster.send("DELETE", &path, &json!({"propagationPolicy": "Background"})).await.unwrap();
+    cluster.set_time("08:02:00");
+    cluster.wait_for_next("a", "08:03:00").await;
+    assert_eq!(cluster.jobs("a"), [slot_suffix("08:02:00")]);
+}
