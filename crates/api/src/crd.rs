@@ -127,8 +127,8 @@ impl Column {
             json!({"name": name, "type": ty, "jsonPath": path, "description": description});
         // kube-apiserver omits a zero priority; an explicit one would appear as a change on every
         // apply.
-        if *is_wide {
-            column["priority"] = json!(1);
+        if *is_wide && let Value::Object(column) = &mut column {
+            column.insert("priority".to_owned(), json!(1));
         }
         column
     }
