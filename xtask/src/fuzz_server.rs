@@ -18,7 +18,7 @@ use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
 use punctual_e2e::process_usage;
 use punctual_server::{ADMIN_GROUP, Config, Server, ServerLimits, User};
-use punctual_store::{Forgetful, Options, Store};
+use punctual_store::{InMemoryLog, Options, Store};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -114,8 +114,9 @@ fn report(
 }
 
 async fn start_server(dialect: Dialect) -> anyhow::Result<Router> {
-    let options = Options { ring_changes_max: 256, ring_bytes_max: 4 << 20, ..Options::default() };
-    let store = Store::start(Box::new(Forgetful), options)?;
+    let options =
+        Options { history_changes_max: 256, history_bytes_max: 4 << 20, ..Options::default() };
+    let store = Store::start(Box::new(InMemoryLog), options)?;
     let limits = ServerLimits { requests_per_second: u32::MAX, ..ServerLimits::default() };
     let config = Config { dialect, limits, ..Config::new(store) };
     let server = Server::start(config).await.context("the server did not start")?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{MicroTime, Time};
-use punctual_store::{Condition, Entry, Error, Op, Snapshot, Store, Watch};
+use punctual_store::{Error, Op, Precondition, Snapshot, Store, StoreEntry, Watch};
 use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -172,7 +172,8 @@ fn is_current(write: &EventWrite, snapshot: &Snapshot) -> bool {
 /// Deletes Events in one transaction, except those that were written again meanwhile.
 async fn delete(store: &Store, mut writes: Vec<EventWrite>) -> Result<(), Error> {
     while !writes.is_empty() {
-        let op = |write: &EventWrite| Op::delete(write.key.clone(), Condition::At(write.revision));
+        let op =
+            |write: &EventWrite| Op::delete(write.key.clone(), Precondition::At(write.revision));
         match store.write(writes.iter().map(op).collect::<Vec<Op>>()).await {
             Err(Error::Conflict(conflict)) => writes.retain(|write| write.key != conflict.key),
             result => return result.map(drop),
@@ -205,7 +206,7 @@ struct EventSeriesTimes {
 
 /// Estimates when an Event was written before the watch started, from the latest time in it.
 /// Clients choose these times freely, so a future time counts as now.
-fn estimate_write_time(entry: &Entry, now: Timestamp) -> Timestamp {
+fn estimate_write_time(entry: &StoreEntry, now: Timestamp) -> Timestamp {
     let event: EventTimes = serde_json::from_slice(&entry.value).unwrap_or_default();
     let observed = event.series.and_then(|series| series.last_observed_time);
     let times = [event.metadata.creation_timestamp, event.last_timestamp].into_iter().flatten();

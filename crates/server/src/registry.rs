@@ -18,7 +18,7 @@ use punctual_api::status::{GroupResource, StatusCause, StatusReason};
 use punctual_api::strategy::ResourceKind;
 use punctual_api::validate::ValidationOptions;
 use punctual_api::{Dialect, Status, schema};
-use punctual_store::{Condition, Error, Op, Store};
+use punctual_store::{Error, Op, Precondition, Store};
 use serde_json::Value;
 
 pub(crate) use self::delete::DeleteResult;
@@ -165,7 +165,7 @@ impl Registry {
         if namespace.pointer("/status/phase").and_then(Value::as_str) == Some("Terminating") {
             return Err(terminating(collection, name));
         }
-        Ok(Some(Op::check(key, Condition::At(entry.modified))))
+        Ok(Some(Op::check(key, Precondition::At(entry.modified))))
     }
 
     /// Records in `managedFields` which fields a write changed. Ownership is recorded in the API
@@ -212,8 +212,10 @@ fn terminating(collection: &CollectionRef, name: &str) -> Status {
 /// Converts an error of the store to a response.
 pub(crate) fn store_error(error: &Error) -> Status {
     match error {
-        Error::Busy => Status::too_many_requests("too many writes are waiting", 1),
-        Error::Invalid(why) => Status::failure(StatusReason::RequestEntityTooLarge, why.clone()),
+        Error::QueueFull => Status::too_many_requests("too many writes are waiting", 1),
+        Error::InvalidTransaction(why) => {
+            Status::failure(StatusReason::RequestEntityTooLarge, why.clone())
+        }
         Error::Closed => {
             Status::failure(StatusReason::ServiceUnavailable, "the server is shutting down")
         }

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use punctual_api::convert::{EventVersion, convert_event};
 use punctual_api::{Status, defaults};
-use punctual_store::Entry;
+use punctual_store::StoreEntry;
 use serde_json::{Map, Value};
 
 use crate::resource::{EVENT_RESOURCE, Resource, ServedResource};
@@ -74,7 +74,7 @@ pub(crate) struct StoredObject {
 
 impl StoredObject {
     /// Creates one from an entry of the store.
-    pub(crate) fn from_entry(served: ServedResource, entry: &Entry) -> StoredObject {
+    pub(crate) fn from_entry(served: ServedResource, entry: &StoreEntry) -> StoredObject {
         StoredObject { served, value: entry.value.clone(), revision: entry.modified }
     }
 

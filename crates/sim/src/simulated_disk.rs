@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use punctual_store::{Batch, Change, Error, Loaded, Log, Row};
+use punctual_store::{Change, CommitBatch, Error, Log, LogContents, LogRow};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ pub(crate) struct SimulatedDisk {
 struct DiskContent {
     revision: u64,
     compacted: u64,
-    rows: BTreeMap<u64, Row>,
+    rows: BTreeMap<u64, LogRow>,
 }
 
 impl SimulatedDisk {
@@ -52,11 +52,11 @@ impl SimulatedDisk {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn store(&self, batch: &Batch<'_>) {
+    fn store(&self, batch: &CommitBatch<'_>) {
         let mut content = self.content();
         for change in batch.changes {
             let Change { key, revision, current, .. } = &**change;
-            let row = Row { revision: *revision, key: key.clone(), current: current.clone() };
+            let row = LogRow { revision: *revision, key: key.clone(), current: current.clone() };
             content.rows.insert(*revision, row);
             let value = current.as_ref().map(|entry| entry.value.clone());
             let key = key.clone();
@@ -73,7 +73,7 @@ impl SimulatedDisk {
     }
 
     /// The fault of this commit, if it has one.
-    fn commit_fault(&self, batch: &Batch<'_>) -> Option<Fault> {
+    fn commit_fault(&self, batch: &CommitBatch<'_>) -> Option<Fault> {
         let now = self.env.now();
         let is_create = batch.changes.iter().any(|change| is_new_job(change));
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,13 +128,13 @@ impl Log for SimulatedLog {
         Path::new("/the/simulated/disk")
     }
 
-    fn load(&mut self) -> Result<Loaded, Error> {
+    fn load(&mut self) -> Result<LogContents, Error> {
         let content = self.disk.content();
         let rows = content.rows.values().cloned().collect();
-        Ok(Loaded { revision: content.revision, compacted: content.compacted, rows })
+        Ok(LogContents { revision: content.revision, compacted: content.compacted, rows })
     }
 
-    fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
+    fn commit(&mut self, batch: &CommitBatch<'_>) -> Result<(), Error> {
         if self.crashed.is_cancelled() {
             return Err(self.disk_full());
         }

@@ -70,7 +70,7 @@ impl SimulatedServer {
 
     async fn start(&self, crashed: &CancellationToken) -> Option<()> {
         // A short watch history, so that watches that fall behind have to list again.
-        let options = Options { ring_changes_max: 2000, ..Options::default() };
+        let options = Options { history_changes_max: 2000, ..Options::default() };
         let (store, committer) =
             Store::start_inline(self.disk.log(crashed.clone()), options).ok()?;
         tokio::spawn(run_until(crashed.clone(), committer));

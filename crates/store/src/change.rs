@@ -1,49 +1,49 @@
-//! What is kept under a key, and what happened to it. Values are shared, never copied.
+//! Values of keys and changes of keys. Values are shared, never copied.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// What the bookkeeping of one change takes in memory beside its key and values, roughly.
+/// The approximate memory that a change needs in addition to its key and values.
 const OVERHEAD_BYTES: usize = 160;
 
-/// The value of a key and the revisions it came with.
+/// The value of a key with its revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The bytes. Cloning shares them.
+pub struct StoreEntry {
+    /// The bytes. Clones share them.
     pub value: Bytes,
-    /// The revision that created the key, anew after each delete.
+    /// The revision that created the key. A delete and a new create change it.
     pub created: u64,
     /// The revision that wrote this value.
     pub modified: u64,
 }
 
-/// One change of one key. Shared by everyone who watches.
+/// One change of one key. All watches share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The changed key.
     pub key: Arc<str>,
     /// The revision of the change.
     pub revision: u64,
-    /// What is there now; none after a delete.
-    pub current: Option<Entry>,
-    /// What was there before; none before a create.
-    pub previous: Option<Entry>,
+    /// The new value; `None` after a delete.
+    pub current: Option<StoreEntry>,
+    /// The old value; `None` before a create.
+    pub previous: Option<StoreEntry>,
 }
 
 /// How a key changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// There was nothing before.
+    /// The key did not exist before.
     Created,
-    /// There was another value before.
+    /// The key had another value before.
     Updated,
-    /// There is nothing now.
+    /// The key does not exist any more.
     Deleted,
 }
 
 impl Change {
-    /// How the key changed.
+    /// Returns how the key changed.
     pub fn kind(&self) -> ChangeKind {
         match (&self.current, &self.previous) {
             (None, _) => ChangeKind::Deleted,
@@ -52,16 +52,18 @@ impl Change {
         }
     }
 
-    /// What the change keeps alive in memory, roughly.
-    pub(crate) fn weight(&self) -> usize {
+    /// Returns the approximate memory that the change keeps allocated.
+    pub(crate) fn memory_bytes(&self) -> usize {
         let values = self.current.iter().chain(&self.previous).map(|entry| entry.value.len());
         OVERHEAD_BYTES + self.key.len() + values.sum::<usize>()
     }
 
-    /// The rows of the log that nobody needs once this change is history: the value it replaced,
-    /// and the mark of a delete. A row therefore outlives every change that shows it as previous.
-    pub(crate) fn superseded(&self) -> impl Iterator<Item = u64> {
-        let mark = self.current.is_none().then_some(self.revision);
-        self.previous.as_ref().map(|entry| entry.modified).into_iter().chain(mark)
+    /// Returns the rows of the log that are not needed after this change is compacted: the row of the
+    /// value that it replaced, and its own row if it is a delete. So a row outlives every change that
+    /// has it as previous value.
+    pub(crate) fn superseded_rows(&self) -> impl Iterator<Item = u64> {
+        let replaced = self.previous.as_ref().map(|entry| entry.modified);
+        let delete = self.current.is_none().then_some(self.revision);
+        replaced.into_iter().chain(delete)
     }
 }

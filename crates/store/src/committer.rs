@@ -1,8 +1,8 @@
-//! The one that writes: it takes what is waiting, tries it on a draft, makes the draft
-//! durable with one commit, publishes it, and only then answers.
+//! The committer: collects waiting writes into a group, builds a batch, commits it with one fsync,
+//! publishes it, and then replies to the writers (group commit).
 //!
-//! After a commit has failed it goes on answering, but only with refusals. The log is not
-//! asked again: what a failed fsync left on the disk is known only to a fresh start.
+//! After a failed commit it rejects all writes and does not use the log again: only a restart can
+//! find out what a failed fsync left on disk.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,95 +15,98 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     Error,
+    batch_builder::BatchBuilder,
     change::Change,
-    draft::Draft,
-    log::{Batch, Log},
-    news::{News, Teller},
-    ring::Ring,
+    change_history::ChangeHistory,
+    log::{CommitBatch, Log},
+    notifier::{ChangeSignal, Notifier},
     state::State,
     transaction::{Committed, Transaction},
 };
 
-/// A batch is closed when it has this many bytes of keys and values, or this many transactions.
-const BATCH_BYTES_MAX: usize = 8 << 20;
-const BATCH_TRANSACTIONS_MAX: usize = 1024;
-/// How often others are let go first while a batch is smaller than the last one.
-const PATIENCE: usize = 4;
+/// A group is full when it has this many bytes of keys and values.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+/// A group is full when it has this many transactions.
+const GROUP_TRANSACTIONS_MAX: usize = 1024;
+/// How often the committer yields to writers while a group is smaller than the last one.
+const YIELDS_MAX: usize = 4;
 
-/// What readers see. State and ring change together under the ring's lock, so whoever saw a change
-/// in a watch also finds it in a snapshot.
+/// The state that readers see. The state and the history change together under the lock of the history, so
+/// a change that a watch has returned is also in the next snapshot.
 pub(crate) struct Published {
     pub(crate) state: ArcSwap<State>,
-    pub(crate) ring: RwLock<Ring>,
+    pub(crate) history: RwLock<ChangeHistory>,
     pub(crate) failure: OnceLock<Arc<Error>>,
-    pub(crate) news: News,
+    pub(crate) signal: ChangeSignal,
 }
 
 impl Published {
-    /// The state, and all changes since a revision, oldest first.
+    /// Returns the state and all changes after a revision, oldest first.
     pub(crate) fn since(&self, requested: u64) -> Result<(Arc<State>, Vec<Arc<Change>>), Error> {
-        let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.read().unwrap_or_else(PoisonError::into_inner);
         let state = self.state.load_full();
         if requested > state.revision {
-            return Err(Error::Future { requested, revision: state.revision });
+            return Err(Error::FutureRevision { requested, revision: state.revision });
         }
-        let compacted = ring.compacted;
-        let after = ring.after(requested).ok_or(Error::Compacted { requested, compacted })?;
+        let compacted = history.compacted;
+        let after = history.after(requested).ok_or(Error::Compacted { requested, compacted })?;
         Ok((state, after.cloned().collect()))
     }
 }
 
-pub(crate) type Answer = Result<Committed, Error>;
+pub(crate) type WriteResult = Result<Committed, Error>;
 
-pub(crate) enum Request {
-    Write { transaction: Transaction, answer: oneshot::Sender<Answer> },
-    Compact { through: u64, answer: oneshot::Sender<Result<(), Error>> },
-    Close { answer: oneshot::Sender<Result<(), Error>> },
+pub(crate) enum CommitterRequest {
+    Write { transaction: Transaction, reply: oneshot::Sender<WriteResult> },
+    Compact { through: u64, reply: oneshot::Sender<Result<(), Error>> },
+    Close { reply: oneshot::Sender<Result<(), Error>> },
 }
 
 pub(crate) struct Committer {
     pub(crate) log: Box<dyn Log>,
     pub(crate) published: Arc<Published>,
-    pub(crate) requests: mpsc::Receiver<Request>,
-    /// Wakes the watches. Dropped when the committer ends, which ends them.
-    pub(crate) news: Teller,
-    /// How many writes the last batch had.
-    pub(crate) usual: usize,
+    pub(crate) requests: mpsc::Receiver<CommitterRequest>,
+    /// Notifies watches. It is dropped when the committer ends, which ends them.
+    pub(crate) notifier: Notifier,
+    /// The number of writes in the last group.
+    pub(crate) last_group_len: usize,
 }
 
-/// Transactions on their way into one commit.
+/// The writes of one commit.
 #[derive(Default)]
-struct Waiting {
-    writes: Vec<(Transaction, oneshot::Sender<Answer>)>,
+struct WriteGroup {
+    writes: Vec<(Transaction, oneshot::Sender<WriteResult>)>,
     bytes: usize,
 }
 
-impl Waiting {
-    fn add(&mut self, transaction: Transaction, answer: oneshot::Sender<Answer>) {
+impl WriteGroup {
+    fn add(&mut self, transaction: Transaction, reply: oneshot::Sender<WriteResult>) {
         self.bytes += transaction.bytes();
-        self.writes.push((transaction, answer));
+        self.writes.push((transaction, reply));
     }
 
     fn is_full(&self) -> bool {
-        self.bytes >= BATCH_BYTES_MAX || self.writes.len() >= BATCH_TRANSACTIONS_MAX
+        self.bytes >= GROUP_BYTES_MAX || self.writes.len() >= GROUP_TRANSACTIONS_MAX
     }
 }
 
 impl Committer {
-    /// Serves until everybody has let go of the store, or one has closed it.
+    /// Runs until the store is closed or its last handle is dropped.
     pub(crate) async fn run(mut self) {
         let mut closers = Vec::new();
         let mut next = self.requests.recv().await;
         while let Some(request) = next.take() {
             match request {
-                Request::Write { transaction, answer } => next = self.serve(transaction, answer),
-                Request::Compact { through, answer } => {
-                    let _ = answer.send(self.compact(through));
+                CommitterRequest::Write { transaction, reply } => {
+                    next = self.commit_group(transaction, reply)
                 }
-                Request::Close { answer } => {
-                    // Nobody gets in any more; those already waiting are still served.
+                CommitterRequest::Compact { through, reply } => {
+                    let _ = reply.send(self.compact(through));
+                }
+                CommitterRequest::Close { reply } => {
+                    // Reject new requests, but finish the queued ones.
                     self.requests.close();
-                    closers.push(answer);
+                    closers.push(reply);
                 }
             }
             if next.is_none() {
@@ -113,44 +116,45 @@ impl Committer {
         self.finish(closers);
     }
 
-    /// Closes the file before anybody hears that it is closed.
+    /// Closes the file, and then replies to the close requests.
     fn finish(self, closers: Vec<oneshot::Sender<Result<(), Error>>>) {
         let failure = self.published.failure.get().cloned();
         drop(self.log);
-        drop(self.news);
-        for answer in closers {
-            let _ = answer.send(failure.clone().map_or(Ok(()), |why| Err(Error::Stopped(why))));
+        drop(self.notifier);
+        for reply in closers {
+            let _ = reply
+                .send(failure.clone().map_or(Ok(()), |cause| Err(Error::WritesStopped(cause))));
         }
     }
 
-    /// Serves this write together with all that wait behind it, up to the first other request,
-    /// which is handed back.
-    fn serve(
+    /// Commits this write together with the queued writes up to the first other request, which is
+    /// returned.
+    fn commit_group(
         &mut self,
         transaction: Transaction,
-        answer: oneshot::Sender<Answer>,
-    ) -> Option<Request> {
-        let mut waiting = Waiting::default();
-        waiting.add(transaction, answer);
-        let mut other = self.gather(&mut waiting);
-        for _ in 0..PATIENCE {
-            if other.is_some() || waiting.writes.len() >= self.usual {
+        reply: oneshot::Sender<WriteResult>,
+    ) -> Option<CommitterRequest> {
+        let mut group = WriteGroup::default();
+        group.add(transaction, reply);
+        let mut other = self.collect_writes(&mut group);
+        for _ in 0..YIELDS_MAX {
+            if other.is_some() || group.writes.len() >= self.last_group_len {
                 break;
             }
-            // Those answered last are about to write again; a moment now saves them a commit.
+            // The writers of the last group may write again at once; waiting saves a commit.
             thread::yield_now();
-            other = self.gather(&mut waiting);
+            other = self.collect_writes(&mut group);
         }
-        self.usual = waiting.writes.len();
-        self.write(waiting);
+        self.last_group_len = group.writes.len();
+        self.write_group(group);
         other
     }
 
-    /// Takes what is in the queue, as far as it fits into the batch.
-    fn gather(&mut self, waiting: &mut Waiting) -> Option<Request> {
-        while !waiting.is_full() {
+    /// Moves queued writes into the group until it is full.
+    fn collect_writes(&mut self, group: &mut WriteGroup) -> Option<CommitterRequest> {
+        while !group.is_full() {
             match self.requests.try_recv() {
-                Ok(Request::Write { transaction, answer }) => waiting.add(transaction, answer),
+                Ok(CommitterRequest::Write { transaction, reply }) => group.add(transaction, reply),
                 Ok(request) => return Some(request),
                 Err(_) => break,
             }
@@ -158,85 +162,89 @@ impl Committer {
         None
     }
 
-    fn write(&mut self, waiting: Waiting) {
-        if let Some(why) = self.published.failure.get() {
-            for (_, answer) in waiting.writes {
-                let _ = answer.send(Err(Error::Stopped(why.clone())));
+    fn write_group(&mut self, group: WriteGroup) {
+        if let Some(cause) = self.published.failure.get() {
+            for (_, reply) in group.writes {
+                let _ = reply.send(Err(Error::WritesStopped(cause.clone())));
             }
             return;
         }
-        let mut draft = Draft::on(&self.published.state.load());
-        let answers: Vec<_> = waiting
+        let mut batch = BatchBuilder::new(&self.published.state.load());
+        let replies: Vec<_> = group
             .writes
             .into_iter()
-            .map(|(transaction, answer)| (answer, draft.apply(transaction)))
+            .map(|(transaction, reply)| (reply, batch.apply(transaction)))
             .collect();
-        // Even a conflict waits for the commit: it may tell of a value of this very batch.
-        let failure = self.commit(draft).err();
-        for (answer, result) in answers {
+        // Conflicts wait for the commit too, because they may contain a value of this batch.
+        let failure = self.commit(batch).err();
+        for (reply, result) in replies {
             let result = match &failure {
-                Some(why) => Err(Error::CommitFailed(why.clone())),
+                Some(cause) => Err(Error::CommitFailed(cause.clone())),
                 _ => result,
             };
-            // A writer that did not wait for its answer is no concern of ours.
-            let _ = answer.send(result);
+            // The writer may have stopped waiting for the reply.
+            let _ = reply.send(result);
         }
     }
 
-    fn commit(&mut self, draft: Draft) -> Result<(), Arc<Error>> {
-        if draft.changes.is_empty() {
+    fn commit(&mut self, batch: BatchBuilder) -> Result<(), Arc<Error>> {
+        if batch.changes.is_empty() {
             return Ok(());
         }
-        let leaving = self.ring(|ring| ring.leaving(&draft.changes));
-        self.persist(&draft, leaving)?;
-        self.publish(draft, leaving);
+        let excess = self.read_history(|history| history.count_excess(&batch.changes));
+        self.persist(&batch, excess)?;
+        self.publish(batch, excess);
         Ok(())
     }
 
-    /// Commits the draft and forgets the oldest changes of the ring, on the disk only.
-    fn persist(&mut self, draft: &Draft, leaving: usize) -> Result<(), Arc<Error>> {
-        let (dropped, compacted) =
-            self.ring(|ring| (ring.superseded(leaving), ring.compacted + leaving as u64));
-        let revision = draft.state.revision;
-        let batch = Batch { changes: &draft.changes, dropped: &dropped, revision, compacted };
-        self.guard(|log| log.commit(&batch))
+    /// Commits the batch and compacts the oldest changes, on disk only.
+    fn persist(&mut self, batch: &BatchBuilder, excess: usize) -> Result<(), Arc<Error>> {
+        let dropped = self.read_history(|history| history.superseded_rows(excess));
+        let compacted = self.read_history(|history| history.compacted + excess as u64);
+        let revision = batch.state.revision;
+        let commit =
+            CommitBatch { changes: &batch.changes, dropped: &dropped, revision, compacted };
+        self.use_log(|log| log.commit(&commit))
     }
 
-    fn publish(&self, draft: Draft, leaving: usize) {
-        let mut ring = self.published.ring.write().unwrap_or_else(PoisonError::into_inner);
-        ring.forget(leaving);
-        draft.changes.into_iter().for_each(|change| ring.push(change));
-        // Under the lock, so that whoever holds it sees a ring and a state that belong together.
-        self.published.state.store(Arc::new(draft.state));
-        drop(ring);
-        self.news.tell();
+    fn publish(&self, batch: BatchBuilder, excess: usize) {
+        let mut history = self.published.history.write().unwrap_or_else(PoisonError::into_inner);
+        history.compact(excess);
+        for change in batch.changes {
+            history.push(change);
+        }
+        // Store the state under the lock, so that a reader with the lock sees both consistently.
+        self.published.state.store(Arc::new(batch.state));
+        drop(history);
+        self.notifier.notify();
     }
 
     fn compact(&mut self, through: u64) -> Result<(), Error> {
-        if let Some(why) = self.published.failure.get() {
-            return Err(Error::Stopped(why.clone()));
+        if let Some(cause) = self.published.failure.get() {
+            return Err(Error::WritesStopped(cause.clone()));
         }
-        let leaving = self.ring(|ring| ring.through(through));
-        let draft = Draft::on(&self.published.state.load());
-        self.persist(&draft, leaving).map_err(Error::CommitFailed)?;
-        self.publish(draft, leaving);
-        self.guard(|log| log.shrink()).map_err(Error::CommitFailed)
+        let excess = self.read_history(|history| history.count_through(through));
+        let batch = BatchBuilder::new(&self.published.state.load());
+        self.persist(&batch, excess).map_err(Error::CommitFailed)?;
+        self.publish(batch, excess);
+        self.use_log(|log| log.shrink()).map_err(Error::CommitFailed)
     }
 
-    fn ring<T>(&self, look: impl FnOnce(&Ring) -> T) -> T {
-        look(&self.published.ring.read().unwrap_or_else(PoisonError::into_inner))
+    fn read_history<T>(&self, read: impl FnOnce(&ChangeHistory) -> T) -> T {
+        read(&self.published.history.read().unwrap_or_else(PoisonError::into_inner))
     }
-    /// Does something to the log. A failure, even a panic, is the end of writing.
-    fn guard(
+
+    /// Calls the log. After an error or a panic, all further writes are rejected.
+    fn use_log(
         &mut self,
-        act: impl FnOnce(&mut dyn Log) -> Result<(), Error>,
+        call: impl FnOnce(&mut dyn Log) -> Result<(), Error>,
     ) -> Result<(), Arc<Error>> {
         let log = &mut *self.log;
-        // The log is never used again after a panic, so what it left half done is not seen.
-        let result = catch_unwind(AssertUnwindSafe(|| act(log)));
+        // The log is not used after a panic, so its inconsistent state is never observed.
+        let result = catch_unwind(AssertUnwindSafe(|| call(log)));
         let result = result.unwrap_or_else(|_| {
             let detail = "the database under the store panicked".into();
-            Err(Error::Damaged { path: self.log.path().into(), detail })
+            Err(Error::Corrupted { path: self.log.path().into(), detail })
         });
         result.map_err(|error| self.published.failure.get_or_init(|| Arc::new(error)).clone())
     }

@@ -1,111 +1,111 @@
-//! What can go wrong, in words for the people who have to do something about it.
+//! The errors of the store. The messages say what to do.
 
 use std::{io, path::PathBuf, sync::Arc};
 
 use crate::transaction::Conflict;
 
-/// Everything that can go wrong with the store.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another process has the store. Stop that one, or choose another folder.
-    #[error("{path} is in use by {}; stop it or use another data folder", holder(.process))]
+    /// Another process has locked the store. Stop that process or use another directory.
+    #[error("{path} is in use by {}; stop it or use another data folder", format_process(.process))]
     Locked {
-        /// The file that is held.
+        /// The file of the store.
         path: PathBuf,
-        /// The process that holds it, if it could be read.
+        /// The ID of the process that has the lock, if known.
         process: Option<u32>,
     },
-    /// The file or its folder may not be written. Check owner, permissions and mount.
+    /// The file or its directory is not writable. Check the owner, the permissions and the mount.
     #[error("{path} cannot be written; check its owner, its permissions and how it is mounted")]
     ReadOnly {
-        /// The file that cannot be written.
+        /// The file that is not writable.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The disk is full. Free some space, then start again; nothing acknowledged is lost.
-    #[error("no space left for {path}; free some and start again (nothing acknowledged is lost)")]
+    /// The disk is full. Free some space and restart; no acknowledged write is lost.
+    #[error("no space left for {path}; free some and restart (no acknowledged write is lost)")]
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The file is not what was written, and nothing of it is served. Restore it from a backup.
-    #[error("{path} is damaged: {detail}; restore it from a backup")]
-    Damaged {
-        /// The damaged file.
+    /// The file is corrupted, and none of it is served. Restore it from a backup.
+    #[error("{path} is corrupted: {detail}; restore it from a backup")]
+    Corrupted {
+        /// The corrupted file.
         path: PathBuf,
-        /// What does not fit.
+        /// What is wrong with the file.
         detail: String,
     },
-    /// The file was written by a version of the program that this one does not understand.
-    #[error("{path} has format {found}, this program knows {known}; use a newer program")]
-    Format {
+    /// A newer version of the program wrote the file.
+    #[error("{path} has format {found}, this program supports {supported}; use a newer program")]
+    UnsupportedFormat {
         /// The file.
         path: PathBuf,
         /// The format of the file.
         found: u64,
-        /// The format this program reads and writes.
-        known: u64,
+        /// The format that this program reads and writes.
+        supported: u64,
     },
-    /// The system failed to do something to the file.
-    #[error("could not {doing} {path}")]
+    /// An operation on the file failed.
+    #[error("could not {action} {path}")]
     Io {
-        /// The verb of what was tried.
-        doing: &'static str,
+        /// The operation, as a verb.
+        action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A condition of the transaction does not hold, and nothing of it was done. Look at the
+    /// A precondition of the transaction failed, and the transaction changed nothing. Read the
     /// current value and decide again.
     #[error("{0}")]
     Conflict(Box<Conflict>),
-    /// The transaction can never be done as it is. Correct the caller.
-    #[error("the transaction is not valid: {0}")]
-    Invalid(String),
-    /// More writes are waiting than the store takes. Try later, or wait in `write`.
-    #[error("too many writes are waiting; try again later")]
-    Busy,
-    /// The commit of this very write failed: after a restart it is there as a whole or not at all.
-    #[error("the write may be lost, its commit failed; restart to recover")]
+    /// The transaction exceeds the limits or uses a key twice. Correct the caller.
+    #[error("the transaction is invalid: {0}")]
+    InvalidTransaction(String),
+    /// The queue of writes is full. Retry later, or call `write`, which waits.
+    #[error("the queue of writes is full; retry later")]
+    QueueFull,
+    /// The commit of this write failed. After a restart the store has all of the write or nothing.
+    #[error("the commit of this write failed and the write may be lost; restart to recover")]
     CommitFailed(#[source] Arc<Error>),
-    /// An earlier commit failed, so this write was not tried. Restart to recover.
-    #[error("no writes are taken since a commit failed; restart to recover")]
-    Stopped(#[source] Arc<Error>),
-    /// The store was closed before this could be done.
+    /// An earlier commit failed, so this write was not attempted. Restart to recover.
+    #[error("writes are rejected because a commit failed; restart to recover")]
+    WritesStopped(#[source] Arc<Error>),
+    /// The store was closed first.
     #[error("the store is closed")]
     Closed,
-    /// The changes after this revision are forgotten. List again, then watch from there.
-    #[error("the changes after revision {requested} are forgotten up to {compacted}; list again")]
+    /// The changes after this revision are compacted. List again and watch from there.
+    #[error("the changes after revision {requested} are compacted up to {compacted}; list again")]
     Compacted {
-        /// The revision that was asked for.
+        /// The requested revision.
         requested: u64,
-        /// The oldest revision that can be asked for.
+        /// The oldest revision that can be requested.
         compacted: u64,
     },
-    /// The revision is ahead of the store: it comes from another one, or from before a restore.
-    #[error("revision {requested} is ahead of the store, which is at {revision}; list again")]
-    Future {
-        /// The revision that was asked for.
+    /// The revision is newer than the store: it is from another store or from before a restore.
+    #[error("revision {requested} is newer than the store, which is at {revision}; list again")]
+    FutureRevision {
+        /// The requested revision.
         requested: u64,
         /// The revision of the store.
         revision: u64,
     },
 }
 
-fn holder(process: &Option<u32>) -> String {
+fn format_process(process: &Option<u32>) -> String {
     process.map_or("another process".into(), |id| format!("process {id}"))
 }
 
 impl Error {
-    /// The current state that a failed condition met, if that is what went wrong.
+    /// Returns the failed precondition and the current value, if the error is a conflict.
     pub fn conflict(&self) -> Option<&Conflict> {
         match self {
             Self::Conflict(conflict) => Some(conflict),

@@ -1,38 +1,39 @@
-//! Revisioned keys to bytes: durable, consistent, watchable. Knows nothing of what it keeps.
+//! A durable key-value store with revisions, snapshots and watches. Values are opaque bytes.
 //!
 //! ```text
-//!  writers ──bounded channel──▶ committer thread ──one fsync a batch──▶ Log (redb)
+//!  writers ──bounded channel──▶ committer thread ──one fsync per batch──▶ Log (redb)
 //!                                      │
-//!                      publishes, then answers the writers
+//!                    publishes the batch, then acknowledges the writers
 //!                                      ▼
-//!  readers ◀── Snapshot ── State (persistent map)      Ring (recent changes) ──▶ Watch
+//!  readers ◀── Snapshot ── State (persistent map)      ChangeHistory ──▶ Watch
 //! ```
 //!
-//! Every change takes the next revision; a revision is never given twice, not even after a crash.
-//! A write is answered only after it is on the disk. Readers take the newest [`Snapshot`] and never
-//! wait for writers. A [`Watch`] yields a gap-free run of the changes after a revision, straight out
-//! of the shared ring: nothing is buffered for it, and one that falls behind the ring ends.
+//! Every change gets the next revision; a revision is never assigned twice, not even after a crash.
+//! A write is acknowledged only after it is on disk. Readers take the newest [`Snapshot`] and never
+//! wait for writers. A [`Watch`] returns all changes after a revision without a gap. It reads them from
+//! the shared change history: no changes are buffered for it, and a watch that falls behind the
+//! history ends with an error.
 //!
-//! After a commit has failed nobody knows what the disk holds, so the store takes no more writes;
-//! reads go on, and opening the store again recovers. Deliberately not here: names, kinds, JSON,
-//! clocks and retries.
+//! After a failed commit the contents of the disk are unknown, so the store rejects further writes.
+//! Reads continue, and opening the store again recovers. Out of scope: names, kinds, JSON, clocks and
+//! retries.
 //!
 //! ```
 //! use punctual_store::{Op, Options, Store};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! let store = Store::open(folder.path().join("store"), Options::default())?;
+//! # let directory = tempfile::tempdir()?;
+//! let store = Store::open(directory.path().join("store"), Options::default())?;
 //! let created = store.write_blocking(Op::create("/jobs/a", "first"))?;
 //! assert_eq!(created.revision, 1);
 //!
-//! // Of two writers who saw the same revision, one is told what the other wrote.
+//! // Of two updates of the same revision one fails, and its error has the current value.
 //! store.write_blocking(Op::update("/jobs/a", "second", 1))?;
 //! let late = store.write_blocking(Op::update("/jobs/a", "other", 1)).unwrap_err();
 //! let current = late.conflict().and_then(|conflict| conflict.current.clone());
 //! assert_eq!(current.map(|entry| entry.modified), Some(2));
 //!
-//! // A list, and everything after it.
+//! // A list, and a watch of all changes after it.
 //! let list = store.snapshot();
 //! assert_eq!(list.prefix("/jobs/").count(), 1);
 //! let mut watch = store.watch("/jobs/", list.revision())?;
@@ -42,27 +43,27 @@
 //! # }
 //! ```
 
-mod blocking;
+mod batch_builder;
+mod block_on;
 mod change;
+mod change_history;
 mod committer;
-mod draft;
 mod error;
-mod lock;
+mod file_lock;
 mod log;
-mod news;
+mod notifier;
 mod recovery;
 mod redb_log;
-mod ring;
 mod state;
 mod store;
 mod transaction;
 mod watch;
 
-pub use change::{Change, ChangeKind, Entry};
+pub use change::{Change, ChangeKind, StoreEntry};
 pub use error::Error;
-pub use log::{Batch, Forgetful, Loaded, Log, Row};
+pub use log::{CommitBatch, InMemoryLog, Log, LogContents, LogRow};
 pub use redb_log::RedbLog;
 pub use state::Snapshot;
-pub use store::{Options, Pending, Store};
-pub use transaction::{Committed, Condition, Conflict, Limits, Op, Transaction};
+pub use store::{Options, PendingWrite, Store};
+pub use transaction::{Committed, Conflict, Op, Precondition, Transaction, TransactionLimits};
 pub use watch::Watch;

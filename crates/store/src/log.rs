@@ -1,81 +1,82 @@
-//! The durable part behind the store, as a trait: a log of rows, one for every change that is still
-//! needed.
+//! The durable log behind the store, as a trait.
 //!
-//! Applying the rows in the order of their revisions gives the state: the newest row of every key
-//! is kept, and so are the rows of all changes after `compacted` and the values those replaced.
-//! Nothing else is, so what the disk holds is bounded by the state and the ring.
+//! The log has one row for every change that is still needed. Applying the rows in the order of their
+//! revisions restores the state. A log keeps the newest row of every key, the rows of all changes
+//! after `compacted`, and the rows of the values that these replaced. So its size is bounded by the
+//! state and the change history.
 
 use std::{path::Path, sync::Arc};
 
 use crate::{
     Error,
-    change::{Change, Entry},
+    change::{Change, StoreEntry},
 };
 
-/// A change as the log keeps it.
+/// A change in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The revision of the change, the key of the row.
+pub struct LogRow {
+    /// The revision of the change, which is the key of the row.
     pub revision: u64,
     /// The changed key.
     pub key: Arc<str>,
-    /// What the change wrote, if it was not a delete.
-    pub current: Option<Entry>,
+    /// The written value; `None` for a delete.
+    pub current: Option<StoreEntry>,
 }
 
-/// Everything that a log holds.
+/// The contents of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// The newest revision that was ever given.
+pub struct LogContents {
+    /// The newest revision that was ever assigned.
     pub revision: u64,
-    /// All changes after this revision are there.
+    /// The log has all changes after this revision.
     pub compacted: u64,
     /// The rows in the order of their revisions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LogRow>,
 }
 
-/// What is made durable at once.
+/// The changes of one commit.
 #[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
+pub struct CommitBatch<'a> {
     /// The new changes in the order of their revisions.
     pub changes: &'a [Arc<Change>],
     /// The revisions of rows that are no longer needed.
     pub dropped: &'a [u64],
-    /// The newest revision after the batch.
+    /// The newest revision after the commit.
     pub revision: u64,
-    /// The changes up to here are forgotten after the batch.
+    /// The changes up to this revision are compacted after the commit.
     pub compacted: u64,
 }
 
-/// A durable log. One thread owns it; it is loaded once, and not used again after it has failed.
+/// A durable log. The committer thread owns it, loads it once, and does not use it again after an
+/// error.
 pub trait Log: Send {
-    /// Where the log is, for the people who read an error.
+    /// The path of the log, for error messages.
     fn path(&self) -> &Path;
 
-    /// Everything that was committed.
-    fn load(&mut self) -> Result<Loaded, Error>;
+    /// Reads everything that was committed.
+    fn load(&mut self) -> Result<LogContents, Error>;
 
-    /// Makes the batch durable, all of it or nothing. Returning means that it is on the disk.
-    fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error>;
+    /// Writes the batch atomically. The batch must be on disk when this returns `Ok`.
+    fn commit(&mut self, batch: &CommitBatch<'_>) -> Result<(), Error>;
 
-    /// Gives unused space back to the system. May take a while.
+    /// Returns unused space to the file system. May take long.
     fn shrink(&mut self) -> Result<(), Error>;
 }
 
-/// A log that keeps nothing, for a store that may forget when it ends: its own memory is enough.
+/// A log that stores nothing, for a store that lives only in memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Forgetful;
+pub struct InMemoryLog;
 
-impl Log for Forgetful {
+impl Log for InMemoryLog {
     fn path(&self) -> &Path {
-        Path::new("nowhere")
+        Path::new("memory")
     }
 
-    fn load(&mut self) -> Result<Loaded, Error> {
-        Ok(Loaded::default())
+    fn load(&mut self) -> Result<LogContents, Error> {
+        Ok(LogContents::default())
     }
 
-    fn commit(&mut self, _: &Batch<'_>) -> Result<(), Error> {
+    fn commit(&mut self, _: &CommitBatch<'_>) -> Result<(), Error> {
         Ok(())
     }
 

@@ -1,57 +1,71 @@
-//! From the rows of the log back to the state and the ring, and the proof that nothing is missing.
+//! Restores the state and the change history from the rows of the log, and verifies that no row is
+//! missing.
 
 use std::sync::Arc;
 
 use crate::{
     change::Change,
-    log::{Loaded, Row},
-    ring::{Ring, RingBounds},
+    change_history::{ChangeHistory, HistoryBounds},
+    log::{LogContents, LogRow},
     state::State,
 };
 
-/// What the memory holds right after the start. The error says which row does not fit.
-pub(crate) fn recover(loaded: Loaded, bounds: RingBounds) -> Result<(State, Ring), String> {
+/// Why the rows of a log are inconsistent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RecoveryError {
+    #[error("it ends at revision {found}, not at {expected}")]
+    WrongEnd { expected: u64, found: u64 },
+    #[error("revision {expected} is missing, {found} follows")]
+    MissingRevision { expected: u64, found: u64 },
+    #[error("revision {revision} follows {previous}")]
+    OutOfOrder { previous: u64, revision: u64 },
+    #[error("revision {revision} does not fit the previous value of {key}")]
+    InconsistentChange { revision: u64, key: Arc<str> },
+}
+
+/// Restores the state and the change history.
+pub(crate) fn recover(
+    contents: LogContents,
+    bounds: HistoryBounds,
+) -> Result<(State, ChangeHistory), RecoveryError> {
     let mut state = State::default();
-    let mut ring = Ring::new(loaded.compacted, bounds);
-    for row in loaded.rows {
-        let change = change(row, &state, loaded.compacted)?;
+    let mut history = ChangeHistory::new(contents.compacted, bounds);
+    for row in contents.rows {
+        let change = to_change(row, &state, contents.compacted)?;
         state.apply(&change);
-        if change.revision > loaded.compacted {
-            in_order(&change, &ring)?;
-            ring.push(Arc::new(change));
+        if change.revision > contents.compacted {
+            let expected = history.revision() + 1;
+            if change.revision != expected {
+                return Err(RecoveryError::MissingRevision { expected, found: change.revision });
+            }
+            history.push(Arc::new(change));
         }
     }
-    if ring.revision() != loaded.revision {
-        return Err(format!("it ends at {}, not at {}", ring.revision(), loaded.revision));
+    if history.revision() != contents.revision {
+        let expected = contents.revision;
+        return Err(RecoveryError::WrongEnd { expected, found: history.revision() });
     }
-    state.revision = loaded.revision;
-    Ok((state, ring))
+    state.revision = contents.revision;
+    Ok((state, history))
 }
 
-fn in_order(change: &Change, ring: &Ring) -> Result<(), String> {
-    let (expected, found) = (ring.revision() + 1, change.revision);
-    match expected == found {
-        true => Ok(()),
-        false => Err(format!("revision {expected} is missing, {found} follows")),
-    }
-}
-
-fn change(row: Row, state: &State, compacted: u64) -> Result<Change, String> {
-    let Row { revision, key, current } = row;
+/// Adds the previous value to a row, and checks that the row can follow it.
+fn to_change(row: LogRow, state: &State, compacted: u64) -> Result<Change, RecoveryError> {
+    let LogRow { revision, key, current } = row;
     if revision <= state.revision {
-        return Err(format!("revision {revision} follows {}", state.revision));
+        return Err(RecoveryError::OutOfOrder { previous: state.revision, revision });
     }
     let previous = state.get(&key).cloned();
-    let whole = match (&current, &previous) {
+    let is_consistent = match (&current, &previous) {
         (Some(current), Some(previous)) => current.created == previous.created,
-        // The values before the ring are forgotten, so a create may look like an update.
+        // Values from before the history are compacted, so an update may have no previous value.
         (Some(current), None) => current.created == revision || revision <= compacted,
         (None, previous) => previous.is_some(),
     };
-    match whole {
-        true => Ok(Change { key, revision, current, previous }),
-        false => Err(format!("revision {revision} changes {key} as it never was")),
+    if !is_consistent {
+        return Err(RecoveryError::InconsistentChange { revision, key });
     }
+    Ok(Change { key, revision, current, previous })
 }
 
 #[cfg(test)]

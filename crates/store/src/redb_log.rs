@@ -1,13 +1,12 @@
-//! The log in a file of redb: one table of rows by revision, and one record that says what the rows
-//! must add up to.
+//! The log in a redb file: one table of rows by revision, and one header that describes the rows.
 //!
-//! redb checks its pages only when it repairs them. Here every row carries its own checksum and the
-//! record a digest of all revisions, so a flipped bit or a lost page is found at the start and
-//! never served.
+//! redb verifies its pages only during repair. So every row has its own checksum, and the header has a
+//! digest of all revisions. A flipped bit or a lost page is detected on load and never served.
 //!
-//! redb's quick repair stays off. It would save a walk over the file after an unclean stop, but the
-//! whole file is read at the start anyway, that walk checks every page, and with a second fsync and
-//! the allocator's state in every commit single writes would take twice as long.
+//! redb's quick repair stays off. It would save a scan of the file after an unclean shutdown, but
+//! loading reads the whole file anyway, and the scan verifies every page. Quick repair also needs a
+//! second fsync and the state of the allocator in every commit, which doubles the latency of single
+//! writes.
 
 use std::path::{Path, PathBuf};
 
@@ -18,85 +17,89 @@ use redb::{
 
 use crate::{
     Error,
-    lock::Lock,
-    log::{Batch, Loaded, Log},
+    file_lock::FileLock,
+    log::{CommitBatch, Log, LogContents},
 };
 
-mod create;
-pub(crate) mod fault;
-mod record;
+mod create_file;
+pub(crate) mod errors;
+mod header;
 mod row;
 
-use record::Record;
+use header::LogHeader;
 
-/// Everything is served from memory, so the cache is only for the pages of a commit.
+/// Reads are served from memory, so the cache is only for the pages of a commit.
 const CACHE_BYTES: usize = 4 << 20;
 
 const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
-const RECORD: TableDefinition<'_, (), &[u8]> = TableDefinition::new("record");
+const HEADER: TableDefinition<'_, (), &[u8]> = TableDefinition::new("record");
 
-/// The log in a file of redb, locked as long as it lives.
+/// The log in a redb file. It locks the file until it is dropped.
 #[derive(Debug)]
 pub struct RedbLog {
     database: Database,
-    record: Record,
+    header: LogHeader,
     path: PathBuf,
-    /// Let go after the database.
-    _lock: Option<Lock>,
+    /// Released after the database is closed.
+    _lock: Option<FileLock>,
 }
 
 impl RedbLog {
-    /// Opens the log in a file, or makes a new one.
+    /// Opens the log in a file, or creates it.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let lock = Lock::take(path)?;
-        create::if_missing(path)?;
-        let database = guarded(path, || {
-            builder().open(path).map_err(|error| fault::redb("open", path, error.into()))
+        let lock = FileLock::acquire(path)?;
+        create_file::create_if_missing(path)?;
+        let database = catch_panic(path, || {
+            builder().open(path).map_err(|error| errors::from_redb("open", path, error.into()))
         })?;
-        Ok(Self { database, record: Record::default(), path: path.into(), _lock: Some(lock) })
+        Ok(Self { database, header: LogHeader::default(), path: path.into(), _lock: Some(lock) })
     }
 
-    /// The log on storage of your own, such as memory, or a disk that fails when told to.
-    pub fn over(storage: impl StorageBackend) -> Result<Self, Error> {
-        let path = Path::new("the storage");
-        let database = guarded(path, || {
+    /// Opens the log on a storage backend, such as memory or a disk with injected faults.
+    pub fn with_backend(storage: impl StorageBackend) -> Result<Self, Error> {
+        let path = Path::new("the storage backend");
+        let database = catch_panic(path, || {
             let database = builder().create_with_backend(storage);
-            database.map_err(|error| fault::redb("open", path, error.into()))
+            database.map_err(|error| errors::from_redb("open", path, error.into()))
         })?;
-        create::tables(&database).map_err(|error| fault::redb("prepare", path, error))?;
-        Ok(Self { database, record: Record::default(), path: path.into(), _lock: None })
+        create_file::create_tables(&database)
+            .map_err(|error| errors::from_redb("prepare", path, error))?;
+        Ok(Self { database, header: LogHeader::default(), path: path.into(), _lock: None })
     }
 
-    /// Reads before redb checks, because redb answers damage with an older state if it has one.
-    fn verified(&mut self) -> Result<Loaded, Refusal> {
-        let loaded = self.read()?;
-        // A damaged list of free pages shows nowhere until a commit overwrites what is in use.
-        if !self.database.check_integrity()? && self.read()? != loaded {
-            return Err("its newest pages are not whole".to_owned().into());
+    /// Loads and verifies the log. Loads before the integrity check, because redb replaces a corrupted
+    /// state by an older one.
+    fn load_verified(&mut self) -> Result<LogContents, LoadError> {
+        let contents = self.read()?;
+        // Without this check, a corrupted list of free pages would let a commit overwrite used pages.
+        if !self.database.check_integrity()? && self.read()? != contents {
+            return Err("its newest pages are incomplete".to_owned().into());
         }
-        Ok(loaded)
+        Ok(contents)
     }
 
-    fn read(&mut self) -> Result<Loaded, Refusal> {
+    fn read(&mut self) -> Result<LogContents, LoadError> {
         let transaction = self.database.begin_read()?;
-        let record = transaction.open_table(RECORD)?;
-        let record = record.get(())?.ok_or("it has no record".to_owned())?;
-        self.record = Record::decode(record.value())?;
+        let header = transaction.open_table(HEADER)?;
+        let header = header.get(())?.ok_or("it has no header".to_owned())?;
+        self.header = LogHeader::decode(header.value())?;
         let table = transaction.open_table(ROWS)?;
         let mut rows = Vec::new();
-        let mut found = Record::default();
+        let mut found = LogHeader::default();
         for row in table.iter()? {
             let (revision, bytes) = row?;
-            let row = row::decode(revision.value(), bytes.value())?;
+            let revision = revision.value();
+            let row = row::decode(revision, bytes.value())
+                .ok_or_else(|| format!("the row of revision {revision} has a wrong checksum"))?;
             found.add(row.revision);
             rows.push(row);
         }
-        self.record.compare(&found)?;
-        let Record { revision, compacted, .. } = self.record;
-        Ok(Loaded { revision, compacted, rows })
+        self.header.check_rows(&found)?;
+        let LogHeader { revision, compacted, .. } = self.header;
+        Ok(LogContents { revision, compacted, rows })
     }
 
-    fn write(&self, batch: &Batch<'_>, record: &Record) -> Result<(), redb::Error> {
+    fn write(&self, batch: &CommitBatch<'_>, header: &LogHeader) -> Result<(), redb::Error> {
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         let mut bytes = Vec::new();
@@ -108,7 +111,7 @@ impl RedbLog {
             rows.remove(revision)?;
         }
         drop(rows);
-        keep(&transaction, record)?;
+        write_header(&transaction, header)?;
         Ok(transaction.commit()?)
     }
 }
@@ -118,62 +121,64 @@ impl Log for RedbLog {
         &self.path
     }
 
-    fn load(&mut self) -> Result<Loaded, Error> {
-        self.verified().map_err(|refusal| match refusal {
-            Refusal::Redb(error) => fault::redb("read", &self.path, error),
-            Refusal::Format(found) => {
-                Error::Format { path: self.path.clone(), found, known: record::FORMAT }
+    fn load(&mut self) -> Result<LogContents, Error> {
+        self.load_verified().map_err(|error| match error {
+            LoadError::Redb(error) => errors::from_redb("read", &self.path, error),
+            LoadError::UnsupportedFormat(found) => {
+                let path = self.path.clone();
+                Error::UnsupportedFormat { path, found, supported: header::FORMAT }
             }
-            Refusal::Damage(detail) => Error::Damaged { path: self.path.clone(), detail },
+            LoadError::Corrupted(detail) => Error::Corrupted { path: self.path.clone(), detail },
         })
     }
 
-    fn commit(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
-        let record = self.record.after(batch);
-        self.write(batch, &record).map_err(|error| fault::redb("write", &self.path, error))?;
-        self.record = record;
+    fn commit(&mut self, batch: &CommitBatch<'_>) -> Result<(), Error> {
+        let header = self.header.with_batch(batch);
+        self.write(batch, &header)
+            .map_err(|error| errors::from_redb("write", &self.path, error))?;
+        self.header = header;
         Ok(())
     }
 
     fn shrink(&mut self) -> Result<(), Error> {
         let shrunk = self.database.compact();
-        shrunk.map_err(|error| fault::redb("shrink", &self.path, error.into()))?;
+        shrunk.map_err(|error| errors::from_redb("shrink", &self.path, error.into()))?;
         Ok(())
     }
 }
 
-/// Why the file is not read.
-enum Refusal {
+/// Why the log cannot be loaded.
+enum LoadError {
     Redb(redb::Error),
-    Format(u64),
-    Damage(String),
+    UnsupportedFormat(u64),
+    Corrupted(String),
 }
 
-impl From<String> for Refusal {
+impl From<String> for LoadError {
     fn from(detail: String) -> Self {
-        Self::Damage(detail)
+        Self::Corrupted(detail)
     }
 }
 
-impl From<redb::TransactionError> for Refusal {
+impl From<redb::TransactionError> for LoadError {
     fn from(error: redb::TransactionError) -> Self {
         Self::Redb(error.into())
     }
 }
 
-impl From<redb::TableError> for Refusal {
+impl From<redb::TableError> for LoadError {
     fn from(error: redb::TableError) -> Self {
         Self::Redb(error.into())
     }
 }
 
-impl From<redb::DatabaseError> for Refusal {
+impl From<redb::DatabaseError> for LoadError {
     fn from(error: redb::DatabaseError) -> Self {
         Self::Redb(error.into())
     }
 }
 
-impl From<redb::StorageError> for Refusal {
+impl From<redb::StorageError> for LoadError {
     fn from(error: redb::StorageError) -> Self {
         Self::Redb(error.into())
     }
@@ -185,16 +190,16 @@ fn builder() -> Builder {
     builder
 }
 
-fn keep(transaction: &WriteTransaction, record: &Record) -> Result<(), redb::Error> {
-    transaction.open_table(RECORD)?.insert((), record.encode().as_slice())?;
+fn write_header(transaction: &WriteTransaction, header: &LogHeader) -> Result<(), redb::Error> {
+    transaction.open_table(HEADER)?.insert((), header.encode().as_slice())?;
     Ok(())
 }
 
-/// A damaged file may make redb panic; that too is only a damaged file.
-fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+/// Calls `open`. redb may panic if the file is corrupted; report that as corruption.
+fn catch_panic<T>(path: &Path, open: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
     result.unwrap_or_else(|_| {
-        Err(Error::Damaged { path: path.into(), detail: "it cannot be opened".into() })
+        Err(Error::Corrupted { path: path.into(), detail: "redb cannot open it".into() })
     })
 }
 

@@ -1,21 +1,21 @@
-//! All keys at one revision, as a persistent map: a snapshot is a pointer, and a writer copies only
+//! All keys at one revision, in a persistent map: a snapshot is a pointer, and a writer copies only
 //! the nodes that it changes.
 
 use std::{ops::Bound, sync::Arc};
 
 use imbl::OrdMap;
 
-use crate::change::{Change, Entry};
+use crate::change::{Change, StoreEntry};
 
 /// The current value of every key.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     pub(crate) revision: u64,
-    entries: OrdMap<Arc<str>, Entry>,
+    entries: OrdMap<Arc<str>, StoreEntry>,
 }
 
 impl State {
-    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, key: &str) -> Option<&StoreEntry> {
         self.entries.get(key)
     }
 
@@ -27,8 +27,8 @@ impl State {
         };
     }
 
-    /// Takes a change back, the newest first.
-    pub(crate) fn take_back(&mut self, change: &Change) {
+    /// Undoes a change. Changes must be undone newest first.
+    pub(crate) fn undo(&mut self, change: &Change) {
         self.revision = change.revision - 1;
         match &change.previous {
             Some(entry) => self.entries.insert(change.key.clone(), entry.clone()),
@@ -37,15 +37,15 @@ impl State {
     }
 }
 
-/// A consistent view of all keys at one revision. Cheap to take and to clone; holding one keeps
-/// the values that it shows in memory.
+/// A consistent view of all keys at one revision. Creating and cloning it is cheap. It keeps its
+/// values in memory.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) state: Arc<State>,
 }
 
 impl Snapshot {
-    /// The revision of the newest change in the view.
+    /// The revision of the newest change in the snapshot.
     pub fn revision(&self) -> u64 {
         self.state.revision
     }
@@ -55,44 +55,44 @@ impl Snapshot {
         self.state.entries.len()
     }
 
-    /// Whether there are no keys.
+    /// Whether the snapshot has no keys.
     pub fn is_empty(&self) -> bool {
         self.state.entries.is_empty()
     }
 
-    /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    /// Returns the value of a key.
+    pub fn get(&self, key: &str) -> Option<&StoreEntry> {
         self.state.get(key)
     }
 
-    /// The keys that begin with the prefix, in order.
+    /// Returns the keys with a prefix, in order.
     pub fn prefix<'a>(
         &'a self,
         prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> {
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a StoreEntry)> {
         self.scan(Bound::Included(prefix), prefix)
     }
 
-    /// The keys that begin with the prefix and come after a key, in order. A page is the first so
-    /// many of them; the next page comes after its last key, which need not exist any more.
+    /// Returns the keys with a prefix after the key `after`, in order. For pages, take the first keys
+    /// and continue after the last one, which need not exist any more.
     pub fn prefix_after<'a>(
         &'a self,
         prefix: &'a str,
         after: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> {
-        let start = match after < prefix {
-            true => Bound::Included(prefix),
-            false => Bound::Excluded(after),
-        };
-        self.scan(start, prefix)
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a StoreEntry)> {
+        if after < prefix {
+            self.scan(Bound::Included(prefix), prefix)
+        } else {
+            self.scan(Bound::Excluded(after), prefix)
+        }
     }
 
     fn scan<'a>(
         &'a self,
         start: Bound<&'a str>,
         prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Entry)> {
-        let rest = self.state.entries.range::<_, str>((start, Bound::Unbounded));
-        rest.take_while(move |(key, _)| key.starts_with(prefix))
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a StoreEntry)> {
+        let following = self.state.entries.range::<_, str>((start, Bound::Unbounded));
+        following.take_while(move |(key, _)| key.starts_with(prefix))
     }
 }

@@ -1,4 +1,4 @@
-//! The handle that everyone uses: clones share one store.
+//! The handle of a store. Clones share one store.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,41 +16,42 @@ use tokio::sync::{
 };
 
 use crate::{
-    Error, RedbLog, Snapshot, Watch, blocking,
-    change::Entry,
-    committer::{Answer, Committer, Published, Request},
+    Error, RedbLog, Snapshot, Watch,
+    block_on::block_on,
+    change::StoreEntry,
+    change_history::HistoryBounds,
+    committer::{Committer, CommitterRequest, Published, WriteResult},
     log::Log,
-    news::{News, Teller},
+    notifier::{ChangeSignal, Notifier},
     recovery,
-    ring::RingBounds,
-    transaction::{Committed, Limits, Transaction},
+    transaction::{Committed, Transaction, TransactionLimits},
 };
 
 /// The bounds of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many transactions may wait for the committer.
-    pub waiting_max: usize,
-    /// How many changes are kept for watches.
-    pub ring_changes_max: usize,
-    /// How many bytes of changes are kept for watches.
-    pub ring_bytes_max: usize,
-    /// How large a transaction may be.
-    pub limits: Limits,
+    /// The maximum number of transactions in the queue of the committer.
+    pub queue_max: usize,
+    /// The maximum number of changes in the change history.
+    pub history_changes_max: usize,
+    /// The maximum bytes of changes in the change history.
+    pub history_bytes_max: usize,
+    /// The size limits of a transaction.
+    pub limits: TransactionLimits,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            waiting_max: 1024,
-            ring_changes_max: 16 << 10,
-            ring_bytes_max: 32 << 20,
-            limits: Limits::default(),
+            queue_max: 1024,
+            history_changes_max: 16 << 10,
+            history_bytes_max: 32 << 20,
+            limits: TransactionLimits::default(),
         }
     }
 }
 
-/// A store that is open. Clones are handles to the same store, and dropping the last one closes it.
+/// A handle of an open store. Clones share the store, and dropping the last one closes it.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -58,20 +59,20 @@ pub struct Store {
 
 struct Shared {
     published: Arc<Published>,
-    /// None only while the last handle is dropped.
-    requests: Option<mpsc::Sender<Request>>,
-    limits: Limits,
+    /// `None` only while the last handle is dropped.
+    requests: Option<mpsc::Sender<CommitterRequest>>,
+    limits: TransactionLimits,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Store {
-    /// Opens the store in a file, or makes a new one, and locks it against other processes.
-    /// Reads everything, so it takes time in proportion to the size of the file.
+    /// Opens the store in a file, or creates it, and locks it against other processes. Reads the
+    /// whole file, so the time depends on its size.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         Self::start(Box::new(RedbLog::open(path.as_ref())?), options)
     }
 
-    /// Starts the store on a log of your own, with a thread that writes to it.
+    /// Starts the store on a given log, with a committer thread.
     pub fn start(log: Box<dyn Log>, options: Options) -> Result<Self, Error> {
         let (store, committer) = Self::prepare(log, options)?;
         let thread = spawn(committer)?;
@@ -79,8 +80,8 @@ impl Store {
         Ok(store)
     }
 
-    /// As [`Store::start`], but nothing is written unless somebody polls the future, which ends when
-    /// the store does. For those who must say when things happen, and whose log never waits.
+    /// Starts the store without a thread: the caller polls the returned future, which commits the
+    /// writes and ends when the store is closed. For simulations, whose log must never block.
     pub fn start_inline(
         log: Box<dyn Log>,
         options: Options,
@@ -90,26 +91,28 @@ impl Store {
     }
 
     fn prepare(mut log: Box<dyn Log>, options: Options) -> Result<(Self, Committer), Error> {
-        // A damaged file may make the database under us panic; that too is only a damaged file.
+        // redb may panic if the file is corrupted. Report that as corruption.
         let loaded = catch_unwind(AssertUnwindSafe(|| log.load()))
-            .unwrap_or_else(|_| Err(damaged(&*log, "it cannot be read".into())))?;
-        let bounds =
-            RingBounds { changes_max: options.ring_changes_max, bytes_max: options.ring_bytes_max };
-        let (state, ring) =
-            recovery::recover(loaded, bounds).map_err(|detail| damaged(&*log, detail))?;
-        let (sender, requests) = mpsc::channel(options.waiting_max.max(1));
+            .unwrap_or_else(|_| Err(corrupted(&*log, "redb cannot read it".into())))?;
+        let bounds = HistoryBounds {
+            changes_max: options.history_changes_max,
+            bytes_max: options.history_bytes_max,
+        };
+        let (state, history) = recovery::recover(loaded, bounds)
+            .map_err(|error| corrupted(&*log, error.to_string()))?;
+        let (sender, requests) = mpsc::channel(options.queue_max.max(1));
         let published = Arc::new(Published {
             state: ArcSwap::from_pointee(state),
-            ring: RwLock::new(ring),
+            history: RwLock::new(history),
             failure: OnceLock::new(),
-            news: News::default(),
+            signal: ChangeSignal::default(),
         });
         let committer = Committer {
             log,
             published: published.clone(),
             requests,
-            news: Teller(published.clone()),
-            usual: 1,
+            notifier: Notifier(published.clone()),
+            last_group_len: 1,
         };
         let shared = Shared {
             published,
@@ -120,110 +123,113 @@ impl Store {
         Ok((Self { shared: Arc::new(shared) }, committer))
     }
 
-    /// The current value of a key.
-    pub fn get(&self, key: &str) -> Option<Entry> {
+    /// Returns the current value of a key.
+    pub fn get(&self, key: &str) -> Option<StoreEntry> {
         self.shared.published.state.load().get(key).cloned()
     }
 
-    /// The revision of the newest change that is on the disk.
+    /// The revision of the newest change that is on disk.
     pub fn revision(&self) -> u64 {
         self.shared.published.state.load().revision
     }
 
-    /// All keys as they are now.
+    /// Returns the current snapshot of all keys.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { state: self.shared.published.state.load_full() }
     }
 
-    /// All keys as they were at a revision that watches still know of. Costs a little for every
-    /// change since.
+    /// Returns a snapshot at an earlier revision that is not compacted. Undoes every change since, so
+    /// the time depends on their number.
     pub fn snapshot_at(&self, revision: u64) -> Result<Snapshot, Error> {
         let (mut state, since) = self.shared.published.since(revision)?;
         if !since.is_empty() {
-            let then = Arc::make_mut(&mut state);
-            since.iter().rev().for_each(|change| then.take_back(change));
+            let earlier = Arc::make_mut(&mut state);
+            for change in since.iter().rev() {
+                earlier.undo(change);
+            }
         }
         Ok(Snapshot { state })
     }
 
-    /// Every change under the prefix after the revision. To follow a list without a gap, watch from
-    /// the revision of its snapshot.
+    /// Watches all changes under a prefix after a revision. To follow a list without a gap, watch
+    /// from the revision of its snapshot.
     pub fn watch(&self, prefix: &str, from_revision: u64) -> Result<Watch, Error> {
         Watch::new(prefix.into(), from_revision, self.shared.published.clone())
     }
 
-    /// Does the transaction; waits for a place in the queue if there is none.
+    /// Commits a transaction. Waits while the queue is full.
     pub async fn write(&self, transaction: impl Into<Transaction>) -> Result<Committed, Error> {
-        let transaction = self.checked(transaction.into())?;
-        let (answer, pending) = oneshot::channel();
-        let request = Request::Write { transaction, answer };
+        let transaction = self.check(transaction.into())?;
+        let (reply, pending) = oneshot::channel();
+        let request = CommitterRequest::Write { transaction, reply };
         self.requests()?.send(request).await.map_err(|_| Error::Closed)?;
-        Pending { answer: pending }.await
+        PendingWrite { reply: pending }.await
     }
 
-    /// As [`Store::write`], for a plain thread.
+    /// Commits a transaction on a thread without a runtime. See [`Store::write`].
     pub fn write_blocking(&self, transaction: impl Into<Transaction>) -> Result<Committed, Error> {
-        blocking::wait(self.write(transaction))
+        block_on(self.write(transaction))
     }
 
-    /// Puts the transaction into the queue without waiting, or says [`Error::Busy`]. Transactions
-    /// are done in the order of their submission.
-    pub fn submit(&self, transaction: impl Into<Transaction>) -> Result<Pending, Error> {
-        let transaction = self.checked(transaction.into())?;
-        let (answer, pending) = oneshot::channel();
-        match self.requests()?.try_send(Request::Write { transaction, answer }) {
-            Ok(()) => Ok(Pending { answer: pending }),
-            Err(TrySendError::Full(_)) => Err(Error::Busy),
+    /// Queues a transaction without waiting, or fails with [`Error::QueueFull`]. Transactions are
+    /// committed in the order of their submission.
+    pub fn submit(&self, transaction: impl Into<Transaction>) -> Result<PendingWrite, Error> {
+        let transaction = self.check(transaction.into())?;
+        let (reply, pending) = oneshot::channel();
+        match self.requests()?.try_send(CommitterRequest::Write { transaction, reply }) {
+            Ok(()) => Ok(PendingWrite { reply: pending }),
+            Err(TrySendError::Full(_)) => Err(Error::QueueFull),
             Err(TrySendError::Closed(_)) => Err(Error::Closed),
         }
     }
 
-    /// Forgets the changes up to and including a revision, though not what they left behind, and
-    /// gives unused space back. Writes wait for it, so this is for quiet hours: the ring forgets by
-    /// itself.
+    /// Compacts the change history up to and including a revision, and returns unused space to the
+    /// file system. Current values stay. It blocks writes, and it is rarely needed: the history
+    /// compacts itself when it reaches its bounds.
     pub async fn compact(&self, through_revision: u64) -> Result<(), Error> {
-        self.ask(|answer| Request::Compact { through: through_revision, answer }).await
+        self.send_request(|reply| CommitterRequest::Compact { through: through_revision, reply })
+            .await
     }
 
-    /// As [`Store::compact`], for a plain thread.
+    /// Compacts on a thread without a runtime. See [`Store::compact`].
     pub fn compact_blocking(&self, through_revision: u64) -> Result<(), Error> {
-        blocking::wait(self.compact(through_revision))
+        block_on(self.compact(through_revision))
     }
 
-    /// Takes no more writes, finishes those that wait, and closes the file. Watches end, snapshots
-    /// stay. Says so if an earlier commit has failed.
+    /// Rejects new writes, commits the queued ones, and closes the file. Watches end; snapshots stay
+    /// valid. Fails if an earlier commit failed.
     pub async fn close(&self) -> Result<(), Error> {
-        match self.ask(|answer| Request::Close { answer }).await {
+        match self.send_request(|reply| CommitterRequest::Close { reply }).await {
             Err(Error::Closed) => Ok(()),
             result => result,
         }
     }
 
-    /// As [`Store::close`], for a plain thread.
+    /// Closes the store on a thread without a runtime. See [`Store::close`].
     pub fn close_blocking(&self) -> Result<(), Error> {
-        blocking::wait(self.close())
+        block_on(self.close())
     }
 
-    /// Why writes are refused, if a commit has failed.
+    /// Returns the error of the failed commit, if writes are rejected because of one.
     pub fn failure(&self) -> Option<Arc<Error>> {
         self.shared.published.failure.get().cloned()
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<(), Error>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<(), Error>>) -> CommitterRequest,
     ) -> Result<(), Error> {
-        let (answer, pending) = oneshot::channel();
-        self.requests()?.send(request(answer)).await.map_err(|_| Error::Closed)?;
+        let (reply, pending) = oneshot::channel();
+        self.requests()?.send(request(reply)).await.map_err(|_| Error::Closed)?;
         pending.await.unwrap_or(Err(Error::Closed))
     }
 
-    fn checked(&self, transaction: Transaction) -> Result<Transaction, Error> {
-        transaction.fits(&self.shared.limits)?;
+    fn check(&self, transaction: Transaction) -> Result<Transaction, Error> {
+        transaction.check_limits(&self.shared.limits)?;
         Ok(transaction)
     }
 
-    fn requests(&self) -> Result<&mpsc::Sender<Request>, Error> {
+    fn requests(&self) -> Result<&mpsc::Sender<CommitterRequest>, Error> {
         self.shared.requests.as_ref().ok_or(Error::Closed)
     }
 }
@@ -232,16 +238,16 @@ fn spawn(committer: Committer) -> Result<JoinHandle<()>, Error> {
     let name = "store-committer";
     thread::Builder::new()
         .name(name.into())
-        .spawn(move || blocking::wait(committer.run()))
-        .map_err(|source| Error::Io { doing: "start the thread", path: name.into(), source })
+        .spawn(move || block_on(committer.run()))
+        .map_err(|source| Error::Io { action: "start the thread", path: name.into(), source })
 }
 
-fn damaged(log: &dyn Log, detail: String) -> Error {
-    Error::Damaged { path: log.path().into(), detail }
+fn corrupted(log: &dyn Log, detail: String) -> Error {
+    Error::Corrupted { path: log.path().into(), detail }
 }
 
 impl Drop for Shared {
-    /// Waits for the committer, so that the file is closed when the last handle is gone.
+    /// Waits for the committer, so that the file is closed after the last handle is dropped.
     fn drop(&mut self) {
         self.requests = None;
         let thread = self.committer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -251,28 +257,28 @@ impl Drop for Shared {
     }
 }
 
-/// A transaction on its way to the disk: await it, or wait for it on a plain thread. Dropping it
-/// does not take the transaction back.
-#[must_use = "the transaction is not on the disk before this is awaited"]
-pub struct Pending {
-    answer: oneshot::Receiver<Answer>,
+/// A queued transaction. Await it, or call [`PendingWrite::wait`]. Dropping it does not cancel the
+/// transaction.
+#[must_use = "the transaction is on disk only after this is awaited"]
+pub struct PendingWrite {
+    reply: oneshot::Receiver<WriteResult>,
 }
 
-impl Pending {
-    /// Waits for the answer on a plain thread.
+impl PendingWrite {
+    /// Waits for the commit on a thread without a runtime.
     pub fn wait(self) -> Result<Committed, Error> {
-        blocking::wait(self)
+        block_on(self)
     }
 }
 
-impl Future for Pending {
-    type Output = Answer;
+impl Future for PendingWrite {
+    type Output = WriteResult;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
-        let answer = Pin::new(&mut self.answer).poll(context);
-        // The committer answers everyone, unless it died in the middle of something.
-        answer.map(|answer| {
-            answer.unwrap_or_else(|_| Err(Error::CommitFailed(Arc::new(Error::Closed))))
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<WriteResult> {
+        let reply = Pin::new(&mut self.reply).poll(context);
+        // The committer always replies unless it panicked.
+        reply.map(|reply| {
+            reply.unwrap_or_else(|_| Err(Error::CommitFailed(Arc::new(Error::Closed))))
         })
     }
 }

@@ -1,7 +1,7 @@
-//! What writers ask for: operations with conditions, done all together or not at all.
+//! Transactions: operations with preconditions that are applied atomically.
 //!
-//! No key may occur twice in a transaction, so its conditions are all about one state and their
-//! order does not matter.
+//! A key may occur only once in a transaction. So all preconditions refer to the state before the
+//! transaction, and the order of operations does not matter.
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -9,13 +9,13 @@ use bytes::Bytes;
 
 use crate::{
     Error,
-    change::{Change, Entry},
+    change::{Change, StoreEntry},
 };
 
-/// What must hold of a key before it is changed.
+/// The precondition of an operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing in particular.
+pub enum Precondition {
+    /// Always met.
     Any,
     /// The key does not exist.
     Absent,
@@ -25,8 +25,8 @@ pub enum Condition {
     At(u64),
 }
 
-impl Condition {
-    pub(crate) fn holds(self, current: Option<&Entry>) -> bool {
+impl Precondition {
+    pub(crate) fn is_met(self, current: Option<&StoreEntry>) -> bool {
         match self {
             Self::Any => true,
             Self::Absent => current.is_none(),
@@ -36,7 +36,7 @@ impl Condition {
     }
 }
 
-/// What to do with a key.
+/// The action of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Check,
@@ -48,34 +48,38 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
     pub(crate) key: Arc<str>,
-    pub(crate) condition: Condition,
+    pub(crate) precondition: Precondition,
     pub(crate) action: Action,
 }
 
 impl Op {
-    /// Write the key if the condition holds.
-    pub fn put(key: impl Into<Arc<str>>, value: impl Into<Bytes>, condition: Condition) -> Self {
-        Self { key: key.into(), condition, action: Action::Put(value.into()) }
+    /// Writes the key if the precondition is met.
+    pub fn put(
+        key: impl Into<Arc<str>>,
+        value: impl Into<Bytes>,
+        precondition: Precondition,
+    ) -> Self {
+        Self { key: key.into(), precondition, action: Action::Put(value.into()) }
     }
 
-    /// Write a key that must not exist.
+    /// Writes a key that must not exist.
     pub fn create(key: impl Into<Arc<str>>, value: impl Into<Bytes>) -> Self {
-        Self::put(key, value, Condition::Absent)
+        Self::put(key, value, Precondition::Absent)
     }
 
-    /// Write a key that was last written by this revision.
+    /// Writes a key whose last change must have this revision.
     pub fn update(key: impl Into<Arc<str>>, value: impl Into<Bytes>, revision: u64) -> Self {
-        Self::put(key, value, Condition::At(revision))
+        Self::put(key, value, Precondition::At(revision))
     }
 
-    /// Remove the key if the condition holds. Removing what is not there changes nothing.
-    pub fn delete(key: impl Into<Arc<str>>, condition: Condition) -> Self {
-        Self { key: key.into(), condition, action: Action::Delete }
+    /// Deletes the key if the precondition is met. Deleting a key that does not exist changes nothing.
+    pub fn delete(key: impl Into<Arc<str>>, precondition: Precondition) -> Self {
+        Self { key: key.into(), precondition, action: Action::Delete }
     }
 
-    /// Change nothing, but only let the transaction happen if the condition holds.
-    pub fn check(key: impl Into<Arc<str>>, condition: Condition) -> Self {
-        Self { key: key.into(), condition, action: Action::Check }
+    /// Changes nothing, but the transaction fails unless the precondition is met.
+    pub fn check(key: impl Into<Arc<str>>, precondition: Precondition) -> Self {
+        Self { key: key.into(), precondition, action: Action::Check }
     }
 
     pub(crate) fn value_bytes(&self) -> usize {
@@ -86,7 +90,7 @@ impl Op {
     }
 }
 
-/// Operations that happen all together or not at all.
+/// Operations that are applied atomically.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
     pub(crate) ops: Vec<Op>,
@@ -104,40 +108,42 @@ impl From<Vec<Op>> for Transaction {
     }
 }
 
-/// How large a transaction may be.
+/// The size limits of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest key, in bytes.
+pub struct TransactionLimits {
+    /// The maximum length of a key in bytes.
     pub key_bytes_max: usize,
-    /// The longest value, in bytes.
+    /// The maximum length of a value in bytes.
     pub value_bytes_max: usize,
-    /// The most operations of one transaction.
+    /// The maximum number of operations.
     pub ops_max: usize,
 }
 
-impl Default for Limits {
+impl Default for TransactionLimits {
     fn default() -> Self {
         Self { key_bytes_max: 1024, value_bytes_max: 4 << 20, ops_max: 256 }
     }
 }
 
 impl Transaction {
-    /// What it weighs in a batch.
+    /// The bytes of all keys and values.
     pub(crate) fn bytes(&self) -> usize {
         self.ops.iter().map(|op| op.key.len() + op.value_bytes()).sum()
     }
 
-    pub(crate) fn fits(&self, limits: &Limits) -> Result<(), Error> {
+    pub(crate) fn check_limits(&self, limits: &TransactionLimits) -> Result<(), Error> {
         let count = self.ops.len();
         if count > limits.ops_max {
-            let most = limits.ops_max;
-            return Err(Error::Invalid(format!("{count} operations, at most {most} are taken")));
+            let max = limits.ops_max;
+            return Err(Error::InvalidTransaction(format!(
+                "it has {count} operations, at most {max} are allowed"
+            )));
         }
-        let mut seen = HashSet::with_capacity(count);
+        let mut keys = HashSet::with_capacity(count);
         for op in &self.ops {
-            op.fits(limits)?;
-            if !seen.insert(&op.key) {
-                return Err(Error::Invalid(format!("the key {} occurs twice", op.key)));
+            op.check_limits(limits)?;
+            if !keys.insert(&op.key) {
+                return Err(Error::InvalidTransaction(format!("the key {} occurs twice", op.key)));
             }
         }
         Ok(())
@@ -145,48 +151,52 @@ impl Transaction {
 }
 
 impl Op {
-    fn fits(&self, limits: &Limits) -> Result<(), Error> {
-        let (key, most) = (self.key.len(), limits.key_bytes_max);
-        if key == 0 || key > most {
-            return Err(Error::Invalid(format!("a key of {key} bytes, keys have 1 to {most}")));
+    fn check_limits(&self, limits: &TransactionLimits) -> Result<(), Error> {
+        let len = self.key.len();
+        let max = limits.key_bytes_max;
+        if len == 0 || len > max {
+            let message = format!("a key has {len} bytes, 1 to {max} are allowed");
+            return Err(Error::InvalidTransaction(message));
         }
-        let (value, most) = (self.value_bytes(), limits.value_bytes_max);
-        if value > most {
+        let len = self.value_bytes();
+        let max = limits.value_bytes_max;
+        if len > max {
             let key = &self.key;
-            return Err(Error::Invalid(format!("{value} bytes for {key}, at most {most}")));
+            let message = format!("the value of {key} has {len} bytes, at most {max} are allowed");
+            return Err(Error::InvalidTransaction(message));
         }
         Ok(())
     }
 }
 
-/// A transaction that is on the disk.
+/// The result of a transaction that is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The revision of the store right after the transaction.
+    /// The revision of the store after the transaction.
     pub revision: u64,
-    /// The change of each operation, in their order; none where there was nothing to change.
+    /// The change of each operation, in their order; `None` if the operation changed nothing.
     pub changes: Vec<Option<Arc<Change>>>,
 }
 
-/// The condition that did not hold, and what is there instead.
+/// A failed precondition and the current value of the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The key of the operation.
     pub key: Arc<str>,
-    /// What the operation asked for.
-    pub wanted: Condition,
-    /// What is there.
-    pub current: Option<Entry>,
+    /// The precondition of the operation.
+    pub precondition: Precondition,
+    /// The current value.
+    pub current: Option<StoreEntry>,
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
-        match (self.wanted, &self.current) {
-            (Condition::At(revision), Some(current)) => {
-                write!(f, "{key} was changed at {}, not at {revision}", current.modified)
+        match (self.precondition, &self.current) {
+            (Precondition::At(revision), Some(current)) => {
+                write!(f, "{key} was changed at revision {}, not at {revision}", current.modified)
             }
-            (_, Some(current)) => write!(f, "{key} exists since {}", current.created),
+            (_, Some(current)) => write!(f, "{key} exists since revision {}", current.created),
             (_, None) => write!(f, "{key} does not exist"),
         }
     }

@@ -1,5 +1,5 @@
-//! Following the changes. A watch is a place in the shared ring: it owns no queue that could grow,
-//! and when the ring has moved on past its place it ends with an error.
+//! Watches of changes. A watch is a position in the shared change history: it has no queue that could
+//! grow, and it ends with an error if the changes at its position are compacted.
 
 use std::{
     collections::VecDeque,
@@ -7,18 +7,18 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use crate::{Error, blocking, change::Change, committer::Published};
+use crate::{Error, block_on::block_on, change::Change, committer::Published};
 
-/// How many changes are taken out of the ring at a time.
-const TAKEN_MAX: usize = 64;
+/// How many changes a watch fetches from the history at once.
+const FETCH_MAX: usize = 64;
 
-/// Every change under a prefix after a revision, exactly once and in order.
+/// Returns every change under a prefix after a revision, exactly once and in order.
 pub struct Watch {
     prefix: Arc<str>,
-    /// Everything up to here was looked at.
+    /// All changes up to this revision are fetched.
     cursor: u64,
-    /// Looked at, under the prefix, and not yet given away. At most [`TAKEN_MAX`].
-    taken: VecDeque<Arc<Change>>,
+    /// The fetched changes under the prefix that are not returned yet, at most [`FETCH_MAX`].
+    fetched: VecDeque<Arc<Change>>,
     published: Arc<Published>,
 }
 
@@ -30,69 +30,70 @@ impl Watch {
     ) -> Result<Self, Error> {
         let revision = published.state.load().revision;
         if from > revision {
-            return Err(Error::Future { requested: from, revision });
+            return Err(Error::FutureRevision { requested: from, revision });
         }
-        let mut watch = Self { prefix, cursor: from, taken: VecDeque::new(), published };
-        watch.take()?;
+        let mut watch = Self { prefix, cursor: from, fetched: VecDeque::new(), published };
+        watch.fetch()?;
         Ok(watch)
     }
 
-    /// The next change; none after the store was closed. Waits until there is one, and may be
-    /// cancelled at any time without losing any.
+    /// Waits for the next change; `None` after the store is closed. Cancelling the future loses no
+    /// change.
     ///
-    /// A reader that is too slow for the ring gets [`Error::Compacted`] and has to list again.
+    /// A watch that falls behind the change history gets [`Error::Compacted`] and must list again.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, Error> {
         loop {
             if let Some(change) = self.try_next()? {
                 return Ok(Some(change));
             }
-            // Waiting begins before the last look, so that what comes while we look wakes us.
+            // Start waiting before the second `try_next`, so that a change in between wakes us.
             let published = self.published.clone();
-            let mut told = pin!(published.news.told());
-            told.as_mut().enable();
-            let is_over = published.news.is_over();
+            let mut notified = pin!(published.signal.notified());
+            notified.as_mut().enable();
+            let is_closed = published.signal.is_closed();
             if let Some(change) = self.try_next()? {
                 return Ok(Some(change));
             }
-            if is_over {
+            if is_closed {
                 return Ok(None);
             }
-            told.await;
+            notified.await;
         }
     }
 
-    /// The next change if there is one already.
+    /// Returns the next change if there is one already.
     pub fn try_next(&mut self) -> Result<Option<Arc<Change>>, Error> {
-        if self.taken.is_empty() {
-            self.take()?;
+        if self.fetched.is_empty() {
+            self.fetch()?;
         }
-        Ok(self.taken.pop_front())
+        Ok(self.fetched.pop_front())
     }
 
-    /// As [`Watch::next`], for a plain thread.
+    /// Waits for the next change on a thread without a runtime. See [`Watch::next`].
     pub fn next_blocking(&mut self) -> Result<Option<Arc<Change>>, Error> {
-        blocking::wait(self.next())
+        block_on(self.next())
     }
 
-    /// Every change under the prefix up to this revision has been given away: the place to resume
-    /// from, and what a bookmark says. Moves on with changes elsewhere too.
+    /// Returns the revision up to which all changes under the prefix were returned. A new watch can
+    /// resume from it, and bookmarks contain it. Changes outside the prefix advance it too.
     pub fn progress(&mut self) -> Result<u64, Error> {
-        if self.taken.is_empty() {
-            self.take()?;
+        if self.fetched.is_empty() {
+            self.fetch()?;
         }
-        Ok(self.taken.front().map_or(self.cursor, |change| change.revision - 1))
+        Ok(self.fetched.front().map_or(self.cursor, |change| change.revision - 1))
     }
 
-    fn take(&mut self) -> Result<(), Error> {
-        let ring = self.published.ring.read().unwrap_or_else(PoisonError::into_inner);
-        let (requested, compacted) = (self.cursor, ring.compacted);
-        let after = ring.after(requested).ok_or(Error::Compacted { requested, compacted })?;
+    fn fetch(&mut self) -> Result<(), Error> {
+        let history = self.published.history.read().unwrap_or_else(PoisonError::into_inner);
+        let compacted = history.compacted;
+        let requested = self.cursor;
+        let after = history.after(requested).ok_or(Error::Compacted { requested, compacted })?;
         for change in after {
             self.cursor = change.revision;
             if change.key.starts_with(&*self.prefix) {
-                self.taken.push_back(change.clone());
+                self.fetched.push_back(change.clone());
             }
-            if self.taken.len() == TAKEN_MAX {
+            if self.fetched.len() == FETCH_MAX {
                 break;
             }
         }

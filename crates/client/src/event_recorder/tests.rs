@@ -174,7 +174,7 @@ async fn a_repeated_event_that_was_deleted_is_created_again_with_its_count() {
     let mut watch = server.store.watch("/events/", server.store.revision()).unwrap();
     recorder.record(&object("a"), &event);
     let created = watch.next().await.unwrap().unwrap();
-    let delete = punctual_store::Op::delete(created.key.clone(), punctual_store::Condition::Any);
+    let delete = punctual_store::Op::delete(created.key.clone(), punctual_store::Precondition::Any);
     server.store.write(delete).await.unwrap();
     recorder.record(&object("a"), &event);
     stop.cancel();

@@ -14,7 +14,7 @@ use punctual_controller::{
 use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
 use punctual_server::{ADMIN_GROUP, Server, User};
-use punctual_store::{Forgetful, Options, Store};
+use punctual_store::{InMemoryLog, Options, Store};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -139,7 +139,7 @@ impl ElectionTestEnv {
         let start = Instant::now();
         let mut tasks = JoinSet::new();
         let (store, committing) =
-            Store::start_inline(Box::new(Forgetful), Options::default()).unwrap();
+            Store::start_inline(Box::new(InMemoryLog), Options::default()).unwrap();
         tasks.spawn(committing);
         let config = punctual_server::Config {
             env: TestClock::new(start),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn change(key: &str, revision: u64, was: u64) -> StoreChange {
-        let entry = |modified| punctual_store::Entry {
+        let entry = |modified| punctual_store::StoreEntry {
             value: bytes::Bytes::new(),
             created: modified,
             modified,

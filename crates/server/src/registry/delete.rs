@@ -5,7 +5,7 @@ use punctual_api::pod::status::phase;
 use punctual_api::status::{GroupResource, StatusDetails};
 use punctual_api::well_known::finalizers;
 use punctual_api::{Status, Time};
-use punctual_store::{Condition, Entry, Error, Op};
+use punctual_store::{Error, Op, Precondition, StoreEntry};
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, store_error, text};
@@ -86,14 +86,14 @@ impl Registry {
         &self,
         object: &ObjectRef,
         options: &DeleteOptions,
-        entry: &Entry,
+        entry: &StoreEntry,
     ) -> Result<Option<DeleteResult>, Status> {
         let current = StoredObject::from_entry(object.collection.served, entry);
         let old = current.to_json()?;
         check_preconditions(object, options, &old, entry)?;
         let served = object.collection.served;
         let deletion = PendingDeletion::of(&served, &old, options, self.env.now());
-        let condition = Condition::At(entry.modified);
+        let condition = Precondition::At(entry.modified);
         let (op, result) = match deletion {
             None => (Op::delete(object.key(), condition), deleted(object, &old, current)),
             Some(deletion) => {
@@ -147,7 +147,7 @@ fn check_preconditions(
     object: &ObjectRef,
     options: &DeleteOptions,
     old: &Value,
-    entry: &Entry,
+    entry: &StoreEntry,
 ) -> Result<(), Status> {
     let served = object.collection.served;
     let group_kind = served.group_kind();

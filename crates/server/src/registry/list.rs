@@ -5,7 +5,7 @@ use base64::alphabet::URL_SAFE;
 use base64::engine::{GeneralPurpose, general_purpose};
 use punctual_api::Status;
 use punctual_api::status::{StatusCause, StatusDetails, StatusReason};
-use punctual_store::{Entry, Error, Snapshot};
+use punctual_store::{Error, Snapshot, StoreEntry};
 use serde::{Deserialize, Serialize};
 
 use super::{CollectionRef, Registry, store_error};
@@ -113,7 +113,7 @@ impl Registry {
     /// contains a token that continues in the latest version.
     fn snapshot_at(&self, revision: u64, start: Option<&str>) -> Result<Snapshot, Status> {
         self.store.snapshot_at(revision).map_err(|error| match error {
-            Error::Future { requested, revision } => too_large(requested, revision),
+            Error::FutureRevision { requested, revision } => too_large(requested, revision),
             Error::Compacted { .. } => expired(start),
             other => store_error(&other),
         })
@@ -183,7 +183,7 @@ impl ListPage {
         Ok(self.items(None, usize::MAX)?.into_iter().map(|(_, stored)| stored).collect())
     }
 
-    fn select(&self, entry: &Entry) -> Result<Option<StoredObject>, Status> {
+    fn select(&self, entry: &StoreEntry) -> Result<Option<StoredObject>, Status> {
         let stored = StoredObject::from_entry(self.collection.served, entry);
         if self.selector.is_everything() {
             return Ok(Some(stored));

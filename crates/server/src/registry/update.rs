@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use punctual_api::status::{Status, StatusReason};
 use punctual_api::strategy::{self, AdmittedObject, ResourceKind};
-use punctual_store::{Condition, Entry, Error, Op};
+use punctual_store::{Error, Op, Precondition, StoreEntry};
 use serde_json::Value;
 
 use super::create::FieldTracking;
@@ -70,7 +70,7 @@ impl Registry {
         object: &ObjectRef,
         update: &dyn ObjectUpdate,
         context: &WriteContext,
-        entry: &Entry,
+        entry: &StoreEntry,
     ) -> Result<Option<WriteResult>, Status> {
         let now = self.env.now();
         let current = StoredObject::from_entry(object.collection.served, entry);
@@ -104,7 +104,7 @@ impl Registry {
         }
         let key = object.key();
         let op = if is_deleted {
-            Op::delete(key, Condition::At(entry.modified))
+            Op::delete(key, Precondition::At(entry.modified))
         } else {
             Op::update(key, value.clone(), entry.modified)
         };
@@ -139,7 +139,7 @@ fn check_version(
     object: &ObjectRef,
     new: &Value,
     old: &Value,
-    entry: &Entry,
+    entry: &StoreEntry,
 ) -> Result<(), Status> {
     let served = object.collection.served;
     let wanted = text(new, "/metadata/uid");

@@ -1,7 +1,7 @@
 //! Watches: initial objects and then every change of the selected objects.
 
 use punctual_api::Status;
-use punctual_store::{Change as StoreChange, Entry, Error, Watch};
+use punctual_store::{Change as StoreChange, Error, StoreEntry, Watch};
 
 use super::{CollectionRef, Registry, store_error};
 use crate::request::ListOptions;
@@ -69,7 +69,7 @@ fn watch_error(error: &Error) -> Status {
             Status::expired(format!("too old resource version: {requested} ({compacted})"))
         }
         // The version comes from another store or from before a restore.
-        Error::Future { requested, revision } => {
+        Error::FutureRevision { requested, revision } => {
             Status::expired(format!("unknown resource version: {requested} (current: {revision})"))
         }
         other => store_error(other),
@@ -123,7 +123,7 @@ impl ObjectWatch {
         })
     }
 
-    fn select(&self, entry: Option<&Entry>) -> Result<Option<StoredObject>, Status> {
+    fn select(&self, entry: Option<&StoreEntry>) -> Result<Option<StoredObject>, Status> {
         let Some(entry) = entry else {
             return Ok(None);
         };

@@ -47,7 +47,7 @@ async fn pages_show_one_version_despite_concurrent_writes() {
 
 #[tokio::test]
 async fn an_expired_continue_token_is_answered_with_a_new_one() {
-    let options = Options { ring_changes_max: 4, ..Options::default() };
+    let options = Options { history_changes_max: 4, ..Options::default() };
     let server = TestServer::with(options, |_| {}).await;
     let client = server.admin();
     create_cron_jobs(&client, 4).await;

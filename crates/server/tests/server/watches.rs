@@ -56,7 +56,7 @@ async fn a_watch_times_out_with_a_bookmark_of_the_latest_revision() {
 
 #[tokio::test]
 async fn watches_from_unknown_versions_end_with_expired() {
-    let options = Options { ring_changes_max: 2, ..Options::default() };
+    let options = Options { history_changes_max: 2, ..Options::default() };
     let server = TestServer::with(options, |_| {}).await;
     let client = server.admin();
     for name in ["a", "b", "c", "d"] {
@@ -76,7 +76,7 @@ async fn watches_from_unknown_versions_end_with_expired() {
 
 #[tokio::test]
 async fn slow_clients_are_disconnected_without_buffering_events() {
-    let options = Options { ring_changes_max: 8, ..Options::default() };
+    let options = Options { history_changes_max: 8, ..Options::default() };
     let server = TestServer::with(options, |_| {}).await;
     let client = server.admin();
     let path = format!("{CRON_JOBS}?watch=true&resourceVersion={}", server.store.revision());

@@ -1,5 +1,6 @@
-//! A row as bytes: checksum (8), created (8, 0 for a delete), length of the key (4), key, value.
-//! All numbers little-endian. The checksum covers the revision and everything behind itself.
+//! The binary format of a row: checksum (8 bytes), create revision (8, 0 for a delete), length of the
+//! key (4), key, value. Numbers are little-endian. The checksum covers the revision and all bytes
+//! after the checksum.
 
 use std::{str, sync::Arc};
 
@@ -7,11 +8,11 @@ use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
 use crate::{
-    change::{Change, Entry},
-    log::Row,
+    change::{Change, StoreEntry},
+    log::LogRow,
 };
 
-/// Replaces what is in the buffer with the row of a change.
+/// Encodes the row of a change into a buffer, replacing its contents.
 pub(super) fn encode(change: &Change, bytes: &mut Vec<u8>) {
     let (created, value) = match &change.current {
         Some(entry) => (entry.created, &*entry.value),
@@ -19,7 +20,7 @@ pub(super) fn encode(change: &Change, bytes: &mut Vec<u8>) {
     };
     debug_assert_eq!(created == 0, change.current.is_none(), "revisions begin at 1");
     let key_bytes = u32::try_from(change.key.len()).unwrap_or(u32::MAX);
-    debug_assert!(key_bytes < u32::MAX, "the limits of a transaction keep keys short");
+    debug_assert!(key_bytes < u32::MAX, "the transaction limits bound the key length");
     bytes.clear();
     bytes.extend_from_slice(&[0; 8]);
     bytes.extend_from_slice(&created.to_le_bytes());
@@ -31,12 +32,8 @@ pub(super) fn encode(change: &Change, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The row of a revision; the error says that it is not what was written.
-pub(super) fn decode(revision: u64, bytes: &[u8]) -> Result<Row, String> {
-    parse(revision, bytes).ok_or_else(|| format!("the row of revision {revision} is not whole"))
-}
-
-fn parse(revision: u64, bytes: &[u8]) -> Option<Row> {
+/// Decodes the row of a revision; `None` if the bytes are not those that were written.
+pub(super) fn decode(revision: u64, bytes: &[u8]) -> Option<LogRow> {
     let (sum, body) = bytes.split_first_chunk()?;
     if u64::from_le_bytes(*sum) != checksum(revision, body) {
         return None;
@@ -47,12 +44,12 @@ fn parse(revision: u64, bytes: &[u8]) -> Option<Row> {
     let (key, value) = rest.split_at_checked(key_bytes)?;
     let key: Arc<str> = str::from_utf8(key).ok()?.into();
     let created = u64::from_le_bytes(*created);
-    let current = (created != 0).then(|| Entry {
+    let current = (created != 0).then(|| StoreEntry {
         value: Bytes::copy_from_slice(value),
         created,
         modified: revision,
     });
-    Some(Row { revision, key, current })
+    Some(LogRow { revision, key, current })
 }
 
 fn checksum(revision: u64, body: &[u8]) -> u64 {

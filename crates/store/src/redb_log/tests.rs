@@ -1,17 +1,17 @@
 use std::{io, sync::Arc};
 
 use super::*;
-use crate::change::{Change, Entry};
+use crate::change::{Change, StoreEntry};
 
-fn written(value: Option<&'static str>) -> Change {
-    let current = value.map(|value| Entry { value: value.into(), created: 3, modified: 7 });
+fn change(value: Option<&'static str>) -> Change {
+    let current = value.map(|value| StoreEntry { value: value.into(), created: 3, modified: 7 });
     Change { key: "/a".into(), revision: 7, current, previous: None }
 }
 
 #[test]
-fn a_row_comes_back_as_it_was() {
+fn a_decoded_row_equals_the_encoded_change() {
     let mut bytes = Vec::new();
-    for change in [written(Some("value")), written(Some("")), written(None)] {
+    for change in [change(Some("value")), change(Some("")), change(None)] {
         row::encode(&change, &mut bytes);
         let row = row::decode(7, &bytes).unwrap();
         assert_eq!((row.key, row.current), (change.key, change.current));
@@ -19,59 +19,61 @@ fn a_row_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_row_with_any_flipped_bit_or_of_another_revision_is_refused() {
+fn a_row_with_a_flipped_bit_or_another_revision_is_rejected() {
     let mut bytes = Vec::new();
-    row::encode(&written(Some("value")), &mut bytes);
-    assert!(row::decode(8, &bytes).is_err());
+    row::encode(&change(Some("value")), &mut bytes);
+    assert!(row::decode(8, &bytes).is_none());
     for at in 0..bytes.len() {
         for bit in 0..8 {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << bit;
-            assert!(row::decode(7, &damaged).is_err(), "bit {bit} of byte {at}");
+            assert!(row::decode(7, &damaged).is_none(), "bit {bit} of byte {at}");
         }
-        assert!(row::decode(7, &bytes[..at]).is_err(), "cut at {at}");
+        assert!(row::decode(7, &bytes[..at]).is_none(), "cut at {at}");
     }
 }
 
 #[test]
-fn a_record_comes_back_as_it_was_and_knows_its_rows() {
-    let changes = [Arc::new(written(Some("value")))];
-    let batch = Batch { changes: &changes, dropped: &[], revision: 7, compacted: 2 };
-    let record = Record::default().after(&batch);
-    assert!(matches!(Record::decode(&record.encode()), Ok(same) if same == record));
-    let mut found = Record::default();
-    assert!(record.compare(&found).unwrap_err().contains("1 rows were written, 0"));
+fn a_decoded_header_equals_the_encoded_one_and_checks_its_rows() {
+    let changes = [Arc::new(change(Some("value")))];
+    let batch = CommitBatch { changes: &changes, dropped: &[], revision: 7, compacted: 2 };
+    let header = LogHeader::default().with_batch(&batch);
+    assert!(matches!(LogHeader::decode(&header.encode()), Ok(same) if same == header));
+    let mut found = LogHeader::default();
+    let missing = header.check_rows(&found);
+    assert!(matches!(missing, Err(LoadError::Corrupted(detail)) if detail == "it has 0 of 1 rows"));
     found.add(8);
-    assert!(record.compare(&found).is_err());
-    let dropped = Batch { changes: &[], dropped: &[7], revision: 7, compacted: 7 };
-    assert!(record.after(&dropped).compare(&Record::default()).is_ok());
+    assert!(header.check_rows(&found).is_err());
+    let dropped = CommitBatch { changes: &[], dropped: &[7], revision: 7, compacted: 7 };
+    assert!(header.with_batch(&dropped).check_rows(&LogHeader::default()).is_ok());
 }
 
 #[test]
-fn a_damaged_record_is_refused_and_a_newer_one_named() {
-    let bytes = Record::default().encode();
+fn a_corrupted_header_is_rejected_and_a_newer_format_is_reported() {
+    let bytes = LogHeader::default().encode();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
-        assert!(matches!(Record::decode(&damaged), Err(Refusal::Damage(_))));
+        assert!(matches!(LogHeader::decode(&damaged), Err(LoadError::Corrupted(_))));
     }
     let body = [2_u64.to_le_bytes(), [0; 8]].concat();
     let newer = [&twox_hash::XxHash3_64::oneshot(&body).to_le_bytes(), body.as_slice()].concat();
-    assert!(matches!(Record::decode(&newer), Err(Refusal::Format(2))));
+    assert!(matches!(LogHeader::decode(&newer), Err(LoadError::UnsupportedFormat(2))));
 }
 
 #[test]
-fn what_the_system_says_becomes_advice() {
-    let said = |kind: io::ErrorKind| fault::io("write", Path::new("/data/store"), kind.into());
+fn io_errors_become_errors_with_advice() {
+    let converted =
+        |kind: io::ErrorKind| errors::from_io("write", Path::new("/data/store"), kind.into());
     for (kind, advice) in [
         (io::ErrorKind::StorageFull, "no space left for /data/store; free some"),
         (io::ErrorKind::QuotaExceeded, "no space left"),
         (io::ErrorKind::ReadOnlyFilesystem, "/data/store cannot be written; check its owner"),
         (io::ErrorKind::PermissionDenied, "cannot be written"),
-        (io::ErrorKind::InvalidData, "/data/store is damaged"),
+        (io::ErrorKind::InvalidData, "/data/store is corrupted"),
         (io::ErrorKind::NotConnected, "could not write /data/store"),
     ] {
-        let said = said(kind).to_string();
-        assert!(said.contains(advice), "{said}");
+        let message = converted(kind).to_string();
+        assert!(message.contains(advice), "{message}");
     }
 }

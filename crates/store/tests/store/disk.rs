@@ -1,5 +1,5 @@
-//! A disk in memory that keeps a journal of everything done to it, can be told to fail, and can be
-//! cut off at any moment.
+//! An in-memory disk that journals all operations, can inject errors, and can simulate a power cut
+//! at any operation.
 
 use std::{
     io,
@@ -8,63 +8,63 @@ use std::{
 
 use redb::StorageBackend;
 
-use crate::dice::Dice;
+use crate::rng::TestRng;
 
 const SECTOR_BYTES: usize = 512;
 
-/// Clones are the same disk.
+/// An in-memory disk. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Disk {
-    inner: Arc<Mutex<Inner>>,
+pub(crate) struct TestDisk {
+    inner: Arc<Mutex<DiskState>>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Inner {
-    /// What the process sees.
+pub(crate) struct DiskState {
+    /// The contents that the process reads.
     pub(crate) image: Vec<u8>,
-    pub(crate) journal: Vec<Deed>,
+    pub(crate) journal: Vec<DiskOp>,
     calls: u64,
-    failing: Option<Failing>,
+    injected: Option<InjectedError>,
     pub(crate) failed_count: u64,
 }
 
-/// Which calls fail, and how.
+/// Which calls fail, and with which error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failing {
+pub(crate) struct InjectedError {
     pub(crate) at: u64,
-    pub(crate) forever: bool,
+    pub(crate) is_permanent: bool,
     pub(crate) kind: io::ErrorKind,
 }
 
-/// Something that was done to the disk.
+/// An operation on the disk.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum DiskOp {
     Write {
         offset: usize,
         data: Vec<u8>,
     },
     Resize(usize),
     Sync,
-    /// What was not synced by now never will be by a later sync: the pages count as clean.
+    /// After a failed sync the kernel marks the pages as clean, so a later sync does not write them.
     FailedSync,
 }
 
-impl Disk {
-    pub(crate) fn holding(image: Vec<u8>) -> Self {
+impl TestDisk {
+    pub(crate) fn from_image(image: Vec<u8>) -> Self {
         let disk = Self::default();
         disk.lock().image = image;
         disk
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.inner.lock().unwrap()
     }
 
-    /// Calls are counted anew from here.
-    pub(crate) fn fail(&self, failing: Failing) {
+    /// Injects errors. Counts calls from 0 again.
+    pub(crate) fn inject(&self, injected: InjectedError) {
         let mut inner = self.lock();
         inner.calls = 0;
-        inner.failing = Some(failing);
+        inner.injected = Some(injected);
     }
 
     pub(crate) fn calls(&self) -> u64 {
@@ -72,28 +72,28 @@ impl Disk {
     }
 }
 
-impl Inner {
-    fn call(&mut self) -> io::Result<()> {
+impl DiskState {
+    fn count_call(&mut self) -> io::Result<()> {
         let at = self.calls;
         self.calls += 1;
-        match self.failing {
-            Some(failing) if at == failing.at || (failing.forever && at > failing.at) => {
+        match self.injected {
+            Some(injected) if at == injected.at || (injected.is_permanent && at > injected.at) => {
                 self.failed_count += 1;
-                Err(failing.kind.into())
+                Err(injected.kind.into())
             }
             _ => Ok(()),
         }
     }
 }
 
-impl StorageBackend for Disk {
+impl StorageBackend for TestDisk {
     fn len(&self) -> Result<u64, io::Error> {
         Ok(self.lock().image.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
         let mut inner = self.lock();
-        inner.call()?;
+        inner.count_call()?;
         let range = offset as usize..offset as usize + out.len();
         out.copy_from_slice(inner.image.get(range).ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
@@ -101,28 +101,29 @@ impl StorageBackend for Disk {
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {
         let mut inner = self.lock();
-        inner.call()?;
-        inner.journal.push(Deed::Resize(len as usize));
+        inner.count_call()?;
+        inner.journal.push(DiskOp::Resize(len as usize));
         inner.image.resize(len as usize, 0);
         Ok(())
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
         let mut inner = self.lock();
-        let called = inner.call();
-        inner.journal.push(if called.is_ok() { Deed::Sync } else { Deed::FailedSync });
-        called
+        let result = inner.count_call();
+        inner.journal.push(if result.is_ok() { DiskOp::Sync } else { DiskOp::FailedSync });
+        result
     }
 
-    /// A write that fails has written half of its bytes.
+    /// A failed write writes half of its bytes.
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
         let mut inner = self.lock();
-        let called = inner.call();
-        let kept = if called.is_ok() { data.len() } else { data.len() / 2 };
-        let (offset, data) = (offset as usize, data[..kept].to_vec());
+        let result = inner.count_call();
+        let len = if result.is_ok() { data.len() } else { data.len() / 2 };
+        let offset = offset as usize;
+        let data = data[..len].to_vec();
         write(&mut inner.image, offset, &data);
-        inner.journal.push(Deed::Write { offset, data });
-        called
+        inner.journal.push(DiskOp::Write { offset, data });
+        result
     }
 }
 
@@ -134,58 +135,63 @@ fn write(image: &mut Vec<u8>, offset: usize, data: &[u8]) {
     image[offset..end].copy_from_slice(data);
 }
 
-/// What a power cut leaves of what was not synced.
+/// Which unsynced operations survive a power cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Survival {
     Nothing,
     Everything,
-    /// Any subset in any order, some of it torn.
-    Chance,
+    /// A random subset in random order, some of it torn.
+    Random,
 }
 
-/// What is on the disk for certain, and what was done since.
+/// The durable contents of a disk, and the operations since the last sync.
 #[derive(Clone, Default)]
-pub(crate) struct Platter {
+pub(crate) struct PersistedDisk {
     durable: Vec<u8>,
-    unsynced: Vec<Deed>,
-    /// Not synced when a sync failed.
-    limbo: Vec<Deed>,
+    unsynced: Vec<DiskOp>,
+    /// Operations that were unsynced when a sync failed.
+    unsyncable: Vec<DiskOp>,
 }
 
-impl Platter {
-    pub(crate) fn holding(image: Vec<u8>) -> Self {
+impl PersistedDisk {
+    pub(crate) fn from_image(image: Vec<u8>) -> Self {
         Self { durable: image, ..Self::default() }
     }
 
-    pub(crate) fn perform(&mut self, deed: &Deed) {
-        match deed {
-            Deed::Sync => {
-                let deeds: Vec<Deed> = self.unsynced.drain(..).collect();
-                deeds.iter().for_each(|deed| apply(&mut self.durable, deed, None));
+    pub(crate) fn replay(&mut self, op: &DiskOp) {
+        match op {
+            DiskOp::Sync => {
+                for op in self.unsynced.drain(..) {
+                    apply(&mut self.durable, &op, None);
+                }
             }
-            Deed::FailedSync => self.limbo.append(&mut self.unsynced),
-            deed => self.unsynced.push(deed.clone()),
+            DiskOp::FailedSync => self.unsyncable.append(&mut self.unsynced),
+            op => self.unsynced.push(op.clone()),
         }
     }
 
     pub(crate) fn has_unsynced(&self) -> bool {
-        !self.unsynced.is_empty() || !self.limbo.is_empty()
+        !self.unsynced.is_empty() || !self.unsyncable.is_empty()
     }
 
-    /// The disk as it is found after the power is back.
-    pub(crate) fn after_power_cut(&self, survival: Survival, dice: &mut Dice) -> Vec<u8> {
+    /// Returns the contents of the disk after a power cut.
+    pub(crate) fn after_power_cut(&self, survival: Survival, rng: &mut TestRng) -> Vec<u8> {
         let mut image = self.durable.clone();
-        let mut deeds: Vec<&Deed> = self.limbo.iter().chain(&self.unsynced).collect();
+        let mut ops: Vec<&DiskOp> = self.unsyncable.iter().chain(&self.unsynced).collect();
         match survival {
             Survival::Nothing => {}
-            Survival::Everything => deeds.iter().for_each(|deed| apply(&mut image, deed, None)),
-            Survival::Chance => {
-                while !deeds.is_empty() {
-                    let deed = deeds.swap_remove(dice.below(deeds.len() as u64) as usize);
-                    match dice.below(3) {
+            Survival::Everything => {
+                for op in &ops {
+                    apply(&mut image, op, None);
+                }
+            }
+            Survival::Random => {
+                while !ops.is_empty() {
+                    let op = ops.swap_remove(rng.below(ops.len() as u64) as usize);
+                    match rng.below(3) {
                         0 => {}
-                        1 => apply(&mut image, deed, Some(dice)),
-                        _ => apply(&mut image, deed, None),
+                        1 => apply(&mut image, op, Some(rng)),
+                        _ => apply(&mut image, op, None),
                     }
                 }
             }
@@ -194,22 +200,22 @@ impl Platter {
     }
 }
 
-/// With dice, the deed is torn: only some of its sectors arrive, or it ends at any byte.
-fn apply(image: &mut Vec<u8>, deed: &Deed, tear: Option<&mut Dice>) {
-    match (deed, tear) {
-        (Deed::Write { offset, data }, None) => write(image, *offset, data),
-        (Deed::Write { offset, data }, Some(dice)) => tear_write(image, *offset, data, dice),
-        (Deed::Resize(len), _) => image.resize(*len, 0),
-        (Deed::Sync | Deed::FailedSync, _) => {}
+/// Applies an operation. With `tear`, a write is torn: only some of its sectors or bytes are written.
+fn apply(image: &mut Vec<u8>, op: &DiskOp, tear: Option<&mut TestRng>) {
+    match (op, tear) {
+        (DiskOp::Write { offset, data }, None) => write(image, *offset, data),
+        (DiskOp::Write { offset, data }, Some(rng)) => tear_write(image, *offset, data, rng),
+        (DiskOp::Resize(len), _) => image.resize(*len, 0),
+        (DiskOp::Sync | DiskOp::FailedSync, _) => {}
     }
 }
 
-fn tear_write(image: &mut Vec<u8>, offset: usize, data: &[u8], dice: &mut Dice) {
-    if dice.once_in(4) {
-        return write(image, offset, &data[..dice.below(data.len() as u64 + 1) as usize]);
+fn tear_write(image: &mut Vec<u8>, offset: usize, data: &[u8], rng: &mut TestRng) {
+    if rng.once_in(4) {
+        return write(image, offset, &data[..rng.below(data.len() as u64 + 1) as usize]);
     }
     for (at, sector) in data.chunks(SECTOR_BYTES).enumerate() {
-        if dice.once_in(2) {
+        if rng.once_in(2) {
             write(image, offset + at * SECTOR_BYTES, sector);
         }
     }

@@ -1,8 +1,8 @@
-//! The store in a file: restarts, a second process, files that are not ours.
+//! The store in a file: restarts, a second process, and files of other programs.
 
 use std::{fs, path::Path, process::Command};
 
-use punctual_store::{Condition, Error, Op, Options, Store};
+use punctual_store::{Error, Op, Options, Precondition, Store};
 
 use crate::model::drain;
 
@@ -11,16 +11,18 @@ fn open(path: &Path) -> Result<Store, Error> {
 }
 
 fn put(store: &Store, key: &str) -> u64 {
-    store.write_blocking(Op::put(key, "x", Condition::Any)).unwrap().revision
+    store.write_blocking(Op::put(key, "x", Precondition::Any)).unwrap().revision
 }
 
 #[test]
-fn a_restart_finds_everything_and_goes_on_counting() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+fn a_restart_restores_all_keys_and_continues_the_revisions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let store = open(&path).unwrap();
-    (0..10).for_each(|at| assert_eq!(put(&store, &format!("/{at}")), at + 1));
-    store.write_blocking(Op::delete("/3", Condition::Present)).unwrap();
+    for at in 0..10 {
+        assert_eq!(put(&store, &format!("/{at}")), at + 1);
+    }
+    store.write_blocking(Op::delete("/3", Precondition::Present)).unwrap();
     drop(store);
     let store = open(&path).unwrap();
     assert_eq!((store.revision(), store.snapshot().len()), (11, 9));
@@ -30,12 +32,12 @@ fn a_restart_finds_everything_and_goes_on_counting() {
 }
 
 #[test]
-fn a_revision_is_not_given_twice_even_if_nothing_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+fn a_revision_is_never_assigned_twice_even_in_an_empty_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let store = open(&path).unwrap();
     put(&store, "/a");
-    store.write_blocking(Op::delete("/a", Condition::Any)).unwrap();
+    store.write_blocking(Op::delete("/a", Precondition::Any)).unwrap();
     store.compact_blocking(2).unwrap();
     drop(store);
     let store = open(&path).unwrap();
@@ -46,8 +48,8 @@ fn a_revision_is_not_given_twice_even_if_nothing_is_left() {
 
 #[test]
 fn dropping_the_last_handle_closes_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     for revision in 1..=5 {
         let store = open(&path).unwrap();
         let clone = store.clone();
@@ -57,33 +59,33 @@ fn dropping_the_last_handle_closes_the_file() {
 }
 
 #[test]
-fn a_second_process_is_told_who_has_the_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+fn the_error_of_a_second_process_names_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let _store = open(&path).unwrap();
     let this = std::env::current_exe().unwrap();
     let output = Command::new(this)
-        .args(["--exact", "files::the_second_process", "--ignored", "--nocapture"])
+        .args(["--exact", "files::second_process", "--ignored", "--nocapture"])
         .env("PUNCTUAL_STORE_SECOND", &path)
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     let expected = format!("{} is in use by process {};", path.display(), std::process::id());
-    assert!(said.contains(&expected), "{said}");
+    assert!(stdout.contains(&expected), "{stdout}");
 }
 
 #[test]
-#[ignore = "the other half of a_second_process_is_told_who_has_the_store"]
-#[expect(clippy::disallowed_methods, reason = "how the first process talks to this one")]
-fn the_second_process() {
+#[ignore = "a child process of the_error_of_a_second_process_names_the_first"]
+#[expect(clippy::disallowed_methods, reason = "the first process passes the path in a variable")]
+fn second_process() {
     let path = std::env::var("PUNCTUAL_STORE_SECOND").unwrap();
     println!("{}", open(Path::new(&path)).err().unwrap());
 }
 
 #[test]
-fn a_second_store_in_this_process_is_refused_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+fn a_second_store_in_the_same_process_is_rejected() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let store = open(&path).unwrap();
     assert!(matches!(open(&path), Err(Error::Locked { .. })));
     store.close_blocking().unwrap();
@@ -91,45 +93,47 @@ fn a_second_store_in_this_process_is_refused_too() {
 }
 
 #[test]
-fn what_a_crash_left_while_the_file_was_made_is_no_obstacle() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
-    fs::write(folder.path().join("store.new"), [0; 100_000]).unwrap();
-    fs::write(folder.path().join("store.lock"), "no number").unwrap();
+fn leftover_files_of_an_interrupted_create_are_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    fs::write(directory.path().join("store.new"), [0; 100_000]).unwrap();
+    fs::write(directory.path().join("store.lock"), "not a process ID").unwrap();
     assert_eq!(put(&open(&path).unwrap(), "/a"), 1);
 }
 
 #[test]
-fn files_that_are_not_ours_are_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
+fn files_of_other_programs_are_rejected_and_not_modified() {
+    let directory = tempfile::tempdir().unwrap();
     for (name, content) in
         [("text", b"hello".repeat(2000)), ("zeros", vec![0; 9000]), ("empty", vec![])]
     {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, &content).unwrap();
         let error = open(&path).err().unwrap();
-        assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+        assert!(matches!(error, Error::Corrupted { .. }), "{error:?}");
         assert!(error.to_string().contains(name), "{error}");
         assert_eq!(fs::read(&path).unwrap(), content);
     }
 }
 
 #[test]
-fn a_truncated_file_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store");
+fn a_truncated_file_is_rejected() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
     let store = open(&path).unwrap();
-    (0..100).for_each(|at| assert_eq!(put(&store, &format!("/{at}")), at + 1));
+    for at in 0..100 {
+        assert_eq!(put(&store, &format!("/{at}")), at + 1);
+    }
     drop(store);
     let content = fs::read(&path).unwrap();
     fs::write(&path, &content[..content.len() / 4]).unwrap();
     let error = open(&path).err().unwrap();
-    assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+    assert!(matches!(error, Error::Corrupted { .. }), "{error:?}");
 }
 
 #[test]
-fn a_missing_folder_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let error = open(&folder.path().join("nowhere/store")).err().unwrap();
+fn the_error_names_a_missing_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = open(&directory.path().join("nowhere/store")).err().unwrap();
     assert!(error.to_string().contains("nowhere/store"), "{error}");
 }

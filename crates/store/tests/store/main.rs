@@ -1,36 +1,36 @@
-//! The store as its users see it: transactions, snapshots and watches, restarts, and what becomes
-//! of acknowledged writes when the disk or the process fails.
+//! Tests of the public interface: transactions, snapshots, watches and restarts, and the durability of
+//! acknowledged writes when the disk or the process fails.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test may fail, and tells how much it looked at"
+    reason = "a test fails by panicking and prints how many cases it checked"
 )]
 
-#[path = "../../../schedule/tests/oracle/dice.rs"]
-mod dice;
+#[path = "../../../schedule/tests/oracle/rng.rs"]
+mod rng;
 
 mod committer;
-mod damage;
+mod corruption;
 mod disk;
-mod errors;
 mod files;
+mod io_errors;
 mod kills;
 mod model;
-mod power;
+mod power_cuts;
 mod properties;
 mod transactions;
 mod watches;
 
 use punctual_store::{Options, RedbLog, Store};
 
-/// A store in memory.
+/// A store on an in-memory disk.
 fn in_memory() -> Store {
-    with(Options::default())
+    with_options(Options::default())
 }
 
-fn with(options: Options) -> Store {
-    let log = RedbLog::over(disk::Disk::default()).unwrap();
+fn with_options(options: Options) -> Store {
+    let log = RedbLog::with_backend(disk::TestDisk::default()).unwrap();
     Store::start(Box::new(log), options).unwrap()
 }

@@ -1,26 +1,26 @@
-//! What the store should be, in the simplest words: an ordered map and a list of changes.
+//! The model of the store: an ordered map and a list of changes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use punctual_store::{Change, Condition, Entry, Error, Op, Store};
+use punctual_store::{Change, Error, Op, Precondition, Store, StoreEntry};
 
-use crate::dice::Dice;
+use crate::rng::TestRng;
 
-/// One operation, before it is known what the key holds.
+/// One operation, independent of the current value of its key.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ModelOp {
     pub(crate) key: u8,
-    pub(crate) wish: Wish,
-    /// None deletes.
+    pub(crate) condition: StepCondition,
+    /// The value to write; `None` deletes the key.
     pub(crate) value: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum StepCondition {
     Any,
     Absent,
     Present,
-    /// The revision that the key really has.
+    /// The current revision of the key.
     Right,
     Wrong,
 }
@@ -28,11 +28,11 @@ pub(crate) enum Wish {
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) revision: u64,
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, StoreEntry>,
     pub(crate) log: Vec<Change>,
 }
 
-impl Step {
+impl ModelOp {
     pub(crate) fn name(&self) -> String {
         format!(
             "/registry/{}/{}",
@@ -41,47 +41,49 @@ impl Step {
         )
     }
 
-    fn condition(&self, model: &Model) -> Condition {
+    fn precondition(&self, model: &Model) -> Precondition {
         let modified = model.entries.get(&self.name()).map_or(7, |entry| entry.modified);
-        match self.wish {
-            Wish::Any => Condition::Any,
-            Wish::Absent => Condition::Absent,
-            Wish::Present => Condition::Present,
-            Wish::Right => Condition::At(modified),
-            Wish::Wrong => Condition::At(modified + 1),
+        match self.condition {
+            StepCondition::Any => Precondition::Any,
+            StepCondition::Absent => Precondition::Absent,
+            StepCondition::Present => Precondition::Present,
+            StepCondition::Right => Precondition::At(modified),
+            StepCondition::Wrong => Precondition::At(modified + 1),
         }
     }
 
     pub(crate) fn op(&self, model: &Model) -> Op {
-        let condition = self.condition(model);
+        let precondition = self.precondition(model);
         match &self.value {
-            Some(value) => Op::put(self.name(), value.clone(), condition),
-            None => Op::delete(self.name(), condition),
+            Some(value) => Op::put(self.name(), value.clone(), precondition),
+            None => Op::delete(self.name(), precondition),
         }
     }
 }
 
 impl Model {
-    fn allows(&self, step: &Step) -> bool {
+    fn allows(&self, step: &ModelOp) -> bool {
         let exists = self.entries.contains_key(&step.name());
-        match step.wish {
-            Wish::Any => true,
-            Wish::Absent => !exists,
-            Wish::Present | Wish::Right => exists,
-            Wish::Wrong => false,
+        match step.condition {
+            StepCondition::Any => true,
+            StepCondition::Absent => !exists,
+            StepCondition::Present | StepCondition::Right => exists,
+            StepCondition::Wrong => false,
         }
     }
 
-    /// Whether the transaction happens.
-    pub(crate) fn apply(&mut self, steps: &[Step]) -> bool {
+    /// Applies a transaction. Returns whether all its preconditions are met.
+    pub(crate) fn apply(&mut self, steps: &[ModelOp]) -> bool {
         let allowed = steps.iter().all(|step| self.allows(step));
         if allowed {
-            steps.iter().for_each(|step| self.perform(step));
+            for step in steps {
+                self.apply_op(step);
+            }
         }
         allowed
     }
 
-    fn perform(&mut self, step: &Step) {
+    fn apply_op(&mut self, step: &ModelOp) {
         let key = step.name();
         let previous = self.entries.remove(&key);
         if previous.is_none() && step.value.is_none() {
@@ -90,7 +92,7 @@ impl Model {
         self.revision += 1;
         let revision = self.revision;
         let created = previous.as_ref().map_or(revision, |entry| entry.created);
-        let current = step.value.clone().map(|value| Entry {
+        let current = step.value.clone().map(|value| StoreEntry {
             value: value.into(),
             created,
             modified: revision,
@@ -101,8 +103,8 @@ impl Model {
         self.log.push(Change { key: key.into(), revision, current, previous });
     }
 
-    /// Whether the store shows exactly this.
-    pub(crate) fn is_shown_by(&self, store: &Store) -> bool {
+    /// Whether the store has exactly this state.
+    pub(crate) fn matches(&self, store: &Store) -> bool {
         let snapshot = store.snapshot();
         snapshot.revision() == self.revision
             && snapshot.len() == self.entries.len()
@@ -112,39 +114,39 @@ impl Model {
                 .all(|((key, entry), (name, expected))| **key == **name && entry == expected)
     }
 
-    /// The changes that the store still knows are the newest of the log, all of them.
-    pub(crate) fn assert_watched(&self, store: &Store) {
+    /// Checks that the change history of the store has the newest changes of the model without a gap.
+    pub(crate) fn assert_history_matches(&self, store: &Store) {
         let from = match store.watch("", 0) {
             Ok(_) => 0,
             Err(Error::Compacted { compacted, .. }) => compacted,
             Err(error) => panic!("{error}"),
         };
-        let seen = drain(store, "", from);
+        let changes = drain(store, "", from);
         let expected = self.log.iter().filter(|change| change.revision > from);
-        assert!(seen.iter().map(|change| &**change).eq(expected), "{seen:?}");
+        assert!(changes.iter().map(|change| &**change).eq(expected), "{changes:?}");
     }
 }
 
-/// All changes that are there already.
+/// Returns all changes after a revision that are available now.
 pub(crate) fn drain(store: &Store, prefix: &str, from: u64) -> Vec<Arc<Change>> {
     let mut watch = store.watch(prefix, from).unwrap();
     std::iter::from_fn(|| watch.try_next().unwrap()).collect()
 }
 
-/// A transaction of one to four operations on a handful of keys, most of which are allowed.
-pub(crate) fn random_steps(dice: &mut Dice, value_bytes_max: u64) -> Vec<Step> {
+/// Returns a transaction of one to four operations on twelve keys.
+pub(crate) fn random_steps(rng: &mut TestRng, value_bytes_max: u64) -> Vec<ModelOp> {
     let mut keys: Vec<u8> = (0..12).collect();
-    let count = 1 + dice.below(4);
+    let count = 1 + rng.below(4);
     (0..count)
         .map(|_| {
-            let key = keys.swap_remove(dice.below(keys.len() as u64) as usize);
-            let bytes = dice.below(value_bytes_max) as usize;
-            let value = (!dice.once_in(4)).then(|| vec![dice.roll() as u8; bytes]);
-            Step { key, wish: Wish::Any, value }
+            let key = keys.swap_remove(rng.below(keys.len() as u64) as usize);
+            let bytes = rng.below(value_bytes_max) as usize;
+            let value = (!rng.once_in(4)).then(|| vec![rng.roll() as u8; bytes]);
+            ModelOp { key, condition: StepCondition::Any, value }
         })
         .collect()
 }
 
-pub(crate) fn ops(steps: &[Step], model: &Model) -> Vec<Op> {
+pub(crate) fn ops(steps: &[ModelOp], model: &Model) -> Vec<Op> {
     steps.iter().map(|step| step.op(model)).collect()
 }

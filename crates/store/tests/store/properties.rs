@@ -1,68 +1,68 @@
-//! Random transactions against the model, with restarts in between.
+//! Random transactions, compactions and restarts, compared with the model.
 
 use proptest::{collection::vec, option, prelude::*};
 
 use punctual_store::{Error, Options, RedbLog, Snapshot, Store};
 
 use crate::{
-    disk::Disk,
-    model::{Model, Step, Wish, drain, ops},
+    disk::TestDisk,
+    model::{Model, ModelOp, StepCondition, drain, ops},
 };
 
 #[derive(Clone, Debug)]
-enum Act {
-    Write(Vec<Step>),
+enum StoreAction {
+    Write(Vec<ModelOp>),
     Restart,
     Compact(u64),
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn condition() -> impl Strategy<Value = StepCondition> {
     prop_oneof![
-        5 => Just(Wish::Any),
-        1 => Just(Wish::Absent),
-        1 => Just(Wish::Present),
-        2 => Just(Wish::Right),
-        1 => Just(Wish::Wrong),
+        5 => Just(StepCondition::Any),
+        1 => Just(StepCondition::Absent),
+        1 => Just(StepCondition::Present),
+        2 => Just(StepCondition::Right),
+        1 => Just(StepCondition::Wrong),
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    (0..8_u8, wish(), option::weighted(0.7, vec(any::<u8>(), 0..40)))
-        .prop_map(|(key, wish, value)| Step { key, wish, value })
+fn step() -> impl Strategy<Value = ModelOp> {
+    (0..8_u8, condition(), option::weighted(0.7, vec(any::<u8>(), 0..40)))
+        .prop_map(|(key, condition, value)| ModelOp { key, condition, value })
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn action() -> impl Strategy<Value = StoreAction> {
     prop_oneof![
         20 => vec(step(), 0..4).prop_map(|mut steps| {
             steps.sort_by_key(|step| step.key);
             steps.dedup_by_key(|step| step.key);
-            Act::Write(steps)
+            StoreAction::Write(steps)
         }),
-        1 => Just(Act::Restart),
-        1 => (0..40_u64).prop_map(Act::Compact),
+        1 => Just(StoreAction::Restart),
+        1 => (0..40_u64).prop_map(StoreAction::Compact),
     ]
 }
 
-fn start(disk: &Disk) -> Store {
-    let options = Options { ring_changes_max: 12, ..Options::default() };
-    Store::start(Box::new(RedbLog::over(disk.clone()).unwrap()), options).unwrap()
+fn start(disk: &TestDisk) -> Store {
+    let options = Options { history_changes_max: 12, ..Options::default() };
+    Store::start(Box::new(RedbLog::with_backend(disk.clone()).unwrap()), options).unwrap()
 }
 
-fn write(store: &Store, model: &mut Model, steps: &[Step]) {
+fn write(store: &Store, model: &mut Model, steps: &[ModelOp]) {
     let ops = ops(steps, model);
     let before = model.clone();
-    let allowed = model.apply(steps);
+    let is_allowed = model.apply(steps);
     match store.write_blocking(ops) {
         Ok(committed) => {
-            assert!(allowed);
+            assert!(is_allowed);
             assert_eq!(committed.revision, model.revision);
             assert_eq!(committed.changes.len(), steps.len());
             let changes = committed.changes.into_iter().flatten();
-            let news = &model.log[before.log.len()..];
-            assert!(changes.eq(news.iter().cloned().map(Into::into)));
+            let expected = &model.log[before.log.len()..];
+            assert!(changes.eq(expected.iter().cloned().map(Into::into)));
         }
         Err(error) => {
-            assert!(!allowed);
+            assert!(!is_allowed);
             let conflict = error.conflict().unwrap();
             assert_eq!(conflict.current.as_ref(), before.entries.get(&*conflict.key));
         }
@@ -73,54 +73,56 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
     #[test]
-    fn the_store_is_its_model(acts in vec(act(), 1..60)) {
-        let (disk, mut model) = (Disk::default(), Model::default());
+    fn the_store_behaves_as_its_model(actions in vec(action(), 1..60)) {
+        let disk = TestDisk::default();
+        let mut model = Model::default();
         let mut store = start(&disk);
-        let snapshots: Vec<_> = acts.iter().map(|act| {
-            match act {
-                Act::Write(steps) => write(&store, &mut model, steps),
-                Act::Compact(through) => store.compact_blocking(*through).unwrap(),
-                Act::Restart => {
+        let snapshots: Vec<_> = actions.iter().map(|action| {
+            match action {
+                StoreAction::Write(steps) => write(&store, &mut model, steps),
+                StoreAction::Compact(through) => store.compact_blocking(*through).unwrap(),
+                StoreAction::Restart => {
                     store.close_blocking().unwrap();
                     store = start(&disk);
                 }
             }
-            assert!(model.is_shown_by(&store));
+            assert!(model.matches(&store));
             (store.snapshot(), model.entries.clone())
         }).collect();
-        model.assert_watched(&store);
+        model.assert_history_matches(&store);
         for (snapshot, entries) in snapshots {
-            let shown = |snapshot: &Snapshot| -> Vec<_> {
+            let contents = |snapshot: &Snapshot| -> Vec<_> {
                 snapshot.prefix("").map(|(key, entry)| (key.to_string(), entry.clone())).collect()
             };
             let entries: Vec<_> = entries.into_iter().collect();
-            assert_eq!(shown(&snapshot), entries);
+            assert_eq!(contents(&snapshot), entries);
             match store.snapshot_at(snapshot.revision()) {
                 Ok(rebuilt) => {
                     assert_eq!(rebuilt.revision(), snapshot.revision());
-                    assert_eq!(shown(&rebuilt), entries);
+                    assert_eq!(contents(&rebuilt), entries);
                 }
                 Err(Error::Compacted { compacted, .. }) => assert!(snapshot.revision() < compacted),
                 Err(error) => panic!("{error}"),
             }
         }
-        assert!(matches!(store.snapshot_at(model.revision + 1), Err(Error::Future { .. })));
+        assert!(matches!(store.snapshot_at(model.revision + 1), Err(Error::FutureRevision { .. })));
     }
 
     #[test]
-    fn a_watch_that_keeps_up_sees_the_log(acts in vec(vec(step(), 1..2), 1..100), odd in any::<bool>()) {
-        let (disk, mut model) = (Disk::default(), Model::default());
+    fn a_watch_returns_all_changes_under_its_prefix(transactions in vec(vec(step(), 1..2), 1..100), odd in any::<bool>()) {
+        let disk = TestDisk::default();
+        let mut model = Model::default();
         let store = start(&disk);
         let prefix = if odd { "/registry/odd/" } else { "/registry/" };
         let mut watch = store.watch(prefix, 0).unwrap();
-        let mut seen = Vec::new();
-        for steps in &acts {
+        let mut changes = Vec::new();
+        for steps in &transactions {
             write(&store, &mut model, steps);
-            seen.extend(std::iter::from_fn(|| watch.try_next().unwrap()));
+            changes.extend(std::iter::from_fn(|| watch.try_next().unwrap()));
             assert_eq!(watch.progress().unwrap(), model.revision);
         }
         let expected = model.log.iter().filter(|change| change.key.starts_with(prefix));
-        assert!(seen.iter().map(|change| &**change).eq(expected));
+        assert!(changes.iter().map(|change| &**change).eq(expected));
         for from in 0..=model.revision {
             match store.watch("", from) {
                 Ok(_) => assert_eq!(drain(&store, "", from).len() as u64, model.revision - from),

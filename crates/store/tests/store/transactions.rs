@@ -1,62 +1,62 @@
-//! Single transactions, conflicts and snapshots.
+//! Transactions, conflicts and snapshots.
 
 use std::thread;
 
-use punctual_store::{ChangeKind, Condition, Error, Limits, Op, Options, Store};
+use punctual_store::{ChangeKind, Error, Op, Options, Precondition, Store, TransactionLimits};
 
-use crate::{in_memory, with};
+use crate::{in_memory, with_options};
 
 fn put(store: &Store, key: &str) -> u64 {
-    store.write_blocking(Op::put(key, key.to_owned(), Condition::Any)).unwrap().revision
+    store.write_blocking(Op::put(key, key.to_owned(), Precondition::Any)).unwrap().revision
 }
 
 #[test]
-fn every_change_takes_the_next_revision() {
+fn every_change_gets_the_next_revision() {
     let store = in_memory();
     assert_eq!((put(&store, "/a"), put(&store, "/b"), put(&store, "/a")), (1, 2, 3));
     let entry = store.get("/a").unwrap();
     assert_eq!((entry.created, entry.modified, &*entry.value), (1, 3, b"/a".as_slice()));
-    let gone = store.write_blocking(Op::delete("/a", Condition::At(3))).unwrap();
-    assert_eq!(gone.revision, 4);
-    assert_eq!(gone.changes[0].as_ref().unwrap().kind(), ChangeKind::Deleted);
+    let deleted = store.write_blocking(Op::delete("/a", Precondition::At(3))).unwrap();
+    assert_eq!(deleted.revision, 4);
+    assert_eq!(deleted.changes[0].as_ref().unwrap().kind(), ChangeKind::Deleted);
     assert_eq!(store.get("/a"), None);
     put(&store, "/a");
     assert_eq!(store.get("/a").unwrap().created, 5);
 }
 
 #[test]
-fn a_failed_condition_shows_what_is_there_and_changes_nothing() {
+fn a_conflict_has_the_current_value_and_changes_nothing() {
     let store = in_memory();
     put(&store, "/a");
     let both = vec![Op::create("/b", "new"), Op::update("/a", "new", 9)];
     let error = store.write_blocking(both).unwrap_err();
     let conflict = error.conflict().unwrap();
-    assert_eq!((&*conflict.key, conflict.wanted), ("/a", Condition::At(9)));
+    assert_eq!((&*conflict.key, conflict.precondition), ("/a", Precondition::At(9)));
     assert_eq!(conflict.current.as_ref().unwrap().modified, 1);
-    assert_eq!(error.to_string(), "/a was changed at 1, not at 9");
+    assert_eq!(error.to_string(), "/a was changed at revision 1, not at 9");
     assert_eq!((store.get("/b"), store.revision()), (None, 1));
 }
 
 #[test]
-fn a_check_and_a_delete_of_nothing_take_no_revision() {
+fn a_check_and_a_delete_of_a_missing_key_get_no_revision() {
     let store = in_memory();
     put(&store, "/a");
-    let ops = vec![Op::check("/a", Condition::Present), Op::delete("/b", Condition::Any)];
+    let ops = vec![Op::check("/a", Precondition::Present), Op::delete("/b", Precondition::Any)];
     let committed = store.write_blocking(ops).unwrap();
     assert_eq!((committed.revision, committed.changes), (1, vec![None, None]));
 }
 
 #[test]
-fn what_is_too_large_is_refused_at_once() {
-    let limits = Limits { value_bytes_max: 3, ..Limits::default() };
-    let store = with(Options { limits, ..Options::default() });
+fn a_transaction_beyond_the_limits_is_rejected() {
+    let limits = TransactionLimits { value_bytes_max: 3, ..TransactionLimits::default() };
+    let store = with_options(Options { limits, ..Options::default() });
     let error = store.write_blocking(Op::create("/a", "long")).unwrap_err();
-    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    assert!(matches!(error, Error::InvalidTransaction(_)), "{error}");
     assert!(store.submit(Op::create("/a", "ok")).unwrap().wait().is_ok());
 }
 
 #[test]
-fn of_many_writers_of_one_revision_one_wins() {
+fn one_of_many_updates_of_the_same_revision_succeeds() {
     let store = in_memory();
     put(&store, "/a");
     for round in 1..=20 {
@@ -66,26 +66,26 @@ fn of_many_writers_of_one_revision_one_wins() {
                 thread::spawn(move || store.write_blocking(Op::update("/a", "x", round)).is_ok())
             })
             .collect();
-        let won = writers.into_iter().map(|writer| writer.join().unwrap());
-        assert_eq!(won.filter(|won| *won).count(), 1);
+        let results = writers.into_iter().map(|writer| writer.join().unwrap());
+        assert_eq!(results.filter(|is_ok| *is_ok).count(), 1);
     }
     assert_eq!(store.revision(), 21);
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn a_snapshot_does_not_change() {
     let store = in_memory();
     put(&store, "/a");
     let before = store.snapshot();
     put(&store, "/b");
-    store.write_blocking(Op::delete("/a", Condition::Any)).unwrap();
+    store.write_blocking(Op::delete("/a", Precondition::Any)).unwrap();
     assert_eq!((before.revision(), before.len(), before.get("/b")), (1, 1, None));
     assert!(before.get("/a").is_some() && !before.is_empty());
     assert_eq!(store.snapshot().revision(), 3);
 }
 
 #[test]
-fn pages_of_a_prefix_meet_without_gap_or_overlap() {
+fn pages_of_a_prefix_have_no_gap_and_no_overlap() {
     let store = in_memory();
     for key in ["/a/1", "/b", "/b/1", "/b/2", "/b/3", "/b/4", "/b0", "/c"] {
         put(&store, key);
@@ -103,12 +103,12 @@ fn pages_of_a_prefix_meet_without_gap_or_overlap() {
 }
 
 #[test]
-fn a_closed_store_finishes_what_waits_and_takes_no_more() {
+fn close_commits_queued_writes_and_rejects_new_ones() {
     let store = in_memory();
-    let waiting: Vec<_> =
+    let queued: Vec<_> =
         (0..200).map(|at| store.submit(Op::create(format!("/{at}"), "x")).unwrap()).collect();
     store.close_blocking().unwrap();
-    assert!(waiting.into_iter().all(|pending| pending.wait().is_ok()));
+    assert!(queued.into_iter().all(|pending| pending.wait().is_ok()));
     assert!(matches!(store.write_blocking(Op::create("/a", "x")), Err(Error::Closed)));
     assert!(matches!(store.submit(Op::create("/a", "x")), Err(Error::Closed)));
     assert_eq!(store.snapshot().len(), 200);

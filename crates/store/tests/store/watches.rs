@@ -1,21 +1,21 @@
-//! Following the changes.
+//! Watches and the change history.
 
 use std::thread;
 
-use punctual_store::{Condition, Error, Op, Options, Store};
+use punctual_store::{Error, Op, Options, Precondition, Store};
 
-use crate::{in_memory, model::drain, with};
+use crate::{in_memory, model::drain, with_options};
 
 fn put(store: &Store, key: &str) {
-    store.write_blocking(Op::put(key, "x", Condition::Any)).unwrap();
+    store.write_blocking(Op::put(key, "x", Precondition::Any)).unwrap();
 }
 
-fn small_ring() -> Store {
-    with(Options { ring_changes_max: 10, ..Options::default() })
+fn with_small_history() -> Store {
+    with_options(Options { history_changes_max: 10, ..Options::default() })
 }
 
 #[test]
-fn a_watch_sees_the_changes_of_its_prefix_after_its_revision() {
+fn a_watch_returns_the_changes_of_its_prefix_after_its_revision() {
     let store = in_memory();
     for key in ["/a/1", "/b/1", "/a/2", "/b/2", "/a/1"] {
         put(&store, key);
@@ -30,7 +30,7 @@ fn a_watch_sees_the_changes_of_its_prefix_after_its_revision() {
 }
 
 #[test]
-fn progress_moves_on_with_changes_elsewhere_but_not_past_what_waits() {
+fn progress_includes_other_changes_but_not_unreturned_ones() {
     let store = in_memory();
     let mut watch = store.watch("/a/", 0).unwrap();
     put(&store, "/b/1");
@@ -43,31 +43,34 @@ fn progress_moves_on_with_changes_elsewhere_but_not_past_what_waits() {
 }
 
 #[test]
-fn a_forgotten_revision_is_refused_and_so_is_one_that_is_yet_to_come() {
-    let store = small_ring();
-    (0..25).for_each(|_| put(&store, "/a"));
-    let refused = store.watch("/a", 14).err().unwrap();
-    assert!(matches!(refused, Error::Compacted { requested: 14, compacted: 15 }), "{refused}");
+fn compacted_and_future_revisions_are_rejected() {
+    let store = with_small_history();
+    for _ in 0..25 {
+        put(&store, "/a");
+    }
+    let error = store.watch("/a", 14).err().unwrap();
+    assert!(matches!(error, Error::Compacted { requested: 14, compacted: 15 }), "{error}");
     assert_eq!(drain(&store, "/a", 15).len(), 10);
-    let refused = store.watch("/a", 26).err().unwrap();
-    assert!(matches!(refused, Error::Future { requested: 26, revision: 25 }), "{refused}");
+    let error = store.watch("/a", 26).err().unwrap();
+    assert!(matches!(error, Error::FutureRevision { requested: 26, revision: 25 }), "{error}");
 }
 
 #[test]
-fn the_ring_is_bounded_in_bytes_too() {
-    let store = with(Options { ring_bytes_max: 100_000, ..Options::default() });
+fn the_history_is_bounded_in_bytes() {
+    let store = with_options(Options { history_bytes_max: 100_000, ..Options::default() });
     for _ in 0..50 {
-        store.write_blocking(Op::put("/a", vec![0; 10_000], Condition::Any)).unwrap();
+        store.write_blocking(Op::put("/a", vec![0; 10_000], Precondition::Any)).unwrap();
     }
-    // Each change holds a value and the one before it.
+    // Each change has its value and the previous one.
     let Err(Error::Compacted { compacted, .. }) = store.watch("/a", 0) else { panic!() };
     assert_eq!(drain(&store, "/a", compacted).len(), 4);
 }
 
 #[test]
-fn a_slow_reader_is_dropped_and_others_are_not() {
-    let store = small_ring();
-    let (mut slow, mut quick) = (store.watch("/a", 0).unwrap(), store.watch("/a", 0).unwrap());
+fn a_slow_watch_ends_and_others_continue() {
+    let store = with_small_history();
+    let mut slow = store.watch("/a", 0).unwrap();
+    let mut quick = store.watch("/a", 0).unwrap();
     for revision in 1..=30 {
         put(&store, "/a");
         assert_eq!(quick.next_blocking().unwrap().unwrap().revision, revision);
@@ -76,9 +79,11 @@ fn a_slow_reader_is_dropped_and_others_are_not() {
 }
 
 #[test]
-fn a_compaction_forgets_up_to_its_revision() {
+fn compact_removes_the_changes_up_to_its_revision() {
     let store = in_memory();
-    (0..9).for_each(|_| put(&store, "/a"));
+    for _ in 0..9 {
+        put(&store, "/a");
+    }
     store.compact_blocking(6).unwrap();
     assert!(store.watch("/a", 5).is_err());
     assert_eq!(drain(&store, "/a", 6).len(), 3);
@@ -89,7 +94,7 @@ fn a_compaction_forgets_up_to_its_revision() {
 }
 
 #[test]
-fn watches_end_when_the_store_is_closed_but_only_after_the_last_change() {
+fn a_watch_returns_all_changes_before_it_ends_with_the_store() {
     let store = in_memory();
     let mut watch = store.watch("/a", 0).unwrap();
     put(&store, "/a");
@@ -99,7 +104,7 @@ fn watches_end_when_the_store_is_closed_but_only_after_the_last_change() {
 }
 
 #[test]
-fn a_thousand_watches_under_load_see_every_change_once_and_in_order() {
+fn a_thousand_watches_return_every_change_once_and_in_order() {
     const CHANGES: u64 = 300;
     const THREADS: u64 = 4;
     let store = in_memory();
@@ -115,13 +120,17 @@ fn a_thousand_watches_under_load_see_every_change_once_and_in_order() {
             })
         })
         .collect();
-    (0..CHANGES).for_each(|at| put(&store, &format!("/a/{at}")));
-    readers.into_iter().for_each(|reader| reader.join().unwrap());
-    println!("{} watches saw {CHANGES} changes each", THREADS * 250);
+    for at in 0..CHANGES {
+        put(&store, &format!("/a/{at}"));
+    }
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    println!("{} watches returned {CHANGES} changes each", THREADS * 250);
 }
 
 #[test]
-fn whoever_saw_a_change_finds_it_in_a_snapshot() {
+fn a_change_that_a_watch_returned_is_in_the_next_snapshot() {
     let store = in_memory();
     let mut watch = store.watch("", 0).unwrap();
     let reader = thread::spawn({
@@ -132,7 +141,9 @@ fn whoever_saw_a_change_finds_it_in_a_snapshot() {
             }
         }
     });
-    (0..500).for_each(|_| put(&store, "/a"));
+    for _ in 0..500 {
+        put(&store, "/a");
+    }
     store.close_blocking().unwrap();
     reader.join().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Waiting for a future on a plain thread, without a runtime: park until somebody wakes us.
+//! Waits for a future on a thread without a runtime.
 
 use std::{
     pin::pin,
@@ -7,22 +7,23 @@ use std::{
     thread::{self, Thread},
 };
 
-struct Unpark(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }
 
-pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+/// Parks the thread until the future is ready, and returns its output.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return output,
-            // A wake between the poll and here is kept as a token, so none is missed.
+            // `park` returns at once if `unpark` was called after the poll, so no wake-up is lost.
             Poll::Pending => thread::park(),
         }
     }

@@ -1,45 +1,48 @@
-//! A batch while it is put together: transactions are tried one after another on a copy of the
-//! state, which becomes the state when the batch is on the disk.
+//! Builds a batch: applies transactions one after another to a copy of the state. The copy becomes
+//! the published state after the batch is on disk.
 
 use std::sync::Arc;
 
 use crate::{
     Error,
-    change::{Change, Entry},
+    change::{Change, StoreEntry},
     state::State,
     transaction::{Action, Committed, Conflict, Op, Transaction},
 };
 
-pub(crate) struct Draft {
+/// A batch of transactions, and the state after it.
+pub(crate) struct BatchBuilder {
     pub(crate) state: State,
     pub(crate) changes: Vec<Arc<Change>>,
 }
 
-impl Draft {
-    pub(crate) fn on(state: &State) -> Self {
+impl BatchBuilder {
+    pub(crate) fn new(state: &State) -> Self {
         Self { state: state.clone(), changes: Vec::new() }
     }
 
-    /// Adds the transaction, or says which condition does not hold and adds nothing.
+    /// Adds a transaction. If a precondition fails, returns the conflict and adds nothing.
     pub(crate) fn apply(&mut self, transaction: Transaction) -> Result<Committed, Error> {
-        if let Some(conflict) = transaction.ops.iter().find_map(|op| self.conflict(op)) {
+        if let Some(conflict) = transaction.ops.iter().find_map(|op| self.find_conflict(op)) {
             return Err(Error::Conflict(Box::new(conflict)));
         }
-        let changes = transaction.ops.into_iter().map(|op| self.perform(op)).collect();
+        let changes = transaction.ops.into_iter().map(|op| self.apply_op(op)).collect();
         Ok(Committed { revision: self.state.revision, changes })
     }
 
-    fn conflict(&self, op: &Op) -> Option<Conflict> {
+    fn find_conflict(&self, op: &Op) -> Option<Conflict> {
         let current = self.state.get(&op.key);
-        let fails = !op.condition.holds(current);
-        fails.then(|| Conflict {
+        if op.precondition.is_met(current) {
+            return None;
+        }
+        Some(Conflict {
             key: op.key.clone(),
-            wanted: op.condition,
+            precondition: op.precondition,
             current: current.cloned(),
         })
     }
 
-    fn perform(&mut self, op: Op) -> Option<Arc<Change>> {
+    fn apply_op(&mut self, op: Op) -> Option<Arc<Change>> {
         let previous = self.state.get(&op.key).cloned();
         let revision = self.state.revision + 1;
         let current = match op.action {
@@ -48,7 +51,7 @@ impl Draft {
             Action::Delete => None,
             Action::Put(value) => {
                 let created = previous.as_ref().map_or(revision, |entry| entry.created);
-                Some(Entry { value, created, modified: revision })
+                Some(StoreEntry { value, created, modified: revision })
             }
         };
         let change = Arc::new(Change { key: op.key, revision, current, previous });

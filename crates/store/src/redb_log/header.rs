@@ -1,26 +1,26 @@
-//! The one record beside the rows: where the log begins and ends, and how many rows with which
-//! revisions there must be.
+//! The header of the log: its first and last revision, and the number and digest of its rows.
 
 use twox_hash::XxHash3_64;
 
-use super::Refusal;
-use crate::log::Batch;
+use super::LoadError;
+use crate::log::CommitBatch;
 
-/// The format that is written. Raised when older programs must not read the file any more.
+/// The version of the file format. Increment it if older programs must not read the file.
 pub(super) const FORMAT: u64 = 1;
 
 const FIELDS: usize = 5;
 
+/// The header of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct LogHeader {
     pub(super) revision: u64,
     pub(super) compacted: u64,
     row_count: u64,
-    /// The sum of the hashes of all revisions, so it does not depend on their order.
+    /// The sum of the hashes of all revisions. It does not depend on their order.
     digest: u64,
 }
 
-impl Record {
+impl LogHeader {
     pub(super) fn add(&mut self, revision: u64) {
         self.row_count += 1;
         self.digest = self.digest.wrapping_add(hash(revision));
@@ -31,20 +31,25 @@ impl Record {
         self.digest = self.digest.wrapping_sub(hash(revision));
     }
 
-    /// The record once the batch is written.
-    pub(super) fn after(self, batch: &Batch<'_>) -> Self {
-        let mut record = Self { revision: batch.revision, compacted: batch.compacted, ..self };
-        batch.changes.iter().for_each(|change| record.add(change.revision));
-        batch.dropped.iter().for_each(|revision| record.remove(*revision));
-        record
+    /// Returns the header after a batch is written.
+    pub(super) fn with_batch(self, batch: &CommitBatch<'_>) -> Self {
+        let mut header = Self { revision: batch.revision, compacted: batch.compacted, ..self };
+        for change in batch.changes {
+            header.add(change.revision);
+        }
+        for revision in batch.dropped {
+            header.remove(*revision);
+        }
+        header
     }
 
-    /// Whether these are the rows that were written.
-    pub(super) fn compare(&self, found: &Self) -> Result<(), String> {
+    /// Checks that the rows found are those that were written.
+    pub(super) fn check_rows(&self, found: &Self) -> Result<(), LoadError> {
         if (self.row_count, self.digest) == (found.row_count, found.digest) {
             return Ok(());
         }
-        Err(format!("{} rows were written, {} of them are found", self.row_count, found.row_count))
+        let detail = format!("it has {} of {} rows", found.row_count, self.row_count);
+        Err(LoadError::Corrupted(detail))
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -53,18 +58,18 @@ impl Record {
         [&XxHash3_64::oneshot(&body).to_le_bytes(), body.as_slice()].concat()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
-        let not_whole = || "its record is not whole".to_owned();
-        let (sum, body) = bytes.split_first_chunk().ok_or_else(not_whole)?;
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
+        let incomplete = || "its header has a wrong checksum".to_owned();
+        let (sum, body) = bytes.split_first_chunk().ok_or_else(incomplete)?;
         if u64::from_le_bytes(*sum) != XxHash3_64::oneshot(body) {
-            return Err(not_whole().into());
+            return Err(incomplete().into());
         }
         let (fields, _) = body.as_chunks::<8>();
         let fields: Vec<u64> = fields.iter().map(|field| u64::from_le_bytes(*field)).collect();
         if let Some(format) = fields.first().filter(|format| **format != FORMAT) {
-            return Err(Refusal::Format(*format));
+            return Err(LoadError::UnsupportedFormat(*format));
         }
-        let fields: [u64; FIELDS] = fields.try_into().map_err(|_| not_whole())?;
+        let fields: [u64; FIELDS] = fields.try_into().map_err(|_| incomplete())?;
         let [_, revision, compacted, row_count, digest] = fields;
         Ok(Self { revision, compacted, row_count, digest })
     }

@@ -1,0 +1,69 @@
+//! The lock against a second process: a file next to the store with the ID of the process.
+//!
+//! The operating system releases the lock when the process ends for any reason. The file itself
+//! stays and has no meaning. redb locks its own file too, but it does not know which process has the
+//! lock, and its file does not exist while a new store is created.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+    process,
+};
+
+use crate::{Error, redb_log::errors};
+
+/// The maximum number of digits of a process ID.
+const DIGITS_MAX: u64 = 20;
+
+/// The lock of a store. Dropping it releases the lock.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// Locks a store, or fails with [`Error::Locked`] if another process has locked it.
+    pub(crate) fn acquire(store: &Path) -> Result<Self, Error> {
+        let path = sibling_path(store, "lock");
+        let failed = |source| errors::from_io("lock", &path, source);
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => write_process_id(&mut file).map_err(failed)?,
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) => {
+                let process = read_process_id(&mut file);
+                return Err(Error::Locked { path: store.into(), process });
+            }
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+/// Returns the path of a file next to the store: the path of the store with a suffix.
+pub(crate) fn sibling_path(store: &Path, suffix: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    name.into()
+}
+
+fn write_process_id(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    write!(file, "{}", process::id())
+}
+
+/// Reads the ID of the process that has the lock; `None` while that process writes it.
+fn read_process_id(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(DIGITS_MAX).read_to_string(&mut text).ok()?;
+    text.parse().ok()
+}
