@@ -1,5 +1,5 @@
 //! Developer tasks: `cargo run -p xtask -- tidy`, `cargo run --release -p xtask -- fuzz`,
-//! `cargo run --release -p xtask -- bench server`, `cargo run --release -p xtask -- trial kills`.
+//! `cargo run --release -p xtask -- bench server`.
 //!
 //! The tidy checks are also tests of this crate, so `cargo test --workspace` runs them.
 
@@ -12,7 +12,6 @@ mod fuzz;
 mod fuzz_server;
 mod mutate;
 mod tidy;
-mod trial;
 
 use clap::Parser;
 
@@ -26,9 +25,6 @@ enum XtaskCommand {
     /// Benchmark a program under load, compared with its peers
     #[command(subcommand)]
     Bench(bench::Benchmark),
-    /// Try for many minutes whether the program keeps its promises
-    #[command(subcommand)]
-    Trial(trial::Trial),
     /// Fuzz the server in process with random requests; fail on panics, internal errors and growing memory
     FuzzServer(fuzz_server::FuzzServerArgs),
     /// Apply every deliberate bug to a copy of the workspace, for `punctual-sim mutants`
@@ -40,7 +36,6 @@ fn main() -> anyhow::Result<()> {
         XtaskCommand::Tidy(args) => tidy::run(&args),
         XtaskCommand::Fuzz(args) => fuzz::run(&args),
         XtaskCommand::Bench(benchmark) => bench::run(&benchmark),
-        XtaskCommand::Trial(trial) => trial::run(&trial),
         XtaskCommand::FuzzServer(args) => fuzz_server::run(&args),
         XtaskCommand::Mutate => mutate::run(),
     }

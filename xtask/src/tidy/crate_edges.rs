@@ -14,7 +14,7 @@ pub(super) const CHECK: &str = "crate-edges";
 pub(super) const PURE: [&str; 5] = ["schedule", "api", "engine", "queue", "lease"];
 
 /// The allowed edges between our own crates.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("mutations", &[]),
     ("schedule", &[]),
     ("api", &["schedule"]),
@@ -29,6 +29,8 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("cli", &["api", "client", "controller", "engine", "runner", "schedule", "server", "store"]),
     ("sim", &["api", "controller", "lease", "mutations", "schedule", "server", "store"]),
     ("e2e", &[]),
+    ("testing", &[]),
+    ("soak", &["e2e", "testing"]),
     ("xtask", &["api", "e2e", "mutations", "schedule", "server", "store"]),
 ];
 

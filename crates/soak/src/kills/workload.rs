@@ -1,0 +1,190 @@
+//! The CronJobs of the test and the script that they run.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use bytes::Bytes;
+use punctual_testing::{ConcurrencyPolicy, TestRng};
+use serde_json::{Value, json};
+
+use super::run_log::RunLog;
+
+/// Writes one line when it begins and one when it ends, each with a single `write`. Its duration depends
+/// only on the CronJob and the minute, so that a repeated run takes as long as the first.
+const SCRIPT: &str = r#"set -eu
+minute=${SLOT#*T*:}
+minute=${minute%%:*}
+minute=${minute#0}
+tenths=$(( (SALT + minute * 37) % TENTHS_MAX ))
+printf 'begin %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$RUN_LOG"
+sleep "$((tenths / 10)).$((tenths % 10))"
+printf 'end %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$RUN_LOG"
+"#;
+/// The longest run under Allow, in tenths of a second.
+const ALLOW_TENTHS_MAX: u64 = 200;
+/// The longest run under Forbid. It may last beyond the next slot.
+const FORBID_TENTHS_MAX: u64 = 900;
+/// More than the test has slots.
+const UNLIMITED_HISTORY: u32 = 1_000_000;
+const SLOT_FIELD: &str = "metadata.annotations['batch.kubernetes.io/cronjob-scheduled-timestamp']";
+
+/// A CronJob that runs every minute.
+#[derive(Clone, Debug)]
+pub(super) struct MinutelyCronJob {
+    pub(super) name: String,
+    /// Allow or Forbid.
+    pub(super) policy: ConcurrencyPolicy,
+    /// Whether it keeps all its Jobs. Otherwise it keeps one, so that Jobs are deleted all the time.
+    pub(super) keeps_all_jobs: bool,
+    /// In percent.
+    jitter: u32,
+    salt: u64,
+}
+
+/// All CronJobs and the folder of their run logs.
+#[derive(Debug)]
+pub(super) struct KillsWorkload {
+    pub(super) cron_jobs: Vec<MinutelyCronJob>,
+    script: PathBuf,
+    run_logs: PathBuf,
+}
+
+impl KillsWorkload {
+    /// Generates CronJobs: one in ten has Forbid, one in five has no jitter, half keep all their Jobs.
+    pub(super) fn generate(count: usize, rng: &TestRng, folder: &Path) -> anyhow::Result<Self> {
+        let cron_jobs = (0..count).map(|number| MinutelyCronJob::generate(number, rng)).collect();
+        let script = folder.join("run.sh");
+        let run_logs = folder.join("run-logs");
+        fs::write(&script, SCRIPT)?;
+        fs::create_dir_all(&run_logs)?;
+        Ok(KillsWorkload { cron_jobs, script, run_logs })
+    }
+
+    /// The request bodies that create the CronJobs.
+    pub(super) fn bodies(&self) -> Rc<[Bytes]> {
+        let body = |cron_job: &MinutelyCronJob| Bytes::from(self.manifest(cron_job).to_string());
+        self.cron_jobs.iter().map(body).collect()
+    }
+
+    /// Reads the run log of each CronJob.
+    pub(super) fn run_logs(&self) -> anyhow::Result<Vec<RunLog>> {
+        self.cron_jobs.iter().map(|cron_job| self.run_log(cron_job)).collect()
+    }
+
+    fn run_log(&self, cron_job: &MinutelyCronJob) -> anyhow::Result<RunLog> {
+        let text = match fs::read_to_string(self.run_log_path(cron_job)) {
+            // No run has begun yet.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            result => result?,
+        };
+        RunLog::parse(cron_job, &text)
+    }
+
+    fn run_log_path(&self, cron_job: &MinutelyCronJob) -> PathBuf {
+        self.run_logs.join(&cron_job.name)
+    }
+
+    fn manifest(&self, cron_job: &MinutelyCronJob) -> Value {
+        let field = |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
+        let value = |name: &str, value: String| json!({"name": name, "value": value});
+        let run_log = self.run_log_path(cron_job).display().to_string();
+        let container = json!({
+            "name": "main",
+            "image": "busybox:1.37",
+            "command": ["/bin/sh", self.script],
+            "env": [
+                value("NAME", cron_job.name.clone()),
+                value("SALT", cron_job.salt.to_string()),
+                value("TENTHS_MAX", cron_job.tenths_max().to_string()),
+                value("RUN_LOG", run_log),
+                field("SLOT", SLOT_FIELD),
+                field("POD", "metadata.name"),
+            ],
+        });
+        let pod = json!({"restartPolicy": "Never", "containers": [container]});
+        let limit = if cron_job.keeps_all_jobs { UNLIMITED_HISTORY } else { 1 };
+        json!({
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": cron_job.name},
+            "spec": {
+                "schedule": "* * * * *",
+                "timeZone": "Etc/UTC",
+                "jitter": cron_job.jitter,
+                "concurrencyPolicy": cron_job.policy.to_string(),
+                "successfulJobsHistoryLimit": limit,
+                "failedJobsHistoryLimit": limit,
+                "jobTemplate": {"spec": {"backoffLimit": 0, "template": {"spec": pod}}},
+            },
+        })
+    }
+}
+
+impl MinutelyCronJob {
+    fn generate(number: usize, rng: &TestRng) -> Self {
+        let is_forbid = rng.once_in(10);
+        MinutelyCronJob {
+            name: format!("kills-{number:04}"),
+            policy: if is_forbid { ConcurrencyPolicy::Forbid } else { ConcurrencyPolicy::Allow },
+            keeps_all_jobs: rng.percent(50),
+            jitter: if rng.once_in(5) { 0 } else { 50 },
+            salt: rng.below(FORBID_TENTHS_MAX),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(name: &str, keeps_all_jobs: bool) -> Self {
+        let policy = ConcurrencyPolicy::Allow;
+        MinutelyCronJob { name: name.into(), policy, keeps_all_jobs, jitter: 0, salt: 0 }
+    }
+
+    fn tenths_max(&self) -> u64 {
+        if self.policy == ConcurrencyPolicy::Forbid { FORBID_TENTHS_MAX } else { ALLOW_TENTHS_MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn generate(count: usize, seed: u64, folder: &Path) -> KillsWorkload {
+        KillsWorkload::generate(count, &TestRng::new(seed), folder).unwrap()
+    }
+
+    #[test]
+    fn a_seed_determines_the_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let bodies = |seed| generate(50, seed, folder.path()).bodies();
+        assert_eq!(bodies(1), bodies(1));
+        assert_ne!(bodies(1), bodies(2));
+        let text = String::from_utf8_lossy(&bodies(1).concat()).into_owned();
+        for word in [r#""Allow""#, r#""Forbid""#, r#""jitter":0"#, r#""jitter":50"#] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_script_writes_lines_that_the_run_log_parses() {
+        let folder = tempfile::tempdir().unwrap();
+        let workload = generate(1, 1, folder.path());
+        let cron_job = &workload.cron_jobs[0];
+        // The shell must not read 08 as an octal number.
+        for slot in ["2026-01-01T10:08:00Z", "2026-01-01T10:10:00Z"] {
+            let status = Command::new("/bin/sh")
+                .arg(&workload.script)
+                .env("NAME", &cron_job.name)
+                .env("RUN_LOG", workload.run_log_path(cron_job))
+                .env("SLOT", slot)
+                .env("POD", "p")
+                .envs([("SALT", "5"), ("TENTHS_MAX", "2")])
+                .status();
+            assert!(status.unwrap().success());
+        }
+        assert_eq!(workload.run_logs().unwrap()[0].lines.len(), 4);
+    }
+}
