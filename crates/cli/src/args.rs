@@ -179,7 +179,8 @@ pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The certificate is signed by the certificate authority in the data directory and is valid for one year.
+The certificate is signed by the certificate authority in the data directory. It is valid for one
+year.
 
 Example: punctual kubeconfig --user alice --role view > alice.kubeconfig")]
 pub(crate) struct KubeconfigArgs {

@@ -16,11 +16,13 @@ variable, from ~/.kube/config, or in a Pod from its service account.
 
 To manage CronJobs, first disable the built-in controller: start kube-controller-manager with
 --controllers=*,-cronjob-controller. This command checks that, and exits if it is still running.
-To manage ScheduledJobs, first install the definition: punctual crd | kubectl apply --server-side -f -
+To manage ScheduledJobs, first install their definition:
+  punctual crd | kubectl apply --server-side -f -
 
-Prints `listening http://ADDRESS` and serves /healthz, /readyz and /metrics there. You can run several
-replicas: one is the leader, the others stand by. Ctrl-C or SIGTERM stops it cleanly and releases
-leadership.
+Prints `listening http://ADDRESS` and serves /healthz, /readyz and /metrics there.
+
+You can run several replicas: one is the leader, the others stand by. Ctrl-C or SIGTERM stops this
+command cleanly and releases leadership.
 
 Examples:
   punctual controller
