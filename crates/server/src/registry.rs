@@ -167,24 +167,19 @@ impl Registry {
         }
         Ok(Some(Op::check(key, Precondition::At(entry.modified))))
     }
+}
 
-    /// Records in `managedFields` which fields a write changed. Ownership is recorded in the API
-    /// version of the request.
-    fn track_fields(
-        &self,
-        old: Option<&Value>,
-        new: &mut Value,
-        object: &ObjectRef,
-        context: &WriteContext,
-        now: Timestamp,
-    ) -> Result<(), Status> {
-        let served = &object.collection.served;
-        let manager = object.field_manager(&context.manager, now)?;
-        convert_to_served(new, served);
-        patch::track_fields(old, new, &manager);
-        convert_to_stored(new, served);
-        Ok(())
-    }
+/// Records in `managedFields` which fields a write changed. Ownership is recorded in the API version
+/// of the request.
+fn track_fields(
+    old: Option<&Value>,
+    new: &mut Value,
+    served: &ServedResource,
+    manager: &FieldManager<'_>,
+) {
+    convert_to_served(new, served);
+    patch::track_fields(old, new, manager);
+    convert_to_stored(new, served);
 }
 
 const NAMESPACES_NAME: GroupResource<'static> = GroupResource { group: "", name: "namespaces" };

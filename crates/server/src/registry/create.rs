@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, WriteContext, WriteResult, store_error, text,
+    track_fields,
 };
 use crate::env;
 use crate::stored::{StoredObject, convert_to_stored, encode};
@@ -83,7 +84,8 @@ impl Registry {
                 name: String::new(),
                 subresource: None,
             };
-            self.track_fields(None, &mut object, &created, context, now)?;
+            let manager = created.field_manager(&context.manager, now)?;
+            track_fields(None, &mut object, &collection.served, &manager);
         }
         self.assign_node(kind, &mut object);
         strategy::admit_create(kind, object, &create, &self.validation)

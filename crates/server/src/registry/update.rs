@@ -9,7 +9,9 @@ use punctual_store::{Error, Op, Precondition, StoreEntry};
 use serde_json::Value;
 
 use super::create::FieldTracking;
-use super::{ATTEMPTS_MAX, ObjectRef, Registry, WriteContext, WriteResult, store_error, text};
+use super::{
+    ATTEMPTS_MAX, ObjectRef, Registry, WriteContext, WriteResult, store_error, text, track_fields,
+};
 use crate::patch;
 use crate::resource::Subresource;
 use crate::stored::{StoredObject, convert_to_stored, encode};
@@ -87,7 +89,9 @@ impl Registry {
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
         if !update.sets_managed_fields() {
-            self.track_fields(Some(&old_served), &mut admitted.object, object, context, now)?;
+            let manager = object.field_manager(&context.manager, now)?;
+            let served = &object.collection.served;
+            track_fields(Some(&old_served), &mut admitted.object, served, &manager);
         }
         let kind = self.resource_kind(&object.collection.served)?;
         strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.validation, now);
