@@ -63,7 +63,7 @@ impl ServerIdentity {
         files::create_folder(folder)?;
         let authority = Authority::open(folder, env.now())?;
         let admin_token = read_or_create(&folder.join("admin.token"), || Ok(new_token(env)))?;
-        let view_token = read_or_create(&folder.join("served.token"), || Ok(new_token(env)))?;
+        let view_token = read_or_create(&folder.join("view.token"), || Ok(new_token(env)))?;
         Ok(ServerIdentity {
             ca_pem: authority.certificate_pem.clone(),
             authority,
@@ -77,7 +77,7 @@ impl ServerIdentity {
     pub fn tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         tokens.add(&self.admin_token, User::new("admin", ADMIN_GROUP));
-        tokens.add(&self.view_token, User::new("served", VIEW_GROUP));
+        tokens.add(&self.view_token, User::new("view", VIEW_GROUP));
         tokens
     }
 
@@ -137,7 +137,7 @@ impl ServerIdentity {
 
     /// Returns the kubeconfig of the role view.
     pub fn view_kubeconfig(&self, server: &str) -> Kubeconfig {
-        self.kubeconfig(server, "served", Credential::Token(self.view_token.clone()))
+        self.kubeconfig(server, "view", Credential::Token(self.view_token.clone()))
     }
 
     fn kubeconfig(&self, server: &str, user: &str, credential: Credential) -> Kubeconfig {

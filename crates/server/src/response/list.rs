@@ -88,7 +88,7 @@ fn stream_json(list: ListResponse) -> Response<Body> {
     let chunks = chunks.map(|chunk| chunk.map_err(std::io::Error::other));
     let mut response = from_bytes(StatusCode::OK, "application/json", Bytes::new());
     let headers = response.headers_mut();
-    headers.insert(header::VARY, HeaderValue::from_static("Accept-BodyEncoding"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     if list.accepts_gzip {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         *response.body_mut() = Body::from_stream(futures::stream::iter(GzipChunks::new(chunks)));

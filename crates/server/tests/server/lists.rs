@@ -68,6 +68,7 @@ async fn large_lists_are_compressed_if_the_client_accepts_gzip() {
     create_cron_jobs(&client, 150).await;
     let plain = client.get(CRON_JOBS).await;
     assert!(plain.text.len() > 128 << 10);
+    assert_eq!(plain.headers["vary"], "Accept-Encoding");
     let request = client.request(Method::GET, CRON_JOBS).header("Accept-Encoding", "gzip");
     let response =
         client.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();

@@ -82,6 +82,13 @@ async fn the_admin_kubeconfig_is_sufficient_for_a_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_view_kubeconfig_authenticates_the_user_view() {
+    let server = TlsServer::start().await;
+    let viewer = client(&server.identity.view_kubeconfig(&server.url())).await;
+    assert_eq!(username(&viewer).await.unwrap(), "view");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_certificate_names_the_user_and_the_role() {
     let server = TlsServer::start().await;
     let admin = server.client_of(&User::new("ada", ADMIN_GROUP), &server.identity).await;
