@@ -58,7 +58,7 @@ const MEDIA_TYPES: [&str; 8] = [
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /// One recorded request.
-struct RecordedRequest {
+struct SeedRequest {
     method: String,
     path: String,
     content_type: String,
@@ -73,7 +73,7 @@ pub(super) struct RandomRequest {
 
 /// The recorded requests.
 pub(super) struct RecordedRequests {
-    recorded: Vec<RecordedRequest>,
+    recorded: Vec<SeedRequest>,
 }
 
 impl RecordedRequests {
@@ -89,7 +89,7 @@ impl RecordedRequests {
             // The other requests need the namespace.
             let deletes_namespace =
                 path == "/api/v1/namespaces/golden" && text("/method")? == "DELETE";
-            (!deletes_namespace).then_some(RecordedRequest {
+            (!deletes_namespace).then_some(SeedRequest {
                 method: text("/method")?,
                 path,
                 content_type: text("/headers/Content-Type").unwrap_or_default(),
@@ -122,12 +122,7 @@ impl RecordedRequests {
         Some(RandomRequest { request, description })
     }
 
-    fn random_body(
-        &self,
-        dice: &mut Dice,
-        recorded: &RecordedRequest,
-        content_type: &str,
-    ) -> Vec<u8> {
+    fn random_body(&self, dice: &mut Dice, recorded: &SeedRequest, content_type: &str) -> Vec<u8> {
         let Some(mut body) = recorded.body.clone() else {
             return if dice.chance(10) { b"{}".to_vec() } else { Vec::new() };
         };
