@@ -45,7 +45,7 @@ prop_compose! {
     ) -> Value {
         json!({
             "metadata": {"name": texts[0].clone().unwrap_or_default(), "uid": "u",
-                "deletionTimestamp": times[0].clone().filter(|_| flags[0])},
+                "deletionTimestamp": if flags[0] { times[0].clone() } else { None }},
             "spec": {
                 "parallelism": numbers[0], "completions": numbers[1], "backoffLimit": numbers[2],
                 "backoffLimitPerIndex": numbers[3], "maxFailedIndexes": numbers[4],

@@ -111,12 +111,16 @@ prop_compose! {
         if let Some(completions) = completions {
             set("completions", json!(completions));
         }
-        if let (true, Some(completions)) = (is_indexed, completions) {
+        if let Some(completions) = completions
+            && is_indexed
+        {
             set("completionMode", json!("Indexed"));
             if let Some(limit) = limit_per_index {
                 per_index = true;
                 set("backoffLimitPerIndex", json!(limit));
-                if let Some(max) = max_failed.filter(|_| completions > 0) {
+                if let Some(max) = max_failed
+                    && completions > 0
+                {
                     set("maxFailedIndexes", json!(max));
                 }
             }
