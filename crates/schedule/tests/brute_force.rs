@@ -124,7 +124,8 @@ fn counts_over_years_equal_the_sum_of_daily_counts() {
         for (from, until) in [(1970, 1980), (2015, 2027), (2095, 2103), (2497, 2503)] {
             let expression = Expression::random(rng, oracle::civil(zone.time_zone(), 0));
             let schedule = Schedule::parse(&expression.text(), zone).unwrap();
-            let (start, end) = (year_start(from), year_start(until));
+            let start = year_start(from);
+            let end = year_start(until);
             let mut counted = 0;
             let mut at = start;
             while at < end {

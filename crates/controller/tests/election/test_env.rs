@@ -256,7 +256,8 @@ impl ElectionTestEnv {
 
     /// Completes every Job as soon as it is created.
     pub(crate) fn complete_jobs(&mut self) {
-        let (client, store) = (self.client.clone(), self.store.clone());
+        let client = self.client.clone();
+        let store = self.store.clone();
         self.tasks.spawn(async move {
             let mut watch = store.watch("/jobs.batch/default/", 0).unwrap();
             while let Ok(Some(change)) = watch.next().await {

@@ -158,9 +158,10 @@ async fn run_with_crashes(seed: u64) {
         let is_idle = env.active().is_empty();
         let lagging_path = !is_idle && rng.below(2) == 0;
         env.faults.lagging_path.send_replace(lagging_path.then_some("/"));
-        match is_idle {
-            true => advance_and_touch_jobs(&env).await,
-            false => end_random_pod(&env, &rng, &mut ended).await,
+        if is_idle {
+            advance_and_touch_jobs(&env).await;
+        } else {
+            end_random_pod(&env, &rng, &mut ended).await;
         }
     }
     for (name, _) in jobs() {

@@ -189,7 +189,8 @@ async fn a_404_of_a_gateway_does_not_mean_that_the_cron_job_was_deleted() {
     let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
     cluster.kill().await;
     let is_lost = Arc::new(AtomicBool::new(false));
-    let (is_asked, lost) = (Arc::new(Notify::new()), is_lost.clone());
+    let lost = is_lost.clone();
+    let is_asked = Arc::new(Notify::new());
     let asked = is_asked.clone();
     cluster.start_with(client_with_gateway(cluster.client.clone(), move |request| {
         let is_about_it = request.uri().path() == format!("{CRON_JOBS}/a");

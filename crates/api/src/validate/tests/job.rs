@@ -16,13 +16,13 @@ fn job_counts_are_validated() {
     create(
         &[
             ("/spec/maxFailedIndexes", json!(-1)),
-            ("/spec/managedBy", json!("nobody")),
+            ("/spec/managedBy", json!("other")),
             ("/spec/podReplacementPolicy", json!("Never")),
         ],
         &[
             "spec.maxFailedIndexes: Invalid value: -1: must be greater than or equal to 0",
             "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified",
-            "spec.managedBy: Invalid value: \"nobody\": must be a domain-prefixed path (such as \
+            "spec.managedBy: Invalid value: \"other\": must be a domain-prefixed path (such as \
              \"acme.io/foo\")",
             "spec.maxFailedIndexes: Invalid value: -1: requires indexed completion mode",
             "spec.podReplacementPolicy: Unsupported value: \"Never\": supported values: \
