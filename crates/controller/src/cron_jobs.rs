@@ -1,7 +1,7 @@
 //! The CronJob controller: it creates a Job for each slot of a CronJob.
 //!
 //! * `reconcile` is the flow of one slot, from the snapshot to the clean-up.
-//! * `index` caches CronJobs and Jobs, `key_state` is what one reconcile leaves to the next, and
+//! * `index` caches CronJobs and Jobs, `key_state` holds the state between reconciles of a key, and
 //!   `sync_gate` holds CronJobs back until their scope was listed.
 //! * `watch_handlers` applies watch events to the index, `client` makes the API calls.
 

@@ -10,7 +10,7 @@
 //! **The work starts with the term, not before.** A standby with warm caches could take over faster, but its
 //! caches may lag behind. If a standby missed that a slot was started, recorded and finished and its Job deleted, it
 //! would see the slot as pending and the name as free, and would run the slot again: names and resource
-//! versions protect writes, not decisions that rest on the absence of a Job. So each term starts with
+//! versions protect writes, not decisions based on the absence of a Job. So each term starts with
 //! consistent lists (without `resourceVersion`) that are requested after the Lease was written. The writes of the
 //! previous leader are complete by then, so the lists include them. Later changes in the term are our own, and
 //! their responses update the cache. Listing ten thousand objects takes less than a second, and a standby

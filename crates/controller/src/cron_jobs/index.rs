@@ -87,7 +87,7 @@ impl CronJobIndex {
         self.cron_jobs.get_mut(name).map(|entry| &mut entry.state)
     }
 
-    /// Everything that is known about a CronJob, including the Jobs that were read for this decision.
+    /// The cached state of a CronJob, combined with the Jobs that were read for this decision.
     pub(super) fn snapshot(&mut self, name: &CronJobName, live: &LiveJobs) -> Option<Snapshot> {
         let entry = self.cron_jobs.get_mut(name)?;
         let jobs = self.jobs.get(&entry.cached.uid).cloned();

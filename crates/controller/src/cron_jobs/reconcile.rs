@@ -206,7 +206,8 @@ impl CronJobController {
         creation
     }
 
-    /// Writes the results of a plan, and then does what must not happen before they are written.
+    /// Writes the results of a plan, then records events and cleans up. Jobs are cleaned up last, because the status must
+    /// count them first.
     async fn finish(
         &self,
         key: &ReconcileKey,

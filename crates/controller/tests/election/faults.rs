@@ -54,15 +54,15 @@ async fn a_leader_with_late_renewals_stays_leader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_stood_still_is_refused_at_its_first_question() {
+async fn a_leader_that_was_paused_past_its_term_may_not_write() {
     let mut env = ElectionTestEnv::new().await;
     let a = env.start_candidate();
     env.advance_to(secs(30)).await;
-    // A process that stands still asks nothing, and its calls are not heard.
+    // A paused process sends no requests.
     a.set_fault(ConnectionFault::RequestsLost);
     a.clock.freeze();
     env.advance_to(secs(60)).await;
-    assert!(a.is_leader(), "as far as it can know");
+    assert!(a.is_leader(), "its own clock did not advance");
     a.clock.thaw();
     assert!(!a.is_leader());
     assert_eq!(a.fence.call_budget(secs(30)), None);

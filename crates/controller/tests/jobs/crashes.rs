@@ -156,8 +156,8 @@ async fn run_with_crashes(seed: u64) {
         }
         // Watches catch up when there is nothing else to do.
         let is_idle = env.active().is_empty();
-        let lagging_path = !is_idle && rng.below(2) == 0;
-        env.faults.lagging_path.send_replace(lagging_path.then_some("/"));
+        let is_lagging = !is_idle && rng.below(2) == 0;
+        env.faults.lagging_path.send_replace(is_lagging.then_some("/"));
         if is_idle {
             advance_and_touch_jobs(&env).await;
         } else {

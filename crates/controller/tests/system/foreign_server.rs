@@ -188,25 +188,26 @@ async fn the_status_is_written_even_if_annotations_are_refused() {
 async fn a_404_of_a_gateway_does_not_mean_that_the_cron_job_was_deleted() {
     let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
     cluster.kill().await;
-    let is_lost = Arc::new(AtomicBool::new(false));
-    let lost = is_lost.clone();
-    let is_asked = Arc::new(Notify::new());
-    let asked = is_asked.clone();
+    let is_failing = Arc::new(AtomicBool::new(false));
+    let was_read = Arc::new(Notify::new());
+    let gateway_fails = is_failing.clone();
+    let notify_read = was_read.clone();
     cluster.start_with(client_with_gateway(cluster.client.clone(), move |request| {
-        let is_about_it = request.uri().path() == format!("{CRON_JOBS}/a");
-        let is_lost = lost.load(Ordering::Relaxed) && request.uri().path().contains("/cronjobs/a");
-        if is_lost && is_about_it && request.method() == Method::GET {
-            asked.notify_one();
+        let path = request.uri().path();
+        let fails = gateway_fails.load(Ordering::Relaxed) && path.contains("/cronjobs/a");
+        let is_read = request.method() == Method::GET && path == format!("{CRON_JOBS}/a");
+        if fails && is_read {
+            notify_read.notify_one();
         }
-        is_lost.then_some(404)
+        fails.then_some(404)
     }));
     cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
     cluster.wait_for("a", |found| !annotation(found, SINCE).is_empty()).await;
-    is_lost.store(true, Ordering::Relaxed);
+    is_failing.store(true, Ordering::Relaxed);
     cluster.set_time("08:01:00");
     // The status write failed, and the read that followed got the gateway's 404.
-    is_asked.notified().await;
-    is_lost.store(false, Ordering::Relaxed);
+    was_read.notified().await;
+    is_failing.store(false, Ordering::Relaxed);
     let name = format!("a-{}", slot_suffix("08:01:00"));
     cluster.wait_for("a", |found| found["status"]["active"][0]["name"] == name.as_str()).await;
 }
