@@ -24,9 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use punctual_api::CronJobKind;
 use punctual_client::resources::{JOBS, cron_jobs_of};
-use punctual_client::{Clock, EventRecorder, SyncTracker, WatchScope, watch_resource};
+use punctual_client::{Clock, EventRecorder, WatchScope, watch_resource};
 use punctual_queue::{Backoff, Failure};
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +35,7 @@ use self::key::{CronJobName, ReconcileKey};
 use self::late_create_window::LateCreateWindow;
 pub use self::options::{ClusterOptions, CronJobOptions};
 pub use self::signals::Signals;
-use self::sync_gate::{PendingSync, Scope, SyncGate, Synced, scopes};
+use self::sync_gate::{PendingSync, Scope, ScopedKind, SyncGate, Synced, scopes};
 use self::watch_handlers::{CronJobHandler, JobHandler};
 use crate::context::Context;
 use crate::metrics::Metrics;
@@ -105,9 +104,8 @@ impl CronJobController {
     async fn watch(&self, context: &Context, stop: &CancellationToken) {
         let jobs = self.scopes.iter().map(|scope| self.watch_jobs(scope, context, stop));
         let cron_jobs = self.scopes.iter().flat_map(|scope| {
-            scope.kinds.iter().map(move |(kind, synced)| {
-                self.watch_cron_jobs(scope.namespace.clone(), *kind, synced, context, stop)
-            })
+            let kinds = scope.kinds.iter();
+            kinds.map(move |kind| self.watch_cron_jobs(scope, kind, context, stop))
         });
         tokio::join!(join_all(cron_jobs), join_all(jobs));
     }
@@ -121,17 +119,17 @@ impl CronJobController {
 
     async fn watch_cron_jobs(
         &self,
-        namespace: Option<String>,
-        kind: CronJobKind,
-        synced: &SyncTracker,
+        scope: &Scope,
+        kind: &ScopedKind,
         context: &Context,
         stop: &CancellationToken,
     ) {
-        let target = WatchScope::new(cron_jobs_of(kind), namespace.clone());
-        let storage = self.client.storage(kind);
+        let target = WatchScope::new(cron_jobs_of(kind.kind), scope.namespace.clone());
+        let storage = self.client.storage(kind.kind);
+        let namespace = scope.namespace.clone();
         let handler = CronJobHandler::new(self, namespace, storage, self.clock.now());
         let client = context.client.clone();
-        watch_resource(client, target, &handler, synced.clone(), stop.clone()).await;
+        watch_resource(client, target, &handler, kind.cron_jobs.clone(), stop.clone()).await;
     }
 
     /// Reconciles keys until `stop` is cancelled. Starts when the first scope is synced.

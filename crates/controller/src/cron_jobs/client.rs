@@ -85,10 +85,10 @@ impl CronJobClient {
     /// Deletes a Job in the background. Succeeds if the Job does not exist any more.
     pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), ApiError> {
         let path = JOBS.object_path(namespace, &job.name);
-        let mut preconditions = json!({"uid": job.uid});
-        if let Some(version) = &job.resource_version {
-            preconditions["resourceVersion"] = json!(version);
-        }
+        let preconditions = match &job.resource_version {
+            Some(version) => json!({"uid": job.uid, "resourceVersion": version}),
+            None => json!({"uid": job.uid}),
+        };
         let deleted = self.api.delete::<IgnoredAny>(&path, "Background", &preconditions).await;
         self.api.none_if_deleted(deleted, &path, &job.uid).await.map(drop)
     }

@@ -20,15 +20,22 @@ use crate::metrics::Metrics;
 pub(super) struct Scope {
     pub(super) namespace: Option<String>,
     pub(super) jobs: SyncTracker,
-    pub(super) kinds: Vec<(CronJobKind, SyncTracker)>,
+    pub(super) kinds: Vec<ScopedKind>,
+}
+
+/// A kind of CronJob in a scope, with the sync state of its watch.
+pub(super) struct ScopedKind {
+    pub(super) kind: CronJobKind,
+    pub(super) cron_jobs: SyncTracker,
 }
 
 /// All scopes of the controller.
 pub(super) fn scopes(options: &CronJobOptions) -> Vec<Scope> {
+    let new_kind = |kind: &CronJobKind| ScopedKind { kind: *kind, cron_jobs: SyncTracker::new() };
     let new_scope = |namespace| Scope {
         namespace,
         jobs: SyncTracker::new(),
-        kinds: options.kinds.iter().map(|kind| (*kind, SyncTracker::new())).collect(),
+        kinds: options.kinds.iter().map(new_kind).collect(),
     };
     options.cluster.watched_namespaces().into_iter().map(new_scope).collect()
 }
@@ -49,8 +56,8 @@ impl PendingSync {
     pub(super) fn new(scopes: &[Scope], metrics: &Metrics) -> PendingSync {
         let waiting = FuturesUnordered::new();
         for scope in scopes {
-            for (kind, cron_jobs) in &scope.kinds {
-                waiting.push(wait_for_sync(scope, *kind, cron_jobs));
+            for kind in &scope.kinds {
+                waiting.push(wait_for_sync(scope, kind));
             }
         }
         let pending = PendingSync { waiting, metrics: metrics.clone() };
@@ -76,14 +83,10 @@ impl Drop for PendingSync {
     }
 }
 
-fn wait_for_sync(
-    scope: &Scope,
-    kind: CronJobKind,
-    cron_jobs: &SyncTracker,
-) -> BoxFuture<'static, Synced> {
-    let synced = Synced { kind, namespace: scope.namespace.clone() };
+fn wait_for_sync(scope: &Scope, kind: &ScopedKind) -> BoxFuture<'static, Synced> {
+    let synced = Synced { kind: kind.kind, namespace: scope.namespace.clone() };
     let jobs = scope.jobs.clone();
-    let cron_jobs = cron_jobs.clone();
+    let cron_jobs = kind.cron_jobs.clone();
     Box::pin(async move {
         cron_jobs.wait_for(1).await;
         jobs.wait_for(1).await;
@@ -146,5 +149,31 @@ impl GateState {
         self.synced
             .get(&name.kind)
             .is_some_and(|namespaces| namespaces.all || namespaces.names.contains(&name.namespace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(kind: CronJobKind, namespace: &str) -> Arc<CronJobName> {
+        Arc::new(CronJobName { kind, namespace: namespace.to_owned(), name: "a".to_owned() })
+    }
+
+    #[test]
+    fn a_scope_releases_only_its_own_deferred_cron_jobs() {
+        let gate = SyncGate::default();
+        let first = name(CronJobKind::BatchV1, "first");
+        let second = name(CronJobKind::BatchV1, "second");
+        let other_kind = name(CronJobKind::ScheduledJob, "first");
+        for name in [&first, &second, &other_kind] {
+            assert!(gate.defer_if_unsynced(name));
+        }
+        let scope = Synced { kind: CronJobKind::BatchV1, namespace: Some("first".to_owned()) };
+        assert_eq!(gate.open(&scope), BTreeSet::from([first.clone()]));
+        assert!(!gate.defer_if_unsynced(&first));
+        let all_namespaces = Synced { kind: CronJobKind::BatchV1, namespace: None };
+        assert_eq!(gate.open(&all_namespaces), BTreeSet::from([second]));
+        assert!(gate.defer_if_unsynced(&other_kind));
     }
 }
