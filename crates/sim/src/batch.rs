@@ -6,7 +6,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::check::Violation;
+use punctual_testing::check::Violation;
+
 use crate::generate::generate;
 use crate::run::run_scenario;
 

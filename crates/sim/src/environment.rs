@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use punctual_testing::TestRng;
+use punctual_testing::history::{History, HistoryEvent, HistoryRecord};
+use punctual_testing::scenario::{FaultWindow, Millis, Scenario};
 use tokio::time::Instant;
-
-use crate::history::{History, HistoryEvent, HistoryRecord};
-use crate::random::Random;
-use crate::scenario::{FaultWindow, Millis, Scenario};
 
 /// More calls than this in one virtual second are an endless loop.
 const CALLS_MAX: u32 = 60_000;
@@ -17,7 +16,7 @@ const CLOCK_READS_MAX: u64 = 2_000_000;
 /// What all simulated parts share.
 pub(crate) struct SimulationEnv {
     pub(crate) scenario: Arc<Scenario>,
-    pub(crate) random: Random,
+    pub(crate) random: TestRng,
     started: Instant,
     history: Mutex<History>,
     calls: Mutex<CallCount>,
@@ -42,7 +41,7 @@ struct ClockReadCount {
 impl SimulationEnv {
     /// Must be called inside the simulation's runtime, whose paused clock is the true time.
     pub(crate) fn new(scenario: Arc<Scenario>) -> Arc<SimulationEnv> {
-        let random = Random::new(scenario.seed);
+        let random = TestRng::new(scenario.seed);
         Arc::new(SimulationEnv {
             scenario,
             random,

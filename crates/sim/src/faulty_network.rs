@@ -9,13 +9,13 @@ use axum::body::{Body, HttpBody as _};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::Client;
+use punctual_testing::scenario::{CallFault, CrashPoint, Fault, Millis, ProcessId};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 use crate::environment::SimulationEnv;
 use crate::faulty_watch::FaultyWatch;
-use crate::scenario::{CallFault, CrashPoint, Fault, Millis, ProcessId};
 use crate::simulated_clock::paused_until;
 use crate::simulated_server::{ServerDown, SimulatedServer};
 

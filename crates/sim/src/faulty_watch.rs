@@ -8,10 +8,10 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream;
 use http::Response;
+use punctual_testing::scenario::{Fault, FaultWindow, Millis, ProcessId};
 use tower::BoxError;
 
 use crate::environment::SimulationEnv;
-use crate::scenario::{Fault, FaultWindow, Millis, ProcessId};
 
 /// An open watch.
 pub(crate) struct FaultyWatch {

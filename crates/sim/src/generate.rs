@@ -1,18 +1,16 @@
 //! Generates a scenario from a seed: the CronJobs and what users do. `faults` generates the faults.
 //!
-//! The order of the calls of [`Random`] determines the scenario of a seed.
+//! The order of the calls of [`TestRng`] determines the scenario of a seed.
 
 mod faults;
 
 use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp, Unit};
-use punctual_api::ConcurrencyPolicy;
-
-use crate::random::Random;
-use crate::scenario::{
+use punctual_testing::scenario::{
     ActionKind, CronJobSpec, Fault, FaultWindow, Millis, ProcessId, Scenario, UserAction,
 };
+use punctual_testing::{ConcurrencyPolicy, TestRng};
 
 const SECOND: Millis = 1000;
 const MINUTE: Millis = 60 * SECOND;
@@ -37,7 +35,7 @@ const TRANSITIONS: [(&str, &str); 10] = [
 /// Generates the scenario of a seed.
 pub fn generate(seed: u64) -> Scenario {
     // The simulation uses the seed itself; this sequence must differ from that one.
-    let random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5bf0_3635);
+    let random = TestRng::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5bf0_3635);
     let (start, zone) = start_and_zone(&random);
     let outage = random.percent(12).then(|| random.between(2 * 60, 30 * 60) * MINUTE);
     let eventful = random.between(3, 7) * MINUTE;
@@ -54,7 +52,7 @@ pub fn generate(seed: u64) -> Scenario {
 }
 
 /// The start of the simulation, and the zone of its CronJobs if it is near a transition.
-fn start_and_zone(random: &Random) -> (Timestamp, Option<&'static str>) {
+fn start_and_zone(random: &TestRng) -> (Timestamp, Option<&'static str>) {
     let picked = random.pick(&TRANSITIONS);
     let is_near_transition = random.percent(40);
     let (text, zone) = match picked {
@@ -72,7 +70,7 @@ fn start_and_zone(random: &Random) -> (Timestamp, Option<&'static str>) {
 }
 
 struct ScenarioGenerator {
-    random: Random,
+    random: TestRng,
     start: Timestamp,
     /// How far into its minute the simulation starts.
     start_in_minute: Millis,

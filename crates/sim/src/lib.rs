@@ -2,21 +2,17 @@
 //!
 //! Server, store, controllers, leader election and the Job controller are the real ones. The disk, the
 //! network, the clocks, the node and the users are simulated. The simulated parts record what happened
-//! ([`history`]), and [`check`] judges it without sharing code with the parts that it judges.
+//! ([`History`](punctual_testing::history::History)), and the checker of [`punctual_testing`] judges it.
 
 mod batch;
-pub mod check;
 mod environment;
 mod faulty_network;
 mod faulty_watch;
 mod generate;
-pub mod history;
 mod mutation_test;
 mod presets;
 mod process;
-mod random;
 mod run;
-pub mod scenario;
 mod shrink;
 mod simulated_clock;
 mod simulated_disk;

@@ -7,10 +7,10 @@ mod mutants;
 use std::process::ExitCode;
 
 use clap::Parser;
-use punctual_sim::check::{CheckReport, Violation};
 use punctual_sim::{
     BatchResult, Preset, catch_panics, digest, generate, run_batch, run_scenario, shrink, timeline,
 };
+use punctual_testing::check::{CheckReport, Violation};
 
 /// The allocator of `punctual` itself.
 #[global_allocator]

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use punctual_mutations::{Mutation, arm, catalogue};
+use punctual_testing::check::Violation;
 
-use crate::check::Violation;
 use crate::generate::generate;
 use crate::run::run_scenario;
 

@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use punctual_api::ConcurrencyPolicy;
-
-use crate::random::Random;
-use crate::scenario::{
+use punctual_testing::scenario::{
     ActionKind, CrashPoint, CronJobSpec, Fault, FaultWindow, Millis, ProcessId, Scenario,
     UserAction,
 };
+use punctual_testing::{ConcurrencyPolicy, TestRng};
 
 const SECOND: Millis = 1000;
 const MINUTE: Millis = 60 * SECOND;
@@ -31,7 +29,7 @@ pub enum Preset {
 impl Preset {
     /// The scenario. The seed determines the details.
     pub fn scenario(self, seed: u64) -> Scenario {
-        let random = Random::new(seed ^ 0x7e57);
+        let random = TestRng::new(seed ^ 0x7e57);
         match self {
             Preset::Restarts => restarts(seed, &random),
             Preset::PastDeadline => past_deadline(seed, &random),
@@ -78,7 +76,7 @@ fn policy(number: usize) -> ConcurrencyPolicy {
     }
 }
 
-fn restarts(seed: u64, random: &Random) -> Scenario {
+fn restarts(seed: u64, random: &TestRng) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 30 * MINUTE);
     let spec = |number: usize| CronJobSpec { policy: policy(number), ..default_spec("* * * * *") };
     scenario.actions = creations(40, spec);
@@ -97,7 +95,7 @@ fn restarts(seed: u64, random: &Random) -> Scenario {
     scenario
 }
 
-fn past_deadline(seed: u64, random: &Random) -> Scenario {
+fn past_deadline(seed: u64, random: &TestRng) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 30 * MINUTE);
     scenario.controllers = 1;
     let spec = |number: usize| CronJobSpec {
@@ -116,7 +114,7 @@ fn past_deadline(seed: u64, random: &Random) -> Scenario {
     scenario
 }
 
-fn crowd(seed: u64, random: &Random) -> Scenario {
+fn crowd(seed: u64, random: &TestRng) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 3 * MINUTE);
     scenario.actions = creations(5000, |_| default_spec("* * * * *"));
     let calls = u32::try_from(random.between(1000, 4000)).unwrap_or(1000);
@@ -125,7 +123,7 @@ fn crowd(seed: u64, random: &Random) -> Scenario {
     scenario
 }
 
-fn year(seed: u64, random: &Random) -> Scenario {
+fn year(seed: u64, random: &TestRng) -> Scenario {
     let zones =
         ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"];
     let schedules = [

@@ -10,12 +10,12 @@ use punctual_controller::{
 };
 use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
+use punctual_testing::history::HistoryEvent;
+use punctual_testing::scenario::{ClockOwner, Fault, Millis, ProcessId};
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::SimulationEnv;
 use crate::faulty_network::FaultyTransport;
-use crate::history::HistoryEvent;
-use crate::scenario::{ClockOwner, Fault, Millis, ProcessId};
 use crate::simulated_clock::SimulatedClock;
 use crate::simulated_server::SimulatedServer;
 

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
-use crate::check::{CheckReport, Violation, check};
-use crate::history::{History, HistoryEvent};
-use crate::scenario::Scenario;
+use punctual_testing::check::{CheckReport, Violation, check};
+use punctual_testing::history::{History, HistoryEvent};
+use punctual_testing::scenario::Scenario;
+
 use crate::simulation::simulate;
 
 thread_local! {

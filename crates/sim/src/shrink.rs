@@ -1,6 +1,6 @@
 //! Finds a smaller scenario with the same violation.
 
-use crate::scenario::{ActionKind, Scenario, UserAction};
+use punctual_testing::scenario::{ActionKind, Scenario, UserAction};
 
 /// The number of simulations to spend at most.
 const ATTEMPTS_MAX: usize = 300;

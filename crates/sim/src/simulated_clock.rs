@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use punctual_controller::Clock;
 use punctual_server::ServerEnv;
+use punctual_testing::scenario::{ClockOwner, Fault, FaultWindow, Millis, ProcessId};
 
 use crate::environment::SimulationEnv;
-use crate::scenario::{ClockOwner, Fault, FaultWindow, Millis, ProcessId};
 
 /// The longest sleep between two clock reads.
 const SLEEP_MAX: Millis = 3_600_000;

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use punctual_store::{Change, CommitBatch, Error, Log, LogContents, LogRow};
+use punctual_testing::history::HistoryEvent;
+use punctual_testing::scenario::{CrashPoint, Fault, Millis};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::SimulationEnv;
-use crate::history::HistoryEvent;
-use crate::scenario::{CrashPoint, Fault, Millis};
 
 const PODS: &str = "/pods/";
 const JOBS: &str = "/jobs.batch/";

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use http::Method;
 use punctual_store::Change;
+use punctual_testing::history::HistoryEvent;
+use punctual_testing::scenario::Millis;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::SimulationEnv;
-use crate::history::HistoryEvent;
-use crate::scenario::Millis;
 use crate::simulated_server::SimulatedServer;
 
 /// The name of the node.

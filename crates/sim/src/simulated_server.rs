@@ -9,13 +9,13 @@ use http_body_util::BodyExt as _;
 use punctual_api::Dialect;
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
+use punctual_testing::history::HistoryEvent;
+use punctual_testing::scenario::{ClockOwner, Fault, Millis};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::environment::SimulationEnv;
-use crate::history::HistoryEvent;
-use crate::scenario::{ClockOwner, Fault, Millis};
 use crate::simulated_clock::SimulatedClock;
 use crate::simulated_disk::SimulatedDisk;
 use crate::simulated_node;

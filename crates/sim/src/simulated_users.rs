@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use http::Method;
+use punctual_testing::history::HistoryEvent;
+use punctual_testing::manifest::command_job_spec;
+use punctual_testing::scenario::{ActionKind, CronJobSpec, Millis};
 use serde_json::{Value, json};
 
 use crate::environment::SimulationEnv;
-use crate::history::HistoryEvent;
-use crate::scenario::{ActionKind, CronJobSpec, Millis};
 use crate::simulated_server::SimulatedServer;
 
 const RETRY_EVERY: Millis = 1000;
@@ -34,7 +35,7 @@ impl SimulatedUsers {
         match action {
             ActionKind::Create(number, spec) => {
                 let path = collection(spec.is_scheduled_job);
-                self.send(Method::POST, &path, &spec.object(*number)).await.0
+                self.send(Method::POST, &path, &spec.manifest(&format!("c{number}"))).await.0
             }
             ActionKind::Replace(number, spec) => self.replace(*number, spec).await,
             ActionKind::Suspend(number, is_suspended) => self.suspend(*number, *is_suspended).await,
@@ -46,7 +47,7 @@ impl SimulatedUsers {
             ActionKind::DeleteJob(number) => self.delete_newest_job(*number).await,
             ActionKind::CreateForeignJob(number, slot) => {
                 let name = format!("c{number}-{}", slot.as_second() / 60);
-                let job = json!({"metadata": {"name": name}, "spec": job_spec(1000, 0)});
+                let job = json!({"metadata": {"name": name}, "spec": command_job_spec("none", &["run", "1000", "0"])});
                 self.send(Method::POST, JOBS, &job).await.0
             }
         }
@@ -60,7 +61,7 @@ impl SimulatedUsers {
             return code;
         }
         if let (Some(object), Some(spec)) =
-            (object.as_object_mut(), spec.object(number).get_mut("spec"))
+            (object.as_object_mut(), spec.manifest(&format!("c{number}")).get_mut("spec"))
         {
             object.insert("spec".to_owned(), spec.take());
         }
@@ -116,42 +117,4 @@ fn collection(is_scheduled_job: bool) -> String {
     } else {
         "/apis/batch/v1/namespaces/default/cronjobs".to_owned()
     }
-}
-
-impl CronJobSpec {
-    /// The manifest of the CronJob with this number.
-    fn object(&self, number: usize) -> Value {
-        let mut job = job_spec(self.work, self.failures_of_ten);
-        if let (Some(ttl), Some(job)) = (self.ttl, job.as_object_mut()) {
-            job.insert("ttlSecondsAfterFinished".to_owned(), json!(ttl));
-        }
-        let mut spec = json!({
-            "schedule": self.schedule,
-            "concurrencyPolicy": format!("{:?}", self.policy),
-            "suspend": self.is_suspended,
-            "successfulJobsHistoryLimit": self.history.0,
-            "failedJobsHistoryLimit": self.history.1,
-            "jobTemplate": {"spec": job},
-        });
-        let optional = [
-            ("timeZone", self.zone.map(|zone| json!(zone))),
-            ("startingDeadlineSeconds", self.deadline.map(|deadline| json!(deadline))),
-            ("jitter", (self.jitter > 0).then(|| json!(self.jitter))),
-        ];
-        if let Some(spec) = spec.as_object_mut() {
-            for (field, value) in optional {
-                if let Some(value) = value {
-                    spec.insert(field.to_owned(), value);
-                }
-            }
-        }
-        json!({"metadata": {"name": format!("c{number}")}, "spec": spec})
-    }
-}
-
-/// A Job whose Pod runs this long and fails this many times in ten.
-fn job_spec(work: Millis, failures_of_ten: u8) -> Value {
-    let command = ["run".to_owned(), work.to_string(), failures_of_ten.to_string()];
-    json!({"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "none", "command": command}]}}})
 }

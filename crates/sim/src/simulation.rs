@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use punctual_testing::history::{FINAL_PERIOD, History, HistoryEvent};
+use punctual_testing::scenario::{Fault, FaultWindow, Millis, ProcessId, Scenario};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
 use crate::environment::SimulationEnv;
-use crate::history::{FINAL_PERIOD, History, HistoryEvent};
 use crate::process;
-use crate::scenario::{Fault, FaultWindow, Millis, ProcessId, Scenario};
 use crate::simulated_disk::SimulatedDisk;
 use crate::simulated_node::SimulatedNode;
 use crate::simulated_server::SimulatedServer;

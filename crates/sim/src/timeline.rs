@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use punctual_testing::history::{HistoryEvent, HistoryRecord};
+use punctual_testing::scenario::{Millis, Scenario};
 use serde_json::Value;
-
-use crate::history::{HistoryEvent, HistoryRecord};
-use crate::scenario::{Millis, Scenario};
 
 /// One line for each event: the time since the start, the wall-clock time and the event.
 pub fn timeline(scenario: &Scenario, history: &[HistoryRecord]) -> String {

@@ -48,6 +48,11 @@ impl TestRng {
         let index = usize::try_from(self.below(choices.len() as u64)).unwrap_or_default();
         choices.get(index).cloned()
     }
+
+    /// One of the choices; the default if there are none.
+    pub fn pick_or_default<T: Clone + Default>(&self, choices: &[T]) -> T {
+        self.pick(choices).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("controller", &["api", "client", "engine", "lease", "queue", "schedule"]),
     ("runner", &["api", "client"]),
     ("cli", &["api", "client", "controller", "engine", "runner", "schedule", "server", "store"]),
-    ("sim", &["api", "controller", "lease", "mutations", "schedule", "server", "store"]),
+    ("sim", &["api", "controller", "lease", "mutations", "schedule", "server", "store", "testing"]),
     ("e2e", &[]),
     ("testing", &[]),
     ("soak", &["e2e", "testing"]),
-    ("xtask", &["api", "e2e", "mutations", "schedule", "server", "store"]),
+    ("xtask", &["api", "e2e", "mutations", "schedule", "server", "store", "testing"]),
 ];
 
 /// Dependencies that no pure crate may have, even for a type.

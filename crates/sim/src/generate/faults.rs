@@ -1,9 +1,10 @@
 //! Generates the faults of a scenario.
 
-use super::{MINUTE, SECOND, ScenarioGenerator};
-use crate::scenario::{
+use punctual_testing::scenario::{
     CallFault, ClockOwner, CrashPoint, Fault, FaultWindow, ProcessId, UserAction,
 };
+
+use super::{MINUTE, SECOND, ScenarioGenerator};
 
 impl ScenarioGenerator {
     pub(super) fn faults(&self, actions: &[UserAction]) -> Vec<FaultWindow> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use punctual_testing::{ConcurrencyPolicy, TestRng};
+use punctual_testing::{ConcurrencyPolicy, TestRng, manifest};
 use serde_json::{Value, json};
 
 use super::run_log::RunLog;
@@ -104,22 +104,17 @@ impl KillsWorkload {
                 field("POD", "metadata.name"),
             ],
         });
-        let pod = json!({"restartPolicy": "Never", "containers": [container]});
         let limit = if cron_job.keeps_all_jobs { UNLIMITED_HISTORY } else { 1 };
-        json!({
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": {"name": cron_job.name},
-            "spec": {
-                "schedule": "* * * * *",
-                "timeZone": "Etc/UTC",
-                "jitter": cron_job.jitter,
-                "concurrencyPolicy": cron_job.policy.to_string(),
-                "successfulJobsHistoryLimit": limit,
-                "failedJobsHistoryLimit": limit,
-                "jobTemplate": {"spec": {"backoffLimit": 0, "template": {"spec": pod}}},
-            },
-        })
+        let spec = json!({
+            "schedule": "* * * * *",
+            "timeZone": "Etc/UTC",
+            "jitter": cron_job.jitter,
+            "concurrencyPolicy": cron_job.policy.to_string(),
+            "successfulJobsHistoryLimit": limit,
+            "failedJobsHistoryLimit": limit,
+            "jobTemplate": {"spec": manifest::job_spec(container)},
+        });
+        manifest::cron_job(&cron_job.name, spec)
     }
 }
 

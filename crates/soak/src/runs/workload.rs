@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use punctual_e2e::load::{connection::Connection, create};
+use punctual_testing::manifest;
 use serde_json::json;
 
 /// Suspends or resumes the first `count` CronJobs.
@@ -24,19 +25,12 @@ fn name(number: usize) -> String {
 /// The request body that creates a CronJob. Its policy is Forbid: a slow machine then runs fewer Jobs and
 /// does not fall behind.
 pub(super) fn body(number: usize) -> Bytes {
-    let container = json!({"name": "main", "image": "busybox:1.37", "command": ["/bin/true"]});
-    let pod = json!({"restartPolicy": "Never", "containers": [container]});
-    let cron_job = json!({
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": name(number)},
-        "spec": {
-            "schedule": "@every 1s",
-            "concurrencyPolicy": "Forbid",
-            "successfulJobsHistoryLimit": 1,
-            "failedJobsHistoryLimit": 1,
-            "jobTemplate": {"spec": {"backoffLimit": 0, "template": {"spec": pod}}},
-        },
+    let spec = json!({
+        "schedule": "@every 1s",
+        "concurrencyPolicy": "Forbid",
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 1,
+        "jobTemplate": {"spec": manifest::command_job_spec("busybox:1.37", &["/bin/true"])},
     });
-    Bytes::from(cron_job.to_string())
+    Bytes::from(manifest::cron_job(&name(number), spec).to_string())
 }

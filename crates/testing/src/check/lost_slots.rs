@@ -4,13 +4,13 @@
 //! superseded it, in which no run blocked it. Its Job must exist by the end of the reaction time. Under
 //! CatchUp no slot supersedes another: whenever no run is active, the oldest pending slot must start.
 
-use punctual_api::ConcurrencyPolicy;
+use crate::ConcurrencyPolicy;
 
 use super::calm_periods::REACTION_MAX;
 use super::cron_job_history::{CronJobHistory, NEVER, SpecPeriod};
-use super::oracle::{Oracle, Seconds};
 use super::starts::SKEW_MAX;
 use super::{CheckContext, Finding, format_slot};
+use crate::oracle::{ScheduleOracle, Seconds};
 use crate::scenario::Millis;
 
 /// A slot this soon after an edit may still be handled by the old spec.
@@ -21,7 +21,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     let mut required = 0;
     let mut not_run = 0;
     for period in cron_job.periods.iter().filter(|period| !period.spec.is_suspended) {
-        if let Some(Oracle::Every(interval)) = context.oracle(&period.spec) {
+        if let Some(ScheduleOracle::Every(interval)) = context.oracle(&period.spec) {
             findings.extend(missing_interval(context, cron_job, period, *interval));
             continue;
         }

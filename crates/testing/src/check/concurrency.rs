@@ -1,6 +1,6 @@
 //! Rules of the concurrency policy: no overlap under Forbid and CatchUp, no survivor under Replace.
 
-use punctual_api::ConcurrencyPolicy::{self, CatchUp, Forbid, Replace};
+use crate::ConcurrencyPolicy::{self, CatchUp, Forbid, Replace};
 
 use super::CheckContext;
 use super::cron_job_history::{CronJobHistory, JobRun};

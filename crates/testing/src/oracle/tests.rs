@@ -24,7 +24,7 @@ fn the_oracle_agrees_with_the_library_in_every_kind_of_zone() {
     ];
     for zone in zones {
         for text in schedules {
-            let oracle = Oracle::read(text, Some(zone), range).unwrap();
+            let oracle = ScheduleOracle::read(text, Some(zone), range).unwrap();
             let schedule = Schedule::parse(text, &Zones::bundled().get(zone).unwrap()).unwrap();
             let start = Timestamp::from_second(range.0).unwrap();
             let wanted = schedule.after(start).map(Timestamp::as_second);
@@ -37,7 +37,7 @@ fn the_oracle_agrees_with_the_library_in_every_kind_of_zone() {
 #[test]
 fn the_oracle_skips_gaps_and_repeats_overlaps() {
     let range = (second("2026-01-01T00:00:00Z"), second("2027-01-01T00:00:00Z"));
-    let oracle = Oracle::read("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
+    let oracle = ScheduleOracle::read("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
     let slots = |day: &str| {
         let from = second(&format!("{day}T00:00:00Z"));
         oracle.slots(from - 3600, from + 20 * 3600).len()
@@ -47,14 +47,14 @@ fn the_oracle_skips_gaps_and_repeats_overlaps() {
 
 #[test]
 fn the_oracle_parses_intervals_and_instants() {
-    let read = |text| Oracle::read(text, Some("Europe/Berlin"), (0, 0));
-    assert!(matches!(read("@every 90s"), Some(Oracle::Every(90))));
-    assert!(matches!(read("@every 1h1m1s"), Some(Oracle::Every(3661))));
+    let read = |text| ScheduleOracle::read(text, Some("Europe/Berlin"), (0, 0));
+    assert!(matches!(read("@every 90s"), Some(ScheduleOracle::Every(90))));
+    assert!(matches!(read("@every 1h1m1s"), Some(ScheduleOracle::Every(3661))));
     assert!(
-        matches!(read("@at 2026-03-01T10:00:00Z"), Some(Oracle::At(at)) if at == second("2026-03-01T10:00:00Z"))
+        matches!(read("@at 2026-03-01T10:00:00Z"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T10:00:00Z"))
     );
     assert!(
-        matches!(read("@at 2026-03-01T10:00:00"), Some(Oracle::At(at)) if at == second("2026-03-01T09:00:00Z"))
+        matches!(read("@at 2026-03-01T10:00:00"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T09:00:00Z"))
     );
     for text in [
         "",

@@ -23,7 +23,6 @@ mod lost_slots;
 mod missed_slots;
 mod objects;
 mod observations;
-mod oracle;
 mod pods;
 mod starts;
 mod status;
@@ -35,8 +34,8 @@ use self::clock_skew::ClockSkews;
 use self::cron_job_history::CronJobHistory;
 use self::objects::ObservedSpec;
 use self::observations::Observations;
-use self::oracle::{Oracle, Seconds};
 use crate::history::HistoryRecord;
+use crate::oracle::{ScheduleOracle, Seconds};
 use crate::scenario::{Millis, Scenario};
 
 /// A broken promise.
@@ -101,7 +100,7 @@ struct CheckContext<'a> {
     clocks: ClockSkews,
     /// The start of the simulation in milliseconds since 1970.
     epoch: i64,
-    oracles: HashMap<(&'a str, Option<&'a str>), Option<Oracle>>,
+    oracles: HashMap<(&'a str, Option<&'a str>), Option<ScheduleOracle>>,
     report: CheckReport,
 }
 
@@ -138,14 +137,14 @@ impl<'a> CheckContext<'a> {
         let periods = self.observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.periods);
         for ObservedSpec { schedule, zone, .. } in periods.map(|period| &period.spec) {
             let key = (schedule.as_str(), zone.as_deref());
-            let read = || Oracle::read(schedule, zone.as_deref(), range);
+            let read = || ScheduleOracle::read(schedule, zone.as_deref(), range);
             self.oracles.entry(key).or_insert_with(read);
         }
         self.report.unsupported_schedules =
             self.oracles.values().filter(|oracle| oracle.is_none()).count() as u64;
     }
 
-    fn oracle<'b>(&'b self, spec: &'b ObservedSpec) -> Option<&'b Oracle> {
+    fn oracle<'b>(&'b self, spec: &'b ObservedSpec) -> Option<&'b ScheduleOracle> {
         self.oracles.get(&(spec.schedule.as_str(), spec.zone.as_deref()))?.as_ref()
     }
 

@@ -5,12 +5,12 @@
 //! controller saw it then. Otherwise it was superseded and is not counted. The time that the start took
 //! is unknown, so the result is a range.
 
-use punctual_api::ConcurrencyPolicy::{Allow, Forbid};
+use crate::ConcurrencyPolicy::{Allow, Forbid};
 
 use super::CheckContext;
 use super::calm_periods::REACTION_MAX;
 use super::cron_job_history::{CronJobHistory, NEVER, SpecPeriod};
-use super::oracle::{Oracle, Seconds};
+use crate::oracle::{ScheduleOracle, Seconds};
 use crate::scenario::Millis;
 
 pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
@@ -28,7 +28,7 @@ fn bounds(context: &CheckContext<'_>, cron_job: &CronJobHistory) -> Option<(i64,
     let period = only_active_period(cron_job)?;
     let deadline = period.spec.deadline? * 1000;
     let oracle = context.oracle(&period.spec)?;
-    let is_determined = matches!(oracle, Oracle::Fields(..))
+    let is_determined = matches!(oracle, ScheduleOracle::Fields(..))
         && matches!(period.spec.policy, Allow | Forbid)
         && period.spec.jitter == 0
         && !context.clocks.were_wrong_before(context.end);

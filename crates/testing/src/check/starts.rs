@@ -1,8 +1,8 @@
 //! Rules about every started Job: the right slot, once, in order and at the right time.
 
 use super::cron_job_history::{CronJobHistory, JobRun, NEVER, SpecPeriod};
-use super::oracle::{Oracle, Seconds};
 use super::{CheckContext, format_slot};
+use crate::oracle::{ScheduleOracle, Seconds};
 use crate::scenario::Millis;
 
 /// Times in objects are whole seconds.
@@ -117,7 +117,7 @@ fn wrong_interval(
     slot: Seconds,
 ) -> Option<StartFault> {
     let period = cron_job.visible_at(run.created_at, 0).last()?;
-    let Some(Oracle::Every(interval)) = context.oracle(&period.spec) else { return None };
+    let Some(ScheduleOracle::Every(interval)) = context.oracle(&period.spec) else { return None };
     let is_unmoved = |other: &SpecPeriod| {
         other.spec.deadline.is_none() && other.spec.has_schedule_of(&period.spec)
     };

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::ConcurrencyPolicy;
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::ConcurrencyPolicy;
 
 /// One simulation. Times are milliseconds since its start, on the true clock, which no simulated
 /// process can read.
@@ -164,7 +164,7 @@ pub enum CrashPoint {
 
 impl CrashPoint {
     /// Whether a call or commit counts towards the nth one.
-    pub(crate) fn counts(self, is_create: bool) -> bool {
+    pub fn counts(self, is_create: bool) -> bool {
         self != CrashPoint::AfterCreate || is_create
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use punctual_api::ConcurrencyPolicy::{CatchUp, Forbid};
+use crate::ConcurrencyPolicy::{CatchUp, Forbid};
 
 use super::concurrency::has_policy;
 use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, NEVER};

@@ -1,7 +1,7 @@
 //! The fields of stored objects that the rules need. All others are skipped.
 
+use crate::ConcurrencyPolicy;
 use jiff::Timestamp;
-use punctual_api::ConcurrencyPolicy;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -108,7 +108,7 @@ impl StoredCronJob {
     pub(super) fn spec(&self) -> ObservedSpec {
         let StoredSpec { schedule, time_zone, concurrency_policy, .. } = &self.spec;
         let annotations = &self.metadata.annotations;
-        let annotated_policy = annotations.policy.as_deref().and_then(policy);
+        let annotated_policy = annotations.policy.as_deref().and_then(ConcurrencyPolicy::parse);
         let jitter = || annotations.jitter.as_deref()?.trim().parse().ok();
         let limit = |limit: Option<i64>, default: usize| {
             limit.map_or(default, |limit| usize::try_from(limit).unwrap_or_default())
@@ -116,7 +116,9 @@ impl StoredCronJob {
         ObservedSpec {
             schedule: schedule.clone(),
             zone: time_zone.clone(),
-            policy: annotated_policy.or_else(|| policy(concurrency_policy)).unwrap_or_default(),
+            policy: annotated_policy
+                .or_else(|| ConcurrencyPolicy::parse(concurrency_policy))
+                .unwrap_or_default(),
             deadline: self.spec.starting_deadline_seconds,
             is_suspended: self.spec.suspend == Some(true),
             jitter: self.spec.jitter.or_else(jitter).unwrap_or(0).clamp(0, 50),
@@ -125,16 +127,6 @@ impl StoredCronJob {
                 limit(self.spec.failed_jobs_history_limit, 1),
             ),
         }
-    }
-}
-
-fn policy(text: &str) -> Option<ConcurrencyPolicy> {
-    match text {
-        "Allow" => Some(ConcurrencyPolicy::Allow),
-        "Forbid" => Some(ConcurrencyPolicy::Forbid),
-        "Replace" => Some(ConcurrencyPolicy::Replace),
-        "CatchUp" => Some(ConcurrencyPolicy::CatchUp),
-        _ => None,
     }
 }
 

@@ -5,15 +5,15 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
 /// Seconds since 1970.
-pub(super) type Seconds = i64;
+pub type Seconds = i64;
 
 const MINUTE: Seconds = 60;
 
 /// A schedule in a time zone.
 #[derive(Debug)]
-pub(super) enum Oracle {
+pub enum ScheduleOracle {
     /// Every minute whose civil time matches five fields.
-    Fields(Box<Fields>, Offsets),
+    Fields(Box<ScheduleFields>, ZoneOffsets),
     /// This many seconds after the last run.
     Every(Seconds),
     /// One instant.
@@ -22,7 +22,7 @@ pub(super) enum Oracle {
 
 /// The values of the five fields as bit sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fields {
+pub struct ScheduleFields {
     minutes: ScheduleField,
     hours: ScheduleField,
     days: ScheduleField,
@@ -37,43 +37,52 @@ struct ScheduleField {
     is_star: bool,
 }
 
-impl Oracle {
+impl ScheduleOracle {
     /// Parses a schedule; none if this parser does not support it. Looks up the zone's offsets in
     /// advance for a range of time.
-    pub(super) fn read(
+    pub fn read(
         text: &str,
         zone: Option<&str>,
         range: (Seconds, Seconds),
-    ) -> Option<Oracle> {
+    ) -> Option<ScheduleOracle> {
         let zone = match zone {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).ok()?,
         };
+        ScheduleOracle::read_in_zone(text, zone, range)
+    }
+
+    /// Like [`ScheduleOracle::read`], with a zone that was looked up.
+    pub fn read_in_zone(
+        text: &str,
+        zone: TimeZone,
+        range: (Seconds, Seconds),
+    ) -> Option<ScheduleOracle> {
         if let Some(interval) = text.strip_prefix("@every ") {
-            return Some(Oracle::Every(parse_interval(interval)?));
+            return Some(ScheduleOracle::Every(parse_interval(interval)?));
         }
         if let Some(instant) = text.strip_prefix("@at ") {
-            return Some(Oracle::At(parse_instant(instant, &zone)?));
+            return Some(ScheduleOracle::At(parse_instant(instant, &zone)?));
         }
-        let fields = Fields::read(expand_shorthand(text))?;
-        Some(Oracle::Fields(Box::new(fields), Offsets::new(zone, range)))
+        let fields = ScheduleFields::read(expand_shorthand(text))?;
+        Some(ScheduleOracle::Fields(Box::new(fields), ZoneOffsets::new(zone, range)))
     }
 
     /// Whether there is a slot at this second. An interval may have one at any second.
-    pub(super) fn has(&self, at: Seconds) -> bool {
+    pub fn has(&self, at: Seconds) -> bool {
         match self {
-            Oracle::Fields(fields, offsets) => {
+            ScheduleOracle::Fields(fields, offsets) => {
                 at.rem_euclid(MINUTE) == 0 && fields.match_civil(at + offsets.at(at))
             }
-            Oracle::At(instant) => at == *instant,
-            Oracle::Every(_) => true,
+            ScheduleOracle::At(instant) => at == *instant,
+            ScheduleOracle::Every(_) => true,
         }
     }
 
     /// The slots in `(after, until]`; none for an interval, whose slots depend on the previous runs.
-    pub(super) fn slots(&self, after: Seconds, until: Seconds) -> Vec<Seconds> {
+    pub fn slots(&self, after: Seconds, until: Seconds) -> Vec<Seconds> {
         match self {
-            Oracle::Fields(..) => {
+            ScheduleOracle::Fields(..) => {
                 let first = (after.div_euclid(MINUTE) + 1) * MINUTE;
                 (0..)
                     .map(|n| first + n * MINUTE)
@@ -81,17 +90,17 @@ impl Oracle {
                     .filter(|at| self.has(*at))
                     .collect()
             }
-            Oracle::At(instant) if (after + 1..=until).contains(instant) => vec![*instant],
-            Oracle::At(_) | Oracle::Every(_) => Vec::new(),
+            ScheduleOracle::At(instant) if (after + 1..=until).contains(instant) => vec![*instant],
+            ScheduleOracle::At(_) | ScheduleOracle::Every(_) => Vec::new(),
         }
     }
 
     /// The time since the previous slot, if it is at most `within` seconds.
-    pub(super) fn gap_before(&self, slot: Seconds, within: Seconds) -> Option<Seconds> {
+    pub fn gap_before(&self, slot: Seconds, within: Seconds) -> Option<Seconds> {
         match self {
-            Oracle::Every(interval) => Some(*interval),
-            Oracle::At(_) => Some(0),
-            Oracle::Fields(..) => {
+            ScheduleOracle::Every(interval) => Some(*interval),
+            ScheduleOracle::At(_) => Some(0),
+            ScheduleOracle::Fields(..) => {
                 (1..=within / MINUTE).map(|n| n * MINUTE).find(|gap| self.has(slot - gap))
             }
         }
@@ -138,11 +147,11 @@ fn parse_instant(text: &str, zone: &TimeZone) -> Option<Seconds> {
     Some(zone.to_timestamp(civil).ok()?.as_second())
 }
 
-impl Fields {
-    fn read(text: &str) -> Option<Fields> {
+impl ScheduleFields {
+    fn read(text: &str) -> Option<ScheduleFields> {
         let mut words = text.split_whitespace();
         let mut next = |min, max| ScheduleField::read(words.next()?, min, max);
-        let fields = Fields {
+        let fields = ScheduleFields {
             minutes: next(0, 59)?,
             hours: next(0, 23)?,
             days: next(1, 31)?,
@@ -245,21 +254,21 @@ impl ScheduleField {
 
 /// The offsets of a time zone, looked up in advance.
 #[derive(Debug)]
-pub(super) struct Offsets {
+pub struct ZoneOffsets {
     zone: TimeZone,
     range: (Seconds, Seconds),
     /// The start of each offset, in order of time.
     spans: Vec<(Seconds, Seconds)>,
 }
 
-impl Offsets {
-    fn new(zone: TimeZone, range: (Seconds, Seconds)) -> Offsets {
+impl ZoneOffsets {
+    fn new(zone: TimeZone, range: (Seconds, Seconds)) -> ZoneOffsets {
         let mut spans = vec![(range.0, offset(&zone, range.0))];
         if let Ok(start) = Timestamp::from_second(range.0) {
             let changes = zone.following(start).map(|change| change.timestamp().as_second());
             spans.extend(changes.take_while(|at| *at <= range.1).map(|at| (at, offset(&zone, at))));
         }
-        Offsets { zone, range, spans }
+        ZoneOffsets { zone, range, spans }
     }
 
     fn at(&self, at: Seconds) -> Seconds {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use punctual_api::ConcurrencyPolicy::Forbid;
+use crate::ConcurrencyPolicy::Forbid;
 
 use super::CheckContext;
 use super::calm_periods::REACTION_MAX;

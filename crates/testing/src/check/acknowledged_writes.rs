@@ -3,8 +3,8 @@
 use super::CheckContext;
 use super::cron_job_history::{CronJobHistory, JobRun, NEVER};
 use super::objects::ObservedSpec;
-use super::oracle::Seconds;
 use crate::history::{HistoryEvent, HistoryRecord};
+use crate::oracle::Seconds;
 use crate::scenario::{ActionKind, CronJobSpec, Millis};
 
 /// The times of a request and of its response.

@@ -1,7 +1,7 @@
 //! Rules about the status: counters and times only increase, and are right at the end.
 
+use crate::ConcurrencyPolicy::Replace;
 use jiff::Timestamp;
-use punctual_api::ConcurrencyPolicy::Replace;
 
 use super::calm_periods::REACTION_MAX;
 use super::cron_job_history::{CronJobHistory, JobRun, NEVER};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::objects::{JobResult, ObservedSpec, StoredStatus};
-use super::oracle::Seconds;
+use crate::oracle::Seconds;
 use crate::scenario::Millis;
 
 /// Later than the end of every simulation.

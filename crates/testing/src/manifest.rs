@@ -1,0 +1,61 @@
+//! Manifests of CronJobs and Jobs for tests.
+
+use serde_json::{Value, json};
+
+use crate::scenario::CronJobSpec;
+
+/// The spec of a Job with one container that is never restarted.
+pub fn job_spec(container: Value) -> Value {
+    json!({
+        "backoffLimit": 0,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    })
+}
+
+/// The spec of a Job that runs a command.
+pub fn command_job_spec(image: &str, command: &[&str]) -> Value {
+    job_spec(json!({"name": "main", "image": image, "command": command}))
+}
+
+/// A `batch/v1` CronJob.
+pub fn cron_job(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+impl CronJobSpec {
+    /// The name and spec of a CronJob without its kind. The simulated node runs its command.
+    pub fn manifest(&self, name: &str) -> Value {
+        let work = self.work.to_string();
+        let failures = self.failures_of_ten.to_string();
+        let mut job = command_job_spec("none", &["run", &work, &failures]);
+        if let (Some(ttl), Some(job)) = (self.ttl, job.as_object_mut()) {
+            job.insert("ttlSecondsAfterFinished".to_owned(), json!(ttl));
+        }
+        let mut spec = json!({
+            "schedule": self.schedule,
+            "concurrencyPolicy": self.policy.to_string(),
+            "suspend": self.is_suspended,
+            "successfulJobsHistoryLimit": self.history.0,
+            "failedJobsHistoryLimit": self.history.1,
+            "jobTemplate": {"spec": job},
+        });
+        let optional = [
+            ("timeZone", self.zone.map(|zone| json!(zone))),
+            ("startingDeadlineSeconds", self.deadline.map(|deadline| json!(deadline))),
+            ("jitter", (self.jitter > 0).then(|| json!(self.jitter))),
+        ];
+        if let Some(spec) = spec.as_object_mut() {
+            for (field, value) in optional {
+                if let Some(value) = value {
+                    spec.insert(field.to_owned(), value);
+                }
+            }
+        }
+        json!({"metadata": {"name": name}, "spec": spec})
+    }
+}
