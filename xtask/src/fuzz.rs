@@ -6,8 +6,7 @@ use std::{panic, time::Duration};
 use jiff::Timestamp;
 use punctual_e2e::load::clock::timed;
 use punctual_schedule::{Schedule, Zone, Zones};
-
-use crate::dice::Dice;
+use punctual_testing::TestRng;
 
 const CALL_MAX: Duration = Duration::from_millis(1);
 /// A slower call is repeated, since other processes may have delayed it.
@@ -52,12 +51,12 @@ pub(crate) fn run(args: &FuzzArgs) -> anyhow::Result<()> {
     load_zones()?;
     let zones: Vec<Zone> =
         ZONES.iter().map(|name| Zones::bundled().get(name)).collect::<Result<_, _>>()?;
-    let mut dice = Dice(args.seed);
+    let rng = TestRng::new(args.seed);
     let mut stats = FuzzStats::default();
     for input in 0..args.inputs {
-        let Some(zone) = zones.get(dice.below(zones.len() as u64) as usize) else { continue };
-        let text = random_text(&mut dice);
-        let at = random_time(&mut dice);
+        let Some(zone) = zones.get(rng.below(zones.len() as u64) as usize) else { continue };
+        let text = random_text(&rng);
+        let at = random_time(&rng);
         try_text(&text, zone, at, &mut stats);
         if (input + 1) % 1_000_000 == 0 {
             println!("{} texts, {} accepted", input + 1, stats.accepted);
@@ -139,42 +138,44 @@ fn call_library(text: &str, zone: &Zone, at: Timestamp) -> CallResult {
     CallResult { is_accepted: true, slowest: slowest.into_iter().max().unwrap_or_default() }
 }
 
-fn random_time(dice: &mut Dice) -> Timestamp {
-    let is_common = dice.below(8) > 0;
+fn random_time(rng: &TestRng) -> Timestamp {
+    let is_common = rng.below(8) > 0;
     let range = if is_common {
         0..4_000_000_000
     } else {
         Timestamp::MIN.as_second()..Timestamp::MAX.as_second()
     };
-    let second = range.start + dice.below((range.end - range.start) as u64) as i64;
+    let second = range.start + rng.below((range.end - range.start) as u64) as i64;
     Timestamp::from_second(second).unwrap_or_default()
 }
 
-fn random_text(dice: &mut Dice) -> String {
-    let mut text = match dice.below(8) {
-        0 => (0..dice.below(8)).map(|_| dice.pick(&TOKENS)).collect(),
-        1 => format!("@every {}{}", dice.below(100_000), dice.pick(&["s", "m", "h", "ms"])),
+fn random_text(rng: &TestRng) -> String {
+    let mut text = match rng.below(8) {
+        0 => (0..rng.below(8)).map(|_| rng.pick_or_default(&TOKENS)).collect(),
+        1 => {
+            format!("@every {}{}", rng.below(100_000), rng.pick_or_default(&["s", "m", "h", "ms"]))
+        }
         _ => {
             let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
-            bounds.map(|(min, max)| random_field(dice, min, max)).join(" ")
+            bounds.map(|(min, max)| random_field(rng, min, max)).join(" ")
         }
     };
-    for _ in 0..dice.below(6).saturating_sub(2) {
-        mutate(dice, &mut text);
+    for _ in 0..rng.below(6).saturating_sub(2) {
+        mutate(rng, &mut text);
     }
     text
 }
 
-fn random_field(dice: &mut Dice, min: u64, max: u64) -> String {
-    let items = 1 + dice.below(4) / 3;
-    (0..items).map(|_| random_item(dice, min, max)).collect::<Vec<_>>().join(",")
+fn random_field(rng: &TestRng, min: u64, max: u64) -> String {
+    let items = 1 + rng.below(4) / 3;
+    (0..items).map(|_| random_item(rng, min, max)).collect::<Vec<_>>().join(",")
 }
 
-fn random_item(dice: &mut Dice, min: u64, max: u64) -> String {
-    let value = min + dice.below(max - min + 1);
-    let last = value + dice.below(max - value + 1);
-    let step = 1 + dice.below(70);
-    match dice.below(8) {
+fn random_item(rng: &TestRng, min: u64, max: u64) -> String {
+    let value = min + rng.below(max - min + 1);
+    let last = value + rng.below(max - value + 1);
+    let step = 1 + rng.below(70);
+    match rng.below(8) {
         0 => format!("{value}-{last}"),
         1 => format!("{value}-{last}/{step}"),
         2 => format!("{value}/{step}"),
@@ -184,13 +185,13 @@ fn random_item(dice: &mut Dice, min: u64, max: u64) -> String {
     }
 }
 
-fn mutate(dice: &mut Dice, text: &mut String) {
+fn mutate(rng: &TestRng, text: &mut String) {
     let mut chars: Vec<char> = text.chars().collect();
-    let at = dice.below(chars.len() as u64 + 1) as usize;
-    match dice.below(3) {
+    let at = rng.below(chars.len() as u64 + 1) as usize;
+    match rng.below(3) {
         0 if at < chars.len() => drop(chars.remove(at)),
-        1 => chars.insert(at, char::from_u32(dice.below(0x250) as u32).unwrap_or(' ')),
-        _ => drop(chars.splice(at..at, dice.pick(&TOKENS).chars())),
+        1 => chars.insert(at, char::from_u32(rng.below(0x250) as u32).unwrap_or(' ')),
+        _ => drop(chars.splice(at..at, rng.pick_or_default(&TOKENS).chars())),
     }
     *text = chars.into_iter().collect();
 }

@@ -19,11 +19,11 @@ use punctual_api::Dialect;
 use punctual_e2e::process_usage;
 use punctual_server::{ADMIN_GROUP, Config, Server, ServerLimits, User};
 use punctual_store::{InMemoryLog, Options, Store};
+use punctual_testing::TestRng;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use self::request::{RandomRequest, RecordedRequests};
-use crate::dice::Dice;
 
 /// Options of `fuzz-server`.
 #[derive(clap::Args)]
@@ -63,18 +63,18 @@ pub(crate) fn run(args: &FuzzServerArgs) -> anyhow::Result<()> {
 }
 
 async fn fuzz(args: &FuzzServerArgs) -> anyhow::Result<()> {
-    let mut dice = Dice(args.seed);
+    let rng = TestRng::new(args.seed);
     let mut stats = ResponseStats::default();
     let requests = RecordedRequests::read()?;
     let strict = start_server(Dialect::Strict).await?;
     let ours = start_server(Dialect::Punctual).await?;
     let mut warm_memory = None;
     for number in 0..args.requests {
-        let router = if dice.chance(50) { &strict } else { &ours };
+        let router = if rng.percent(50) { &strict } else { &ours };
         if number % DELETE_EVERY == 0 {
             delete_all(router).await;
         }
-        send(router, &requests, &mut dice, &mut stats).await;
+        send(router, &requests, &rng, &mut stats).await;
         if number == args.requests / WARM_UP {
             warm_memory = Some(resident_bytes()?);
         }
@@ -140,10 +140,10 @@ async fn delete_all(router: &Router) {
 async fn send(
     router: &Router,
     requests: &RecordedRequests,
-    dice: &mut Dice,
+    rng: &TestRng,
     stats: &mut ResponseStats,
 ) {
-    let Some(RandomRequest { request, description }) = requests.generate(dice) else {
+    let Some(RandomRequest { request, description }) = requests.generate(rng) else {
         return;
     };
     let has_body = request.method() != http::Method::HEAD;

@@ -6,8 +6,6 @@
 #![allow(clippy::print_stdout, reason = "a command line tool for developers")]
 
 mod bench;
-#[path = "../../crates/schedule/tests/oracle/dice.rs"]
-mod dice;
 mod fuzz;
 mod fuzz_server;
 mod mutate;

@@ -9,6 +9,7 @@ use punctual_api::strategy::{self, CreateContext, ResourceKind};
 use punctual_api::validate::ValidationOptions;
 use punctual_api::{CronJobKind, Dialect};
 use punctual_schedule::Zones;
+use punctual_testing::TestRng;
 use serde_json::{Map, Value, json};
 
 const OBJECTS: u64 = 10_000;
@@ -43,15 +44,12 @@ const WORDS: [&str; 24] = [
 const NUMBERS: [i64; 10] =
     [0, 1, -1, 2, 80, 65536, 100_001, i32::MAX as i64, i32::MIN as i64, i64::MAX];
 
-/// A small random generator (xorshift); a run is determined by its seed.
-struct RandomGenerator(u64);
+/// Generates random objects.
+struct RandomGenerator(TestRng);
 
 impl RandomGenerator {
     fn number_below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
+        self.0.below(limit as u64) as usize
     }
 
     fn pick<T: Copy>(&mut self, items: &[T]) -> T {
@@ -149,7 +147,7 @@ fn random_objects_are_accepted_or_rejected_without_panic() {
     let rules = [Dialect::Punctual, Dialect::Strict]
         .map(|dialect| ValidationOptions { zones: Zones::bundled(), dialect });
     for seed in 1..=OBJECTS {
-        let mut random = RandomGenerator(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = RandomGenerator(TestRng::new(seed));
         let i = random.number_below(KINDS.len());
         let (kind, api_version, name) = KINDS[i];
         let rules = &rules[random.number_below(2)];
@@ -192,7 +190,7 @@ fn random_objects_are_accepted_or_rejected_without_panic() {
 fn random_bytes_are_rejected() {
     let expected = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
     for seed in 1..=2_000 {
-        let mut random = RandomGenerator(seed);
+        let mut random = RandomGenerator(TestRng::new(seed));
         let alphabet = b"{}[]\",:0-9.eE+tfn\\u \xff\x00ab";
         let body: Vec<u8> = (0..random.number_below(60)).map(|_| random.pick(alphabet)).collect();
         if let Err(status) =

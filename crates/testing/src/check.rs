@@ -133,11 +133,11 @@ impl<'a> CheckContext<'a> {
     /// Reads every schedule once.
     fn read_schedules(&mut self) {
         // One more day at both ends, because jitter depends on the previous slot.
-        let range = (self.second(-86_400_000), self.second(self.end + 86_400_000));
+        let range = self.second(-86_400_000)..=self.second(self.end + 86_400_000);
         let periods = self.observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.periods);
         for ObservedSpec { schedule, zone, .. } in periods.map(|period| &period.spec) {
             let key = (schedule.as_str(), zone.as_deref());
-            let read = || ScheduleOracle::read(schedule, zone.as_deref(), range);
+            let read = || ScheduleOracle::read(schedule, zone.as_deref(), range.clone());
             self.oracles.entry(key).or_insert_with(read);
         }
         self.report.unsupported_schedules =

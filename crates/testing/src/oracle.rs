@@ -1,6 +1,8 @@
 //! An independent evaluation of schedules that tests every minute. It is slow and simple, and shares no
 //! code with the controllers.
 
+use std::ops::RangeInclusive;
+
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
@@ -43,7 +45,7 @@ impl ScheduleOracle {
     pub fn read(
         text: &str,
         zone: Option<&str>,
-        range: (Seconds, Seconds),
+        range: RangeInclusive<Seconds>,
     ) -> Option<ScheduleOracle> {
         let zone = match zone {
             None => TimeZone::UTC,
@@ -56,7 +58,7 @@ impl ScheduleOracle {
     pub fn read_in_zone(
         text: &str,
         zone: TimeZone,
-        range: (Seconds, Seconds),
+        range: RangeInclusive<Seconds>,
     ) -> Option<ScheduleOracle> {
         if let Some(interval) = text.strip_prefix("@every ") {
             return Some(ScheduleOracle::Every(parse_interval(interval)?));
@@ -256,23 +258,26 @@ impl ScheduleField {
 #[derive(Debug)]
 pub struct ZoneOffsets {
     zone: TimeZone,
-    range: (Seconds, Seconds),
+    range: RangeInclusive<Seconds>,
     /// The start of each offset, in order of time.
     spans: Vec<(Seconds, Seconds)>,
 }
 
 impl ZoneOffsets {
-    fn new(zone: TimeZone, range: (Seconds, Seconds)) -> ZoneOffsets {
-        let mut spans = vec![(range.0, offset(&zone, range.0))];
-        if let Ok(start) = Timestamp::from_second(range.0) {
+    fn new(zone: TimeZone, range: RangeInclusive<Seconds>) -> ZoneOffsets {
+        let start = *range.start();
+        let mut spans = vec![(start, offset(&zone, start))];
+        if let Ok(start) = Timestamp::from_second(start) {
             let changes = zone.following(start).map(|change| change.timestamp().as_second());
-            spans.extend(changes.take_while(|at| *at <= range.1).map(|at| (at, offset(&zone, at))));
+            spans.extend(
+                changes.take_while(|at| at <= range.end()).map(|at| (at, offset(&zone, at))),
+            );
         }
         ZoneOffsets { zone, range, spans }
     }
 
     fn at(&self, at: Seconds) -> Seconds {
-        if at < self.range.0 || at > self.range.1 {
+        if !self.range.contains(&at) {
             return offset(&self.zone, at);
         }
         let span = self.spans.iter().rev().find(|(from, _)| *from <= at);

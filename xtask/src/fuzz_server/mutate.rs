@@ -1,9 +1,9 @@
 //! Random mutations of request bodies.
 
+use punctual_testing::TestRng;
 use serde_json::{Map, Value, json};
 
 use super::request::{pick, random_value};
-use crate::dice::Dice;
 
 #[rustfmt::skip]
 const POINTERS: [&str; 12] = [
@@ -19,40 +19,40 @@ const DIRECTIVES: [&str; 6] = [
 ];
 
 /// Mutates one value of a tree.
-pub(super) fn mutate_tree(dice: &mut Dice, value: &mut Value) {
-    let descends = dice.chance(75);
+pub(super) fn mutate_tree(rng: &TestRng, value: &mut Value) {
+    let descends = rng.percent(75);
     match value {
         Value::Object(fields) if descends && !fields.is_empty() => {
-            let at = dice.below(fields.len() as u64) as usize;
+            let at = rng.below(fields.len() as u64) as usize;
             if let Some((_, below)) = fields.iter_mut().nth(at) {
-                mutate_tree(dice, below);
+                mutate_tree(rng, below);
             }
         }
         Value::Array(items) if descends && !items.is_empty() => {
-            let at = dice.below(items.len() as u64) as usize;
+            let at = rng.below(items.len() as u64) as usize;
             if let Some(below) = items.get_mut(at) {
-                mutate_tree(dice, below);
+                mutate_tree(rng, below);
             }
         }
-        Value::Object(fields) => mutate_object(dice, fields),
-        Value::Array(items) if dice.chance(50) => items.push(random_value(dice)),
-        other => *other = random_value(dice),
+        Value::Object(fields) => mutate_object(rng, fields),
+        Value::Array(items) if rng.percent(50) => items.push(random_value(rng)),
+        other => *other = random_value(rng),
     }
 }
 
-fn mutate_object(dice: &mut Dice, fields: &mut Map<String, Value>) {
+fn mutate_object(rng: &TestRng, fields: &mut Map<String, Value>) {
     let first = fields.keys().next().cloned();
-    match dice.below(3) {
+    match rng.below(3) {
         0 => _ = first.map(|name| fields.remove(&name)),
         1 => {
             _ = fields.insert(
-                pick(dice, &["x", "name", "spec", "metadata", "finalizers"]).to_owned(),
-                random_value(dice),
+                pick(rng, &["x", "name", "spec", "metadata", "finalizers"]).to_owned(),
+                random_value(rng),
             )
         }
         _ => {
-            let mut deep = random_value(dice);
-            for _ in 0..dice.below(150) {
+            let mut deep = random_value(rng);
+            for _ in 0..rng.below(150) {
                 deep = json!({"d": deep});
             }
             fields.insert("deep".to_owned(), deep);
@@ -61,25 +61,25 @@ fn mutate_object(dice: &mut Dice, fields: &mut Map<String, Value>) {
 }
 
 /// Adds a directive of strategic merge patches at a random object.
-pub(super) fn add_directive(dice: &mut Dice, value: &mut Value) {
+pub(super) fn add_directive(rng: &TestRng, value: &mut Value) {
     match value {
-        Value::Object(fields) if dice.chance(30) || fields.is_empty() => {
-            let value = if dice.chance(50) {
-                json!(pick(dice, &["delete", "replace", "merge", "x"]))
+        Value::Object(fields) if rng.percent(30) || fields.is_empty() => {
+            let value = if rng.percent(50) {
+                json!(pick(rng, &["delete", "replace", "merge", "x"]))
             } else {
-                random_value(dice)
+                random_value(rng)
             };
-            fields.insert(pick(dice, &DIRECTIVES).to_owned(), value);
+            fields.insert(pick(rng, &DIRECTIVES).to_owned(), value);
         }
         Value::Object(fields) => {
-            let at = dice.below(fields.len() as u64) as usize;
+            let at = rng.below(fields.len() as u64) as usize;
             if let Some((_, below)) = fields.iter_mut().nth(at) {
-                add_directive(dice, below);
+                add_directive(rng, below);
             }
         }
         Value::Array(items) => {
             if let Some(first) = items.first_mut() {
-                add_directive(dice, first);
+                add_directive(rng, first);
             }
         }
         _ => {}
@@ -87,27 +87,27 @@ pub(super) fn add_directive(dice: &mut Dice, value: &mut Value) {
 }
 
 /// A random JSON patch.
-pub(super) fn random_json_patch(dice: &mut Dice) -> Value {
-    let count = dice.below(5);
-    let operation = |dice: &mut Dice| {
+pub(super) fn random_json_patch(rng: &TestRng) -> Value {
+    let count = rng.below(5);
+    let operation = |rng: &TestRng| {
         json!({
-            "op": pick(dice, &["add", "remove", "replace", "move", "copy", "test", "x"]),
-            "path": pick(dice, &POINTERS),
-            "from": pick(dice, &POINTERS),
-            "value": random_value(dice),
+            "op": pick(rng, &["add", "remove", "replace", "move", "copy", "test", "x"]),
+            "path": pick(rng, &POINTERS),
+            "from": pick(rng, &POINTERS),
+            "value": random_value(rng),
         })
     };
-    Value::Array((0..count).map(|_| operation(dice)).collect())
+    Value::Array((0..count).map(|_| operation(rng)).collect())
 }
 
 /// Mutates bytes of a text.
-pub(super) fn mutate_bytes(dice: &mut Dice, text: &mut Vec<u8>) {
-    for _ in 0..=dice.below(4) {
-        let at = dice.below(text.len() as u64 + 1) as usize;
-        match dice.below(3) {
+pub(super) fn mutate_bytes(rng: &TestRng, text: &mut Vec<u8>) {
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(text.len() as u64 + 1) as usize;
+        match rng.below(3) {
             0 => text.truncate(at),
             1 if at < text.len() => _ = text.remove(at),
-            _ => text.insert(at, dice.below(256) as u8),
+            _ => text.insert(at, rng.below(256) as u8),
         }
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::Context;
 use axum::body::Body;
 use http::Request;
+use punctual_testing::TestRng;
 use serde_json::{Value, json};
 
 use super::mutate;
-use crate::dice::Dice;
 
 /// The collections that are deleted periodically.
 pub(super) const COLLECTIONS: [&str; 9] = [
@@ -100,20 +100,20 @@ impl RecordedRequests {
     }
 
     /// Generates a request; `None` if its parts are not valid HTTP.
-    pub(super) fn generate(&self, dice: &mut Dice) -> Option<RandomRequest> {
-        let recorded = self.recorded.get(dice.below(self.recorded.len() as u64) as usize)?;
-        let path = random_path(dice, &recorded.path);
-        let method = if dice.chance(10) { pick(dice, &METHODS) } else { &recorded.method };
+    pub(super) fn generate(&self, rng: &TestRng) -> Option<RandomRequest> {
+        let recorded = self.recorded.get(rng.below(self.recorded.len() as u64) as usize)?;
+        let path = random_path(rng, &recorded.path);
+        let method = if rng.percent(10) { pick(rng, &METHODS) } else { &recorded.method };
         let content_type =
-            if dice.chance(15) { pick(dice, &MEDIA_TYPES) } else { &recorded.content_type };
-        let body = self.random_body(dice, recorded, content_type);
+            if rng.percent(15) { pick(rng, &MEDIA_TYPES) } else { &recorded.content_type };
+        let body = self.random_body(rng, recorded, content_type);
         let request = Request::builder()
             .method(method)
             .uri(&path)
             .header("Content-Type", content_type)
             .header(
                 "Accept",
-                if dice.chance(30) { pick(dice, &ACCEPTS) } else { "application/json" },
+                if rng.percent(30) { pick(rng, &ACCEPTS) } else { "application/json" },
             )
             .body(Body::from(body.clone()))
             .ok()?;
@@ -122,73 +122,70 @@ impl RecordedRequests {
         Some(RandomRequest { request, description })
     }
 
-    fn random_body(&self, dice: &mut Dice, recorded: &SeedRequest, content_type: &str) -> Vec<u8> {
+    fn random_body(&self, rng: &TestRng, recorded: &SeedRequest, content_type: &str) -> Vec<u8> {
         let Some(mut body) = recorded.body.clone() else {
-            return if dice.chance(10) { b"{}".to_vec() } else { Vec::new() };
+            return if rng.percent(10) { b"{}".to_vec() } else { Vec::new() };
         };
-        if content_type == "application/json-patch+json" && dice.chance(80) {
-            body = mutate::random_json_patch(dice);
-        } else if content_type.contains("patch") && dice.chance(50) {
-            body = self.other_body_as_patch(dice).unwrap_or(body);
+        if content_type == "application/json-patch+json" && rng.percent(80) {
+            body = mutate::random_json_patch(rng);
+        } else if content_type.contains("patch") && rng.percent(50) {
+            body = self.other_body_as_patch(rng).unwrap_or(body);
         }
-        for _ in 0..dice.below(4) {
-            mutate::mutate_tree(dice, &mut body);
+        for _ in 0..rng.below(4) {
+            mutate::mutate_tree(rng, &mut body);
         }
         let mut text = body.to_string().into_bytes();
-        if dice.chance(10) {
-            mutate::mutate_bytes(dice, &mut text);
+        if rng.percent(10) {
+            mutate::mutate_bytes(rng, &mut text);
         }
         text
     }
 
     /// The body of another request, sometimes with a directive of patches.
-    fn other_body_as_patch(&self, dice: &mut Dice) -> Option<Value> {
-        let other = self.recorded.get(dice.below(self.recorded.len() as u64) as usize)?;
+    fn other_body_as_patch(&self, rng: &TestRng) -> Option<Value> {
+        let other = self.recorded.get(rng.below(self.recorded.len() as u64) as usize)?;
         let mut body = other.body.clone()?;
-        if dice.chance(60) {
-            mutate::add_directive(dice, &mut body);
+        if rng.percent(60) {
+            mutate::add_directive(rng, &mut body);
         }
         Some(body)
     }
 }
 
-fn random_path(dice: &mut Dice, recorded: &str) -> String {
-    let mut path = if dice.chance(10) {
-        let count = dice.below(7);
-        (0..count).map(|_| format!("/{}", pick(dice, &PATH_SEGMENTS))).collect()
+fn random_path(rng: &TestRng, recorded: &str) -> String {
+    let mut path = if rng.percent(10) {
+        let count = rng.below(7);
+        (0..count).map(|_| format!("/{}", pick(rng, &PATH_SEGMENTS))).collect()
     } else {
         recorded.to_owned()
     };
     if !path.starts_with('/') {
         path = format!("/{path}");
     }
-    for _ in 0..dice.below(3) {
+    for _ in 0..rng.below(3) {
         let separator = if path.contains('?') { '&' } else { '?' };
-        let parameter = if dice.chance(60) {
-            pick(dice, &PARAMETERS).to_owned()
-        } else {
-            random_selector(dice)
-        };
+        let parameter =
+            if rng.percent(60) { pick(rng, &PARAMETERS).to_owned() } else { random_selector(rng) };
         path = format!("{path}{separator}{parameter}");
     }
     path
 }
 
-fn random_selector(dice: &mut Dice) -> String {
-    let name = if dice.chance(50) { "labelSelector" } else { "fieldSelector" };
-    let count = dice.below(9);
-    let text: String = (0..count).map(|_| pick(dice, &SELECTOR_TOKENS)).collect();
+fn random_selector(rng: &TestRng) -> String {
+    let name = if rng.percent(50) { "labelSelector" } else { "fieldSelector" };
+    let count = rng.below(9);
+    let text: String = (0..count).map(|_| pick(rng, &SELECTOR_TOKENS)).collect();
     let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
     format!("{name}={encoded}")
 }
 
-pub(super) fn pick<'a>(dice: &mut Dice, choices: &[&'a str]) -> &'a str {
-    choices.get(dice.below(choices.len() as u64) as usize).copied().unwrap_or_default()
+pub(super) fn pick<'a>(rng: &TestRng, choices: &[&'a str]) -> &'a str {
+    choices.get(rng.below(choices.len() as u64) as usize).copied().unwrap_or_default()
 }
 
 /// A random small value.
-pub(super) fn random_value(dice: &mut Dice) -> Value {
-    match dice.below(14) {
+pub(super) fn random_value(rng: &TestRng) -> Value {
+    match rng.below(14) {
         0 => Value::Null,
         1 => json!(true),
         2 => json!(-1),

@@ -1,12 +1,14 @@
 //! Crashes of the controller: each Pod is counted exactly once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use punctual_testing::TestRng;
 use serde_json::{Value, json};
 
-use crate::flaky_connection::{ConnectionFaults, SeededRng};
+use crate::flaky_connection::ConnectionFaults;
 use crate::test_env::{JobTestEnv, PODS, has_condition, is_tracked};
 
 #[tokio::test]
@@ -111,7 +113,7 @@ fn counted(job: &Value) -> i64 {
 }
 
 /// Ends a random Pod with a random phase.
-async fn end_random_pod(env: &JobTestEnv, rng: &SeededRng, ended: &mut HashMap<String, i64>) {
+async fn end_random_pod(env: &JobTestEnv, rng: &TestRng, ended: &mut HashMap<String, i64>) {
     let active = env.active();
     let name = &active[rng.below(active.len() as u64) as usize];
     let phase = if rng.below(3) == 0 { "Failed" } else { "Succeeded" };
@@ -137,8 +139,8 @@ async fn advance_and_touch_jobs(env: &JobTestEnv) {
 }
 
 async fn run_with_crashes(seed: u64) {
-    let rng = SeededRng::new(seed);
-    let mut env = JobTestEnv::with_faults(ConnectionFaults::new(rng.clone(), 10)).await;
+    let rng = Arc::new(TestRng::new(seed));
+    let mut env = JobTestEnv::with_faults(ConnectionFaults::new(Arc::clone(&rng), 10)).await;
     for (name, spec) in jobs() {
         env.create_job(name, spec).await;
     }

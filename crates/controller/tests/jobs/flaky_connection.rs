@@ -11,35 +11,17 @@ use http::{Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use kube::client::Body;
+use punctual_testing::TestRng;
 use tokio::sync::watch;
 use tower::Service;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A random number generator (SplitMix64) with a fixed sequence for each seed.
-#[derive(Clone, Debug)]
-pub(crate) struct SeededRng(Arc<AtomicU64>);
-
-impl SeededRng {
-    pub(crate) fn new(seed: u64) -> SeededRng {
-        SeededRng(Arc::new(AtomicU64::new(seed)))
-    }
-
-    /// A random number below the limit.
-    pub(crate) fn below(&self, limit: u64) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let state = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
-
 /// The faults of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionFaults {
-    pub(crate) rng: SeededRng,
+    pub(crate) rng: Arc<TestRng>,
     /// One in this many writes loses its request, and one its response. 0 disables the faults.
     pub(crate) one_in: u64,
     /// Whether all creates fail.
@@ -59,7 +41,7 @@ enum RequestFate {
 }
 
 impl ConnectionFaults {
-    pub(crate) fn new(rng: SeededRng, one_in: u64) -> ConnectionFaults {
+    pub(crate) fn new(rng: Arc<TestRng>, one_in: u64) -> ConnectionFaults {
         ConnectionFaults {
             rng,
             one_in,

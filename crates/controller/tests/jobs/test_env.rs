@@ -9,12 +9,13 @@ use kube::Client;
 use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics, SystemClock, run_jobs};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{ChangeKind, Options, Store};
+use punctual_testing::TestRng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::flaky_connection::{ConnectionFaults, FlakyService, SeededRng};
+use crate::flaky_connection::{ConnectionFaults, FlakyService};
 use crate::request;
 
 /// Longer than any step takes on a busy machine.
@@ -52,7 +53,7 @@ pub(crate) struct JobTestEnv {
 
 impl JobTestEnv {
     pub(crate) async fn new() -> JobTestEnv {
-        JobTestEnv::with_faults(ConnectionFaults::new(SeededRng::new(0), 0)).await
+        JobTestEnv::with_faults(ConnectionFaults::new(Arc::new(TestRng::new(0)), 0)).await
     }
 
     /// Starts a controller whose connection has faults.

@@ -6,8 +6,9 @@ use punctual_engine::cronjob::{
     ScheduleError, Timetable,
 };
 use punctual_schedule::Zones;
+use punctual_testing::TestRng;
 
-use crate::{rng::TestRng, server::FakeServer};
+use crate::server::FakeServer;
 
 /// The fault of one reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub(crate) fn reconcile(
     server: &mut FakeServer,
     state: &mut ControllerState,
     fault: InjectedFault,
-    rng: &mut TestRng,
+    rng: &TestRng,
     now: Timestamp,
 ) -> ReconcileResult {
     let left = if let InjectedFault::Crash(left) = fault { left } else { u64::MAX };
@@ -90,7 +91,7 @@ pub(crate) fn reconcile(
 fn cached_jobs(
     server: &FakeServer,
     state: &mut ControllerState,
-    rng: &mut TestRng,
+    rng: &TestRng,
     must_be_current: bool,
 ) -> Vec<JobView> {
     let current = server.views();

@@ -5,12 +5,12 @@ use std::panic::{self, AssertUnwindSafe};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{CronJob, Time};
 use punctual_engine::cronjob::{JobResult, ScheduleSince};
+use punctual_testing::TestRng;
 use serde_json::json;
 
 use crate::{
     checker::Checker,
     controller::{self, ControllerState, InjectedFault, ReconcileResult},
-    rng::TestRng,
     server::FakeServer,
 };
 
@@ -64,10 +64,10 @@ pub(crate) fn run_history(seed: u64) -> HistoryStats {
 
 impl RandomHistory {
     fn new(seed: u64) -> RandomHistory {
-        let mut rng = TestRng(seed);
+        let rng = TestRng::new(seed);
         let now: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();
         let created = now + SignedDuration::from_secs(rng.below(7_200) as i64);
-        let server = FakeServer::new(random_cron_job(&mut rng, created));
+        let server = FakeServer::new(random_cron_job(&rng, created));
         let checker = Checker::new(created);
         RandomHistory {
             rng,
@@ -141,7 +141,7 @@ impl RandomHistory {
         match self.rng.below(4) {
             0 => spec.suspend = Some(spec.suspend != Some(true)),
             1 => {
-                let schedule = self.rng.pick(&SCHEDULES[..6]).to_string();
+                let schedule = self.rng.pick_or_default(&SCHEDULES[..6]).to_string();
                 self.edit_schedule(schedule);
             }
             2 => spec.concurrency_policy = random_policy(&mut self.rng),
@@ -240,31 +240,31 @@ impl RandomHistory {
     }
 }
 
-fn random_policy(rng: &mut TestRng) -> String {
-    rng.pick(&["Allow", "Forbid", "Replace", "CatchUp"]).into()
+fn random_policy(rng: &TestRng) -> String {
+    rng.pick_or_default(&["Allow", "Forbid", "Replace", "CatchUp"]).into()
 }
 
-fn random_deadline(rng: &mut TestRng) -> Option<i64> {
-    rng.pick(&[None, None, None, Some(0), Some(30), Some(90), Some(600), Some(100_000)])
+fn random_deadline(rng: &TestRng) -> Option<i64> {
+    rng.pick_or_default(&[None, None, None, Some(0), Some(30), Some(90), Some(600), Some(100_000)])
 }
 
-fn random_cron_job(rng: &mut TestRng, created: Timestamp) -> CronJob {
+fn random_cron_job(rng: &TestRng, created: Timestamp) -> CronJob {
     let mut template = json!({"spec": {"template": {"spec": {"containers": []}}}});
     if rng.once_in(3) {
         template["spec"]["ttlSecondsAfterFinished"] = json!(0);
     }
     let limits = [0, 0, 1, 3];
     let spec = json!({
-        "schedule": rng.pick(&SCHEDULES),
+        "schedule": rng.pick_or_default(&SCHEDULES),
         "concurrencyPolicy": random_policy(rng),
         "startingDeadlineSeconds": random_deadline(rng),
-        "successfulJobsHistoryLimit": rng.pick(&limits),
-        "failedJobsHistoryLimit": rng.pick(&limits),
-        "jitter": rng.pick(&[0, 0, 10, 50]),
+        "successfulJobsHistoryLimit": rng.pick_or_default(&limits),
+        "failedJobsHistoryLimit": rng.pick_or_default(&limits),
+        "jitter": rng.pick_or_default(&[0, 0, 10, 50]),
         "jobTemplate": template,
     });
     let metadata = json!({
-        "name": "history", "namespace": "test", "uid": format!("cron-{}", rng.roll()),
+        "name": "history", "namespace": "test", "uid": format!("cron-{}", rng.next_u64()),
         "creationTimestamp": Time::new(created).to_string(),
     });
     serde_json::from_value(json!({

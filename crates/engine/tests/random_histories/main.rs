@@ -15,8 +15,6 @@
 mod checker;
 mod controller;
 mod history;
-#[path = "../../../schedule/tests/oracle/rng.rs"]
-mod rng;
 mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,8 +9,6 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../../../schedule/tests/oracle/rng.rs"]
-mod rng;
 mod server;
 mod simulation;
 
@@ -19,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use punctual_lease::ElectionConfig;
-use rng::TestRng;
+use punctual_testing::TestRng;
 use simulation::{ElectionFaults, ElectionSimulation, EventCounts, SECOND, TrueTime};
 
 const ELECTIONS: u64 = 100_000;
@@ -128,7 +126,7 @@ fn a_crashed_leader_is_replaced_within_the_lease_and_two_retries() {
         let mut simulation = ElectionSimulation::new(seed, config(), CALM);
         let (first, _) =
             wait_for_leader(&mut simulation, SECOND).expect("a first leader within a second");
-        let crash_at = SECOND + TestRng(!seed).below(20 * SECOND);
+        let crash_at = SECOND + TestRng::new(!seed).below(20 * SECOND);
         while simulation.now < crash_at {
             simulation.step();
             let leads = simulation.now < SECOND || simulation.leaders() == [first];

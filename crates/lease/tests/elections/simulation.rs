@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use punctual_lease::{
     ElectionConfig, Elector, ElectorAction, LeaseReadResult, LeaseWriteResult, MonotonicTime,
 };
+use punctual_testing::TestRng;
 
-use crate::rng::TestRng;
 use crate::server::{LeaseResponse, LeaseServer};
 
 /// True time, in microseconds.
@@ -113,7 +113,7 @@ impl EventCounts {
 
 impl ElectionSimulation {
     pub(crate) fn new(seed: u64, config: ElectionConfig, faults: ElectionFaults) -> Self {
-        let mut rng = TestRng(seed);
+        let rng = TestRng::new(seed);
         let count = 2 + rng.below(2) as usize;
         let mut simulation = Self {
             now: 0,
@@ -189,7 +189,7 @@ impl ElectionSimulation {
         let spread = 2 * self.faults.rate_ppm;
         let offset = self.rng.below(spread + 1);
         // The extremes are the most likely to cause errors.
-        let offset = self.rng.pick(&[0, offset, spread]);
+        let offset = self.rng.pick_or_default(&[0, offset, spread]);
         SimulatedCandidate {
             elector: Elector::new(self.config, name).unwrap(),
             process: self.processes,
@@ -244,7 +244,7 @@ impl ElectionSimulation {
     }
 
     fn poll(&mut self, index: usize) {
-        let rng = self.rng.roll() as u32;
+        let rng = self.rng.next_u64() as u32;
         let candidate = &mut self.candidates[index];
         let now = candidate.local(self.now);
         match candidate.elector.poll(now, candidate.wall, rng) {

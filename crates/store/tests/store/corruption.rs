@@ -3,12 +3,12 @@
 use std::{panic, thread};
 
 use punctual_store::{Error, RedbLog, Store};
+use punctual_testing::TestRng;
 
 use crate::{
     disk::TestDisk,
     model::{Model, ops, random_steps},
     power_cuts::{OPTIONS, empty_image, open},
-    rng::TestRng,
 };
 
 const FLIPS: u64 = 3_000;
@@ -25,11 +25,11 @@ struct SampleFiles {
 fn write_sample() -> SampleFiles {
     let disk = TestDisk::from_image(empty_image());
     let store = open(disk.clone());
-    let mut rng = TestRng(5);
+    let rng = TestRng::new(5);
     let mut before = Model::default();
     let mut last = Model::default();
     for _ in 0..60 {
-        let steps = random_steps(&mut rng, 3000);
+        let steps = random_steps(&rng, 3000);
         store.write_blocking(ops(&steps, &last)).unwrap();
         before = last.clone();
         last.apply(&steps);
@@ -40,9 +40,9 @@ fn write_sample() -> SampleFiles {
 }
 
 /// Returns the image with one flipped bit in a byte that is not zero.
-fn flip_bit(image: &[u8], used: &[usize], rng: &mut TestRng) -> Vec<u8> {
+fn flip_bit(image: &[u8], used: &[usize], rng: &TestRng) -> Vec<u8> {
     let mut image = image.to_vec();
-    image[rng.pick(used)] ^= 1 << rng.below(8);
+    image[rng.pick_or_default(used)] ^= 1 << rng.below(8);
     image
 }
 
@@ -67,10 +67,10 @@ fn is_rejected(image: Vec<u8>, model: &Model) -> bool {
     };
     assert!(model.matches(&store), "corrupted data is served");
     model.assert_history_matches(&store);
-    let mut rng = TestRng(7);
+    let rng = TestRng::new(7);
     let mut model = model.clone();
     for _ in 0..5 {
-        let steps = random_steps(&mut rng, 3000);
+        let steps = random_steps(&rng, 3000);
         store.write_blocking(ops(&steps, &model)).unwrap();
         model.apply(&steps);
     }
@@ -96,9 +96,9 @@ fn hide_caught_panics() {
 fn corruption_is_rejected_or_harmless_but_never_served() {
     let SampleFiles { closed: image, last: model, .. } = write_sample();
     hide_caught_panics();
-    let mut rng = TestRng(6);
+    let rng = TestRng::new(6);
     let used = nonzero_bytes(&image);
-    let flips = (0..FLIPS).map(|_| is_rejected(flip_bit(&image, &used, &mut rng), &model));
+    let flips = (0..FLIPS).map(|_| is_rejected(flip_bit(&image, &used, &rng), &model));
     let flips_rejected = flips.filter(|is_rejected| *is_rejected).count();
     let mut pages = 0;
     let mut pages_rejected = 0;
@@ -125,13 +125,13 @@ fn corruption_is_rejected_or_harmless_but_never_served() {
 fn corruption_after_an_unclean_shutdown_loses_at_most_the_last_commit() {
     let SampleFiles { killed: image, before, last, .. } = write_sample();
     hide_caught_panics();
-    let mut rng = TestRng(8);
+    let rng = TestRng::new(8);
     let used = nonzero_bytes(&image);
     let mut rejected = 0;
     let mut harmless = 0;
     let mut rolled_back = 0;
     for _ in 0..FLIPS {
-        match start(&TestDisk::from_image(flip_bit(&image, &used, &mut rng))) {
+        match start(&TestDisk::from_image(flip_bit(&image, &used, &rng))) {
             Err(_) => rejected += 1,
             Ok(store) if last.matches(&store) => harmless += 1,
             Ok(store) => {

@@ -6,9 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use punctual_testing::TestRng;
 use redb::StorageBackend;
-
-use crate::rng::TestRng;
 
 const SECTOR_BYTES: usize = 512;
 
@@ -175,7 +174,7 @@ impl PersistedDisk {
     }
 
     /// Returns the contents of the disk after a power cut.
-    pub(crate) fn after_power_cut(&self, survival: Survival, rng: &mut TestRng) -> Vec<u8> {
+    pub(crate) fn after_power_cut(&self, survival: Survival, rng: &TestRng) -> Vec<u8> {
         let mut image = self.durable.clone();
         let mut ops: Vec<&DiskOp> = self.unsyncable.iter().chain(&self.unsynced).collect();
         match survival {
@@ -201,7 +200,7 @@ impl PersistedDisk {
 }
 
 /// Applies an operation. With `tear`, a write is torn: only some of its sectors or bytes are written.
-fn apply(image: &mut Vec<u8>, op: &DiskOp, tear: Option<&mut TestRng>) {
+fn apply(image: &mut Vec<u8>, op: &DiskOp, tear: Option<&TestRng>) {
     match (op, tear) {
         (DiskOp::Write { offset, data }, None) => write(image, *offset, data),
         (DiskOp::Write { offset, data }, Some(rng)) => tear_write(image, *offset, data, rng),
@@ -210,7 +209,7 @@ fn apply(image: &mut Vec<u8>, op: &DiskOp, tear: Option<&mut TestRng>) {
     }
 }
 
-fn tear_write(image: &mut Vec<u8>, offset: usize, data: &[u8], rng: &mut TestRng) {
+fn tear_write(image: &mut Vec<u8>, offset: usize, data: &[u8], rng: &TestRng) {
     if rng.once_in(4) {
         return write(image, offset, &data[..rng.below(data.len() as u64 + 1) as usize]);
     }

@@ -4,12 +4,12 @@
 use std::io::ErrorKind;
 
 use punctual_store::{Error, RedbLog, Store};
+use punctual_testing::TestRng;
 
 use crate::{
     disk::{InjectedError, PersistedDisk, Survival, TestDisk},
     model::{Model, ops, random_steps},
     power_cuts::{OPTIONS, check_recovery, empty_image, open},
-    rng::TestRng,
 };
 
 const TRANSACTIONS: usize = 12;
@@ -25,14 +25,14 @@ struct WriteSummary {
 
 /// Executes all transactions. After the first failure none may succeed.
 fn write_all(store: &Store) -> WriteSummary {
-    let mut rng = TestRng(3);
+    let rng = TestRng::new(3);
     let mut models = vec![Model::default()];
     let mut acknowledged = 0;
     let mut failed = 0;
     let mut stopped = 0;
     for at in 0..TRANSACTIONS {
         let mut model = models.last().unwrap().clone();
-        let steps = random_steps(&mut rng, 6000);
+        let steps = random_steps(&rng, 6000);
         let result = store.write_blocking(ops(&steps, &model));
         model.apply(&steps);
         models.push(model);
@@ -94,9 +94,9 @@ fn check_recoveries(start: &[u8], disk: &TestDisk, summary: &WriteSummary, count
     for op in &inner.journal {
         persisted.replay(op);
     }
-    let mut rng = TestRng(inner.journal.len() as u64);
+    let rng = TestRng::new(inner.journal.len() as u64);
     let survivals = [Survival::Nothing, Survival::Everything, Survival::Random];
-    let images = survivals.map(|survival| persisted.after_power_cut(survival, &mut rng));
+    let images = survivals.map(|survival| persisted.after_power_cut(survival, &rng));
     // If only the process ends, the file has everything that was written.
     for image in images.into_iter().chain([inner.image.clone()]) {
         check_recovery(image, &summary.models, summary.acknowledged);

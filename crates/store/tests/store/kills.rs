@@ -11,8 +11,7 @@ use std::{
 };
 
 use punctual_store::{Op, Options, Precondition, Store};
-
-use crate::rng::TestRng;
+use punctual_testing::TestRng;
 
 const KILLS: u64 = 20;
 const WRITERS: u64 = 8;
@@ -102,7 +101,7 @@ fn acknowledged_writes_survive_kills() {
     let kills = setting("PUNCTUAL_STORE_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
-    let mut rng = TestRng(kills);
+    let rng = TestRng::new(kills);
     let mut acknowledged_count = 0;
     let mut unacknowledged = 0;
     let mut revision = 0;

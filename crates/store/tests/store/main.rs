@@ -8,9 +8,6 @@
     reason = "a test fails by panicking and prints how many cases it checked"
 )]
 
-#[path = "../../../schedule/tests/oracle/rng.rs"]
-mod rng;
-
 mod committer;
 mod corruption;
 mod disk;

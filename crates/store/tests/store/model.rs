@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use punctual_store::{Change, Error, Op, Precondition, Store, StoreEntry};
-
-use crate::rng::TestRng;
+use punctual_testing::TestRng;
 
 /// One operation, independent of the current value of its key.
 #[derive(Clone, Debug)]
@@ -134,14 +133,14 @@ pub(crate) fn drain(store: &Store, prefix: &str, from: u64) -> Vec<Arc<Change>> 
 }
 
 /// Returns a transaction of one to four operations on twelve keys.
-pub(crate) fn random_steps(rng: &mut TestRng, value_bytes_max: u64) -> Vec<ModelOp> {
+pub(crate) fn random_steps(rng: &TestRng, value_bytes_max: u64) -> Vec<ModelOp> {
     let mut keys: Vec<u8> = (0..12).collect();
     let count = 1 + rng.below(4);
     (0..count)
         .map(|_| {
             let key = keys.swap_remove(rng.below(keys.len() as u64) as usize);
             let bytes = rng.below(value_bytes_max) as usize;
-            let value = (!rng.once_in(4)).then(|| vec![rng.roll() as u8; bytes]);
+            let value = (!rng.once_in(4)).then(|| vec![rng.next_u64() as u8; bytes]);
             ModelOp { key, condition: StepCondition::Any, value }
         })
         .collect()

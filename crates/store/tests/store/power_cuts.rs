@@ -2,11 +2,11 @@
 //! unsynced operations survives. All acknowledged writes must survive, and transactions stay atomic.
 
 use punctual_store::{Op, Options, Precondition, RedbLog, Store};
+use punctual_testing::TestRng;
 
 use crate::{
     disk::{DiskOp, PersistedDisk, Survival, TestDisk},
     model::{Model, ops, random_steps},
-    rng::TestRng,
 };
 
 const TRANSACTIONS: u64 = 100;
@@ -46,7 +46,7 @@ struct RecordedRun {
 }
 
 fn run(seed: u64, in_flight: usize) -> RecordedRun {
-    let mut rng = TestRng(seed);
+    let rng = TestRng::new(seed);
     let start = empty_image();
     let disk = TestDisk::from_image(start.clone());
     let store = open(disk.clone());
@@ -55,7 +55,7 @@ fn run(seed: u64, in_flight: usize) -> RecordedRun {
     let mut pending_writes = Vec::new();
     for _ in 0..TRANSACTIONS {
         let mut model = models.last().unwrap().clone();
-        let steps = random_steps(&mut rng, 6000);
+        let steps = random_steps(&rng, 6000);
         pending_writes.push(store.submit(ops(&steps, &model)).unwrap());
         assert!(model.apply(&steps));
         models.push(model);
@@ -98,11 +98,11 @@ fn cut_at_every_operation(seed: u64, in_flight: usize) {
     let mut unacknowledged = 0;
     for at in 0..=journal.len() {
         let acknowledged = acknowledged_at.iter().filter(|length| **length <= at).count();
-        let mut rng = TestRng(seed ^ at as u64);
+        let rng = TestRng::new(seed ^ at as u64);
         let random_count = if persisted.has_unsynced() { RANDOM_SURVIVALS } else { 0 };
         let survivals = [Survival::Nothing, Survival::Everything].into_iter();
         for survival in survivals.chain((0..random_count).map(|_| Survival::Random)) {
-            let image = persisted.after_power_cut(survival, &mut rng);
+            let image = persisted.after_power_cut(survival, &rng);
             let found = check_recovery(image, &models, acknowledged);
             unacknowledged += usize::from(found > acknowledged);
             recoveries += 1;
@@ -137,6 +137,6 @@ fn the_check_detects_a_disk_that_never_syncs() {
     for op in journal.iter().filter(|op| !matches!(op, DiskOp::Sync)) {
         persisted.replay(op);
     }
-    let image = persisted.after_power_cut(Survival::Nothing, &mut TestRng(4));
+    let image = persisted.after_power_cut(Survival::Nothing, &TestRng::new(4));
     check_recovery(image, &models, acknowledged_at.len());
 }
