@@ -9,7 +9,8 @@ fn the_same_seed_gives_the_same_history() {
     for seed in 0..6 {
         let scenario = generate(seed);
         assert_eq!(scenario, generate(seed));
-        let (first, second) = (run_scenario(&scenario), run_scenario(&scenario));
+        let first = run_scenario(&scenario);
+        let second = run_scenario(&scenario);
         assert_eq!(digest(&first.history), digest(&second.history), "seed {seed}");
         assert!(!timeline(&scenario, &first.history).is_empty());
     }

@@ -53,7 +53,8 @@ fn an_active_job_is_not_deleted_except_under_replace() {
         for n in 0..5 {
             history.run(FIRST + n * MINUTE);
         }
-        let (long, next) = (FIRST + 5 * MINUTE, FIRST + 6 * MINUTE);
+        let long = FIRST + 5 * MINUTE;
+        let next = FIRST + 6 * MINUTE;
         history.create(long + 100, long);
         history.record(long + 150, long);
         history.remove_job(next + 50, long);

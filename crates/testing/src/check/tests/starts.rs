@@ -60,7 +60,9 @@ fn a_slot_must_start_within_the_reaction_time() {
 
 #[test]
 fn slots_start_under_allow_although_status_writes_fail() {
-    let (late, from, to) = (FIRST + 4 * MINUTE, FIRST + 3 * MINUTE, FIRST + 6 * MINUTE);
+    let late = FIRST + 4 * MINUTE;
+    let from = FIRST + 3 * MINUTE;
+    let to = FIRST + 6 * MINUTE;
     let is_lost = |policy: &str, what: Fault| {
         let history = HistoryBuilder::new()
             .with_spec("concurrencyPolicy", json!(policy))
@@ -96,7 +98,8 @@ fn under_catch_up_every_slot_runs_in_order() {
     history = history.fault(0, 1, Fault::Compact);
     history.store(1_000);
     for n in 0..5 {
-        let (slot, at) = (FIRST + n * MINUTE, FIRST + n * 100_000);
+        let slot = FIRST + n * MINUTE;
+        let at = FIRST + n * 100_000;
         history.create(at + 100, slot);
         history.record(at + 150, slot);
         history.finish(at + 99_000, slot, "Failed");
@@ -161,7 +164,8 @@ fn jitter_delays_a_slot_within_its_limit() {
 fn a_slot_whose_name_is_taken_is_not_lost() {
     let slot = FIRST + 4 * MINUTE;
     let mut history = HistoryBuilder::new().with_regular_runs(&[slot]);
-    let (key, when) = (history.job_key(slot), history.instant(slot));
+    let key = history.job_key(slot);
+    let when = history.instant(slot);
     history.action(slot - 10_000, ActionKind::CreateForeignJob(0, when), 201);
     history.write(slot - 9_990, &key, Some(json!({"metadata": {"uid": "foreign"}})));
     history.has_no_violations();
@@ -290,7 +294,8 @@ fn a_suspended_cronjob_starts_nothing() {
 
 #[test]
 fn an_edit_starts_nothing_retroactively() {
-    let (slot, edit) = (FIRST + 4 * MINUTE, FIRST + 4 * MINUTE + 20_000);
+    let slot = FIRST + 4 * MINUTE;
+    let edit = FIRST + 4 * MINUTE + 20_000;
     let history = |slot_start: i64| {
         let mut history = HistoryBuilder::new().with_spec("schedule", json!("0 0 1 1 *"));
         history = history.fault(0, 1, Fault::Compact);

@@ -89,7 +89,8 @@ fn the_newest_jobs_within_the_limit_are_kept() {
     history.drop_writes(&key, old + MINUTE, old + 10 * MINUTE).violates(&["history"]);
     // The second Job is removed instead of the first.
     let history = HistoryBuilder::new().with_regular_runs(&[]);
-    let (first, second) = (history.job_key(FIRST), history.job_key(FIRST + MINUTE));
+    let first = history.job_key(FIRST);
+    let second = history.job_key(FIRST + MINUTE);
     let mut history = history.drop_writes(&first, FIRST + 3 * MINUTE, FIRST + 4 * MINUTE);
     history = history.drop_writes(&second, FIRST + 4 * MINUTE, FIRST + 5 * MINUTE);
     history.write(FIRST + 3 * MINUTE + 10_600, &second, None);
@@ -153,7 +154,8 @@ fn a_run_that_ended_before_it_was_replaced_is_counted() {
         let history = HistoryBuilder::new().with_spec("concurrencyPolicy", json!("Replace"));
         let mut history = history.fault(0, 1, Fault::Compact);
         history.store(1_000);
-        let (first, second) = (FIRST + 2 * MINUTE, FIRST + 3 * MINUTE);
+        let first = FIRST + 2 * MINUTE;
+        let second = FIRST + 3 * MINUTE;
         history.create(first + 100, first);
         history.record(first + 150, first);
         history.finish(second + 20, first, "Complete");
