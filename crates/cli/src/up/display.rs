@@ -34,6 +34,7 @@ pub(super) async fn run(
     printer: Printer,
     stop: CancellationToken,
 ) {
+    // The channel needs no bound: watches and display run in one task, so the watches cannot run ahead.
     let (sender, updates) = unbounded_channel();
     let showing = async {
         match mode {
