@@ -7,6 +7,7 @@
 //! and that no slot was lost that could have started within its deadline.
 
 mod availability;
+mod background_thread;
 mod checker;
 mod controller_processes;
 mod fault;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_testing::ConcurrencyPolicy;
 
 use super::{
     availability::{Availability, ELECTION},
@@ -112,7 +113,7 @@ impl ObjectCheck<'_> {
             self.check_deadline(job);
         }
         self.check_duplicates();
-        if self.object.spec.policy != punctual_testing::ConcurrencyPolicy::Allow {
+        if self.object.spec.policy != ConcurrencyPolicy::Allow {
             self.check_overlaps();
         }
         self.check_losses();

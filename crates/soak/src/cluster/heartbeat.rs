@@ -4,20 +4,16 @@
 //! controller cannot be expected to work.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
     time::Duration,
 };
 
-use anyhow::Context;
 use jiff::SignedDuration;
 use punctual_e2e::{Client, Cluster, load::clock};
 use serde_json::json;
 
-use super::workload::NAMESPACE;
+use super::{background_thread::BackgroundThread, workload::NAMESPACE};
 use crate::timing::TimeSpan;
 
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -29,22 +25,19 @@ const GAP_MAX: SignedDuration = SignedDuration::from_millis(500);
 /// A thread that writes until this is dropped.
 pub(super) struct Heartbeat {
     slow: Arc<Mutex<Vec<TimeSpan>>>,
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: BackgroundThread,
 }
 
 impl Heartbeat {
     pub(super) fn start(cluster: &Cluster) -> anyhow::Result<Heartbeat> {
         let slow = Arc::<Mutex<Vec<TimeSpan>>>::default();
-        let is_stopped = Arc::<AtomicBool>::default();
         let mut client = Client::new(cluster)?;
         let collection = format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
         client.create(&collection, &json!({"metadata": {"name": "heartbeat"}}))?;
         let path = format!("{collection}/heartbeat");
         let thread_slow = Arc::clone(&slow);
-        let thread_is_stopped = Arc::clone(&is_stopped);
-        let write_repeatedly = move || {
-            while !thread_is_stopped.load(Ordering::Relaxed) {
+        let thread = BackgroundThread::start("heartbeat", move |stop| {
+            while !stop.is_set() {
                 let from = clock::wall_time();
                 let body = json!({"data": {"at": from.to_string()}});
                 let is_written = client.patch(&path, &body).is_ok();
@@ -55,23 +48,13 @@ impl Heartbeat {
                 }
                 thread::park_timeout(INTERVAL);
             }
-        };
-        let thread = thread::Builder::new().name("heartbeat".to_owned());
-        let thread = thread.spawn(write_repeatedly).context("starting a thread")?;
-        Ok(Heartbeat { slow, is_stopped, thread: Some(thread) })
+        })?;
+        Ok(Heartbeat { slow, _thread: thread })
     }
 
     /// When the server was slow or down.
     pub(super) fn slow_spans(&self) -> Vec<TimeSpan> {
         self.slow.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Drop for Heartbeat {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        // A panic of the thread was printed when it occurred.
-        let _result = self.thread.take().map(JoinHandle::join);
     }
 }
 

@@ -5,11 +5,8 @@
 //! object is created, and no Job can run and be deleted in the moment before the server is killed.
 
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
     time::Duration,
 };
 
@@ -21,7 +18,10 @@ use punctual_e2e::{
 };
 use serde_json::Value;
 
-use super::recorded_jobs::{ObservedAt, WatchState};
+use super::{
+    background_thread::{BackgroundThread, StopFlag},
+    recorded_jobs::{ObservedAt, WatchState},
+};
 use crate::objects::{elements, number, text};
 
 const RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -31,8 +31,7 @@ const GONE: usize = 410;
 /// A thread that records until this is dropped.
 pub(super) struct WatchRecorder<S> {
     recorded: Arc<Mutex<WatchRecording<S>>>,
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: BackgroundThread,
 }
 
 #[derive(Debug, Default)]
@@ -48,17 +47,14 @@ impl<S: WatchState + Default + Send + 'static> WatchRecorder<S> {
     /// Records a collection from now on.
     pub(super) fn start(cluster: &Cluster, path: &str) -> anyhow::Result<Self> {
         let recorded = Arc::default();
-        let is_stopped = Arc::<AtomicBool>::default();
         let mut task = RecorderTask {
             client: Client::new(cluster)?,
             path: path.to_owned(),
             recorded: Arc::clone(&recorded),
-            is_stopped: Arc::clone(&is_stopped),
         };
         let version = task.list()?;
-        let thread = thread::Builder::new().name("recorder".to_owned());
-        let thread = thread.spawn(move || task.run(version)).context("starting a thread")?;
-        Ok(WatchRecorder { recorded, is_stopped, thread: Some(thread) })
+        let thread = BackgroundThread::start("recorder", move |stop| task.run(version, &stop))?;
+        Ok(WatchRecorder { recorded, _thread: thread })
     }
 }
 
@@ -69,19 +65,10 @@ impl<S> WatchRecorder<S> {
     }
 }
 
-impl<S> Drop for WatchRecorder<S> {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        // A panic of the thread was printed when it occurred.
-        let _result = self.thread.take().map(JoinHandle::join);
-    }
-}
-
 struct RecorderTask<S> {
     client: Client,
     path: String,
     recorded: Arc<Mutex<WatchRecording<S>>>,
-    is_stopped: Arc<AtomicBool>,
 }
 
 /// Where the recorder resumes.
@@ -93,9 +80,9 @@ enum WatchPosition {
 }
 
 impl<S: WatchState> RecorderTask<S> {
-    fn run(mut self, mut version: String) {
-        while !self.is_stopped() {
-            match self.watch(&version) {
+    fn run(mut self, mut version: String, stop: &StopFlag) {
+        while !stop.is_set() {
+            match self.watch(&version, stop) {
                 Ok(WatchPosition::Version(last)) => version = last,
                 Ok(WatchPosition::Expired) => match self.list() {
                     Ok(listed) => {
@@ -110,10 +97,6 @@ impl<S: WatchState> RecorderTask<S> {
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed)
-    }
-
     /// Lists all objects and returns the version of the list.
     fn list(&mut self) -> anyhow::Result<String> {
         let list = self.client.get(&self.path)?;
@@ -123,7 +106,7 @@ impl<S: WatchState> RecorderTask<S> {
         Ok(version)
     }
 
-    fn watch(&self, version: &str) -> anyhow::Result<WatchPosition> {
+    fn watch(&self, version: &str, stop: &StopFlag) -> anyhow::Result<WatchPosition> {
         let path = format!("{}?resourceVersion={version}", self.path);
         let mut watch = match self.client.watch(&path) {
             Err(error) if error.to_string().ends_with(&GONE.to_string()) => {
@@ -133,7 +116,7 @@ impl<S: WatchState> RecorderTask<S> {
         };
         let mut last = version.to_owned();
         // A watch that breaks resumes after its last event.
-        let end = self.record_events(&mut watch, &mut last);
+        let end = self.record_events(&mut watch, &mut last, stop);
         Ok(end.unwrap_or(WatchPosition::Version(last)))
     }
 
@@ -141,8 +124,9 @@ impl<S: WatchState> RecorderTask<S> {
         &self,
         watch: &mut WatchStream,
         last: &mut String,
+        stop: &StopFlag,
     ) -> anyhow::Result<WatchPosition> {
-        while !self.is_stopped() {
+        while !stop.is_set() {
             match watch.poll()? {
                 WatchPoll::Event(event) => match self.record_event(&event) {
                     Ok(WatchPosition::Version(version)) => *last = version,

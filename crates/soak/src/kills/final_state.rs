@@ -69,9 +69,11 @@ impl FinalState {
     ) -> Vec<String> {
         let mut violations = self.unfinished();
         violations.extend(self.failed());
+        let job_counts = self.jobs_by_owner();
         for (cron_job, run_log) in cron_jobs.iter().zip(run_logs) {
             violations.extend(self.wrong_counters(run_log));
-            violations.extend(self.wrong_job_count(cron_job, run_log));
+            let job_count = job_counts.get(&*cron_job.name).copied().unwrap_or(0);
+            violations.extend(wrong_job_count(cron_job, run_log, job_count));
         }
         violations
     }
@@ -121,14 +123,6 @@ impl FinalState {
         })
     }
 
-    /// A CronJob that keeps all Jobs must have one for each run, every other CronJob at most one.
-    fn wrong_job_count(&self, cron_job: &MinutelyCronJob, run_log: &RunLog) -> Option<String> {
-        let count = self.jobs_by_owner().get(&*cron_job.name).copied().unwrap_or(0);
-        let runs = run_log.run_count();
-        let wanted = if cron_job.keeps_all_jobs { runs } else { runs.min(1) };
-        (count != wanted).then(|| format!("{} has {count} Jobs, not {wanted}", cron_job.name))
-    }
-
     /// The number of Jobs of each CronJob.
     fn jobs_by_owner(&self) -> HashMap<&str, usize> {
         let mut counts = HashMap::new();
@@ -137,6 +131,13 @@ impl FinalState {
         }
         counts
     }
+}
+
+/// A CronJob that keeps all Jobs must have one for each run, every other CronJob at most one.
+fn wrong_job_count(cron_job: &MinutelyCronJob, run_log: &RunLog, count: usize) -> Option<String> {
+    let runs = run_log.run_count();
+    let wanted = if cron_job.keeps_all_jobs { runs } else { runs.min(1) };
+    (count != wanted).then(|| format!("{} has {count} Jobs, not {wanted}", cron_job.name))
 }
 
 async fn list(connection: &mut Connection, path: &str) -> anyhow::Result<Vec<Value>> {

@@ -1,4 +1,4 @@
-use punctual_testing::ConcurrencyPolicy::{self, Allow, CatchUp, Forbid, Replace};
+use punctual_testing::ConcurrencyPolicy::{Allow, CatchUp, Forbid, Replace};
 
 use super::{
     super::{
