@@ -119,13 +119,7 @@ impl ScenarioGenerator {
             5..7 => random.between(5 * SECOND, 80 * SECOND),
             _ => random.between(MINUTE, 150 * SECOND),
         };
-        let policies = [
-            ConcurrencyPolicy::Allow,
-            ConcurrencyPolicy::Forbid,
-            ConcurrencyPolicy::Replace,
-            ConcurrencyPolicy::CatchUp,
-        ];
-        let policy = random.pick(&policies).unwrap_or(ConcurrencyPolicy::Allow);
+        let policy = random.pick_or_default(&ConcurrencyPolicy::ALL);
         CronJobSpec {
             is_scheduled_job: random.percent(25),
             schedule: self.schedule(),
@@ -141,12 +135,18 @@ impl ScenarioGenerator {
             } else {
                 0
             },
-            history: random
-                .pick(&[(3, 1), (3, 1), (0, 0), (0, 0), (1, 0), (0, 2), (2, 2)])
-                .unwrap_or((3, 1)),
+            history: random.pick_or_default(&[
+                (3, 1),
+                (3, 1),
+                (0, 0),
+                (0, 0),
+                (1, 0),
+                (0, 2),
+                (2, 2),
+            ]),
             ttl: random.percent(30).then(|| i32::try_from(random.between(0, 15)).unwrap_or(0)),
             work,
-            failures_of_ten: random.pick(&[0, 0, 0, 3, 10]).unwrap_or(0),
+            failures_of_ten: random.pick_or_default(&[0, 0, 0, 3, 10]),
         }
     }
 

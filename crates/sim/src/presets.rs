@@ -68,12 +68,8 @@ fn empty_scenario(seed: u64, start: &str, length: Millis) -> Scenario {
 }
 
 fn policy(number: usize) -> ConcurrencyPolicy {
-    match number % 4 {
-        0 => ConcurrencyPolicy::Allow,
-        1 => ConcurrencyPolicy::Forbid,
-        2 => ConcurrencyPolicy::Replace,
-        _ => ConcurrencyPolicy::CatchUp,
-    }
+    let policies = ConcurrencyPolicy::ALL;
+    policies.get(number % policies.len()).copied().unwrap_or_default()
 }
 
 fn restarts(seed: u64, random: &TestRng) -> Scenario {

@@ -95,7 +95,7 @@ fn due_by(
     period: &SpecPeriod,
     window: &StartWindow,
 ) -> Option<Millis> {
-    let waits = waits_for_active_runs(period);
+    let waits = period.spec.policy.waits();
     for calm in startable_periods(context, period) {
         let mut from = calm.0.max(window.from);
         let to = calm.1.min(window.to);
@@ -107,10 +107,6 @@ fn due_by(
         }
     }
     None
-}
-
-fn waits_for_active_runs(period: &SpecPeriod) -> bool {
-    matches!(period.spec.policy, ConcurrencyPolicy::Forbid | ConcurrencyPolicy::CatchUp)
 }
 
 /// The periods in which a slot must start. Other policies than Allow depend on the status: it shows the
@@ -217,7 +213,7 @@ fn missing_interval(
     if context.clocks.were_wrong_before(period.to.min(context.end)) {
         return None;
     }
-    let waits = waits_for_active_runs(period);
+    let waits = period.spec.policy.waits();
     for calm in &context.calm_periods.calm {
         let mut from = calm.0.max(period.from);
         let to = calm.1.min(period.to).min(context.end);

@@ -116,7 +116,7 @@ fn check_overlap(
     cron_job: &CronJobHistory,
     processes: &[PodProcess<'_>],
 ) {
-    if !cron_job.periods.iter().any(|period| [Forbid, CatchUp].contains(&period.spec.policy)) {
+    if !cron_job.periods.iter().any(|period| period.spec.policy.waits()) {
         return;
     }
     let jobs: HashMap<&str, &JobRun> =
