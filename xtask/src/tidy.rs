@@ -11,7 +11,6 @@ mod finding;
 mod identifiers;
 mod items;
 mod lexer;
-mod pending;
 mod purity;
 mod report;
 mod sizes;
@@ -45,15 +44,9 @@ pub(crate) fn run(args: &TidyArgs) -> anyhow::Result<()> {
         print!("{}", report::render(&files));
         return Ok(());
     }
-    let (pending, findings): (Vec<_>, Vec<_>) = {
-        let list = pending::read(&root)?;
-        check_all(&root, &files)?.into_iter().partition(|finding| list.contains(finding))
-    };
+    let findings = check_all(&root, &files)?;
     for finding in &findings {
         println!("{finding}");
-    }
-    if !pending.is_empty() {
-        println!("{} findings are listed in {} and do not count yet", pending.len(), pending::FILE);
     }
     anyhow::ensure!(findings.is_empty(), "{} findings", findings.len());
     println!("tidy: no findings");
@@ -93,9 +86,7 @@ mod tests {
     #[test]
     fn this_repository_is_tidy() {
         let root = repository_root();
-        let pending = pending::read(&root).unwrap();
-        let mut findings = check_all(&root, &source::read_all(&root).unwrap()).unwrap();
-        findings.retain(|finding| !pending.contains(finding));
+        let findings = check_all(&root, &source::read_all(&root).unwrap()).unwrap();
         let lines: Vec<String> = findings.iter().map(TidyFinding::to_string).collect();
         assert!(lines.is_empty(), "{}", lines.join("\n"));
     }

@@ -7,7 +7,7 @@ use super::source::SourceFile;
 /// One fault of the sources.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TidyFinding {
-    /// The name of the check, as in the pending list.
+    /// The name of the check.
     pub(super) check: &'static str,
     /// The part of the repository that the file belongs to.
     pub(super) part: String,
