@@ -46,8 +46,9 @@ pub(crate) struct ControllerState {
 #[derive(PartialEq)]
 struct Crashed;
 
-/// Counts effects until the crash.
+/// The fault of a reconcile and the number of effects until its crash.
 struct EffectBudget {
+    fault: InjectedFault,
     left: u64,
     has_written: bool,
 }
@@ -68,9 +69,9 @@ pub(crate) fn reconcile(
     now: Timestamp,
 ) -> ReconcileResult {
     let left = if let InjectedFault::Crash(left) = fault { left } else { u64::MAX };
-    let mut budget = EffectBudget { left, has_written: false };
+    let mut budget = EffectBudget { fault, left, has_written: false };
     let jobs = cached_jobs(server, state, rng, fault == InjectedFault::None);
-    let result = try_reconcile(server, state, fault, &jobs, &mut budget, now);
+    let result = try_reconcile(server, state, &jobs, &mut budget, now);
     if result.is_err() {
         *state = ControllerState::default();
     }
@@ -106,7 +107,6 @@ fn cached_jobs(
 fn try_reconcile(
     server: &mut FakeServer,
     state: &mut ControllerState,
-    fault: InjectedFault,
     jobs: &[JobView],
     budget: &mut EffectBudget,
     now: Timestamp,
@@ -126,7 +126,7 @@ fn try_reconcile(
             }
         }
     };
-    let results = execute(server, state, &plan, &timetable, fault, budget, now)?;
+    let results = execute(server, state, &plan, &timetable, budget, now)?;
     let settled = cronjob::settle(plan, &results, now);
     if let Some(status) = settled.status {
         server.cron_job.status = status;
@@ -154,7 +154,6 @@ fn execute(
     state: &mut ControllerState,
     plan: &Plan,
     timetable: &Result<Timetable, ScheduleError>,
-    fault: InjectedFault,
     budget: &mut EffectBudget,
     now: Timestamp,
 ) -> Result<Vec<EffectResult>, Crashed> {
@@ -167,7 +166,7 @@ fn execute(
     let (Some(create), Ok(timetable)) = (&plan.job_to_create, timetable) else {
         return Ok(results);
     };
-    if fault == InjectedFault::Rejected {
+    if budget.fault == InjectedFault::Rejected {
         let error = CreateError { message: "quota".into(), is_namespace_terminating: false };
         results.push(EffectResult::Created(CreateResult::Failed(error)));
         return Ok(results);
@@ -180,7 +179,7 @@ fn execute(
         Err(existing) => CreateResult::AlreadyExists(*existing),
     };
     budget.spend()?;
-    if fault == InjectedFault::LostResponse {
+    if budget.fault == InjectedFault::LostResponse {
         state.unconfirmed.push(create.name.clone());
         return Ok(results);
     }

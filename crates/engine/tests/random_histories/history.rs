@@ -144,8 +144,8 @@ impl RandomHistory {
                 let schedule = self.rng.pick_or_default(&SCHEDULES[..6]).to_string();
                 self.edit_schedule(schedule);
             }
-            2 => spec.concurrency_policy = random_policy(&mut self.rng),
-            _ => spec.starting_deadline_seconds = random_deadline(&mut self.rng),
+            2 => spec.concurrency_policy = random_policy(&self.rng),
+            _ => spec.starting_deadline_seconds = random_deadline(&self.rng),
         }
     }
 
@@ -181,9 +181,8 @@ impl RandomHistory {
 
     fn reconcile(&mut self, fault: InjectedFault) -> ReconcileResult {
         let was_running = !self.server.running().is_empty();
-        let mut reconcile = || {
-            controller::reconcile(&mut self.server, &mut self.state, fault, &mut self.rng, self.now)
-        };
+        let mut reconcile =
+            || controller::reconcile(&mut self.server, &mut self.state, fault, &self.rng, self.now);
         let mut result = reconcile();
         if result.reconcile_again && fault == InjectedFault::None {
             result = ReconcileResult { has_written: true, ..reconcile() };
