@@ -2,7 +2,7 @@
 //!
 //! When a thousand slots are due at once, each Job that is created causes watch events and work for the
 //! Job controller. That work would compete for the CPU with the slots that are still pending. So the other
-//! controllers slow down during a burst, but only for [`BURST_MAX`]: on a machine that cannot keep up with its
+//! controllers slow down during a burst, but only for `BURST_MAX`: on a machine that cannot keep up with its
 //! slots, the other work must still make progress.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Default for BurstGate {
 }
 
 impl BurstGate {
-    /// Waits until the burst is over or has lasted for [`BURST_MAX`]. Returns at once if there is none.
+    /// Waits until the burst is over or has lasted three seconds. Returns at once if there is none.
     pub async fn yield_to_burst(&self) {
         let mut burst_since = self.burst_since.subscribe();
         let Some(since) = *burst_since.borrow() else { return };
@@ -35,7 +35,7 @@ impl BurstGate {
         let _ = timeout_at(since + BURST_MAX, burst_since.wait_for(Option::is_none)).await;
     }
 
-    /// Whether there is a burst that has lasted for less than [`BURST_MAX`].
+    /// Whether there is a burst that has lasted for less than `BURST_MAX`.
     pub(crate) fn is_burst(&self) -> bool {
         self.burst_since.borrow().is_some_and(|since| since.elapsed() < BURST_MAX)
     }

@@ -1,6 +1,6 @@
 //! Checks whether a history satisfies the promises of the system.
 //!
-//! [`Observations`] reads a history into one record per CronJob; each file of rules then examines it.
+//! `Observations` reads a history into one record per CronJob; each file of rules then examines it.
 //! The checker shares no code with the system: `oracle` evaluates schedules and `objects` parses the
 //! few fields that the rules need.
 //!
