@@ -192,7 +192,9 @@ fn foreign(namespace: &mut TestNamespace) -> anyhow::Result<()> {
     namespace.client.create(&path, &job)?;
     namespace.wait_for("there is an event about the taken name", |namespace| {
         let messages = namespace.events("named", "FailedCreate")?;
-        Ok(messages.iter().any(|message| message.contains("already exists and belongs to")))
+        Ok(messages
+            .iter()
+            .any(|message| message.contains("already exists and is not controlled by")))
     })?;
     namespace
         .wait_for("the next slot runs", |namespace| Ok(!namespace.jobs("named")?.is_empty()))?;
