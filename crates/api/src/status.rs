@@ -1,4 +1,4 @@
-//! The response of a server that is not an object (`metav1.Status`).
+//! `metav1.Status`: the response of a server to a request that failed, or that returns no object.
 //!
 //! [`StatusReason`] lists the reasons and their HTTP codes. The constructors use Kubernetes'
 //! messages; [`Status::failure`] takes any message.

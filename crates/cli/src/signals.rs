@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The exit status that shells use for a program ended by SIGINT.
 const INTERRUPTED_STATUS: i32 = 130;
-/// Signals this close together count as one request: `timeout` and other programs signal both the
+/// Signals this close together count as one request to stop: `timeout` and other programs signal both the
 /// process and its process group.
 const REPEAT_WINDOW: Duration = Duration::from_millis(250);
 

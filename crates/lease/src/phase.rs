@@ -12,10 +12,10 @@ pub enum ElectorAction {
     /// Replace the Lease if it still has this version, and call
     /// [`Elector::on_write`](crate::Elector::on_write).
     Update(LeaseRecord, ResourceVersion),
-    /// Poll again at this time, or after any other call. If a request is in flight, this is the time to
-    /// check leadership, not the timeout of the request.
+    /// Call `poll` again at this time, or earlier after a call of another method. While a request is in
+    /// flight, leadership may end at this time; it is not the timeout of the request.
     Sleep(MonotonicTime),
-    /// The Lease was released or was not ours. The election is over.
+    /// Stop: the election has ended. The Lease was released, or another holder had it.
     Released,
 }
 

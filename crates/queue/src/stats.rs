@@ -9,8 +9,8 @@ use std::time::Duration;
 pub struct QueueStats {
     /// Keys that can be popped now (`depth`).
     pub depth: usize,
-    /// Keys queued so far (`adds_total`). A change counts when it is added, a wake-up or retry when it
-    /// is popped.
+    /// Keys queued so far (`adds_total`). A change is counted when it is added; a key that is due at its
+    /// wake-up time or for a retry is counted when it is popped.
     pub adds: u64,
     /// Failed runs so far (`retries_total`).
     pub retries: u64,
@@ -20,7 +20,7 @@ pub struct QueueStats {
     pub unfinished: Duration,
     /// The duration of the longest active run (`longest_running_processor_seconds`).
     pub longest_running: Duration,
-    /// Keys with a wake-up, due or not.
+    /// Keys with a wake-up time, due or not.
     pub sleeping: usize,
     /// Keys that wait for a retry, due or not.
     pub backing_off: usize,

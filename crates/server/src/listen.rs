@@ -20,7 +20,7 @@ use crate::server::Server;
 
 /// Time limit for a client to finish the TLS handshake, and to send the headers of an HTTP/1.1
 /// request.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time limit for requests to finish during a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example when the process has no free file descriptor.
@@ -52,7 +52,7 @@ pub async fn serve(
         let watcher = graceful.watcher();
         tokio::spawn(async move {
             let _permit = permit;
-            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(socket));
+            let handshake = tokio::time::timeout(CONNECT_TIMEOUT, acceptor.accept(socket));
             let Ok(Ok(stream)) = handshake.await else {
                 return;
             };
@@ -104,7 +104,7 @@ fn keep_alive() -> TcpKeepalive {
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE_TIMEOUT);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(CONNECT_TIMEOUT);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).max_concurrent_streams(1_000);
     // Pings detect vanished clients, so that their watches end.

@@ -34,7 +34,7 @@ pub enum PkiError {
         #[source]
         source: std::io::Error,
     },
-    /// A file is invalid, or a certificate cannot be made.
+    /// A stored key or certificate is invalid, or a new one cannot be generated.
     #[error(
         "{path} is not usable: {reason}; remove it and the certificates signed with it, and start \
          the server again to recreate them"

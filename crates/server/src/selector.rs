@@ -40,7 +40,7 @@ impl Selector {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// Whether it selects an object in its stored version.
+    /// Whether it selects a stored object.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.fields.matches(object) && self.labels.matches(object.pointer("/metadata/labels"))
     }

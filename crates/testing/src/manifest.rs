@@ -28,7 +28,8 @@ pub fn cron_job(name: &str, spec: Value) -> Value {
 }
 
 impl CronJobSpec {
-    /// The name and spec of a CronJob without its kind. The simulated node runs its command.
+    /// The manifest without `apiVersion` and `kind`, which the request path implies. The command tells the
+    /// simulated node how long the Pod runs and how often it fails.
     pub fn manifest(&self, name: &str) -> Value {
         let work = self.work.to_string();
         let failures = self.failures_of_ten.to_string();

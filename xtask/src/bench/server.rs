@@ -1,7 +1,7 @@
 //! The Kubernetes API under load, compared with kube-apiserver:
 //! `cargo run --release -p xtask -- bench server`.
 //!
-//! Build the program first: `cargo build --release -p punctual-cli`. One server runs at a time.
+//! Build `punctual` first: `cargo build --profile dist -p punctual-cli`. One server runs at a time.
 
 mod list;
 mod report;
@@ -32,10 +32,10 @@ const PHASES: [CreatePhase; 3] = [
     CreatePhase { clients: 256, count: 5_000 },
 ];
 const WATCH_LOAD: WatchLoad = WatchLoad { watches: 1_000, creates: 100 };
-const STARTS: usize = 3;
-/// Open files of a program in addition to its connections.
+const COLD_STARTS: usize = 3;
+/// Files that a server has open in addition to its connections.
 const OTHER_FILES: u64 = 200;
-/// A phase that takes longer hangs.
+/// A phase that takes longer is treated as hung.
 const PHASE_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time before each measurement of memory, in which the memory settles.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -137,7 +137,7 @@ fn measure(
 /// The median of several starts, each in a new folder.
 fn cold_start_empty(server: &BenchServer, folder: &Path) -> anyhow::Result<Duration> {
     let mut starts = Vec::new();
-    for _ in 0..STARTS {
+    for _ in 0..COLD_STARTS {
         let folder = bench_server::create_folder(folder, "empty")?;
         let (cluster, duration) = server.start(&folder)?;
         starts.push(duration);
@@ -145,7 +145,7 @@ fn cold_start_empty(server: &BenchServer, folder: &Path) -> anyhow::Result<Durat
         fs::remove_dir_all(folder)?;
     }
     starts.sort_unstable();
-    starts.get(STARTS / 2).copied().context("no start")
+    starts.get(COLD_STARTS / 2).copied().context("no start")
 }
 
 /// Stores CronJobs through the API and restarts the server.

@@ -10,7 +10,7 @@ use super::{
 
 pub(super) const CHECK: &str = "string-errors";
 
-/// Finds visible functions and type aliases of shipped code with such a result.
+/// Finds visible functions and type aliases outside tests that return `Result<_, String>`.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     rust_files(files)
         .flat_map(|(file, rust)| {
@@ -26,14 +26,14 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
         .collect()
 }
 
-/// A signature with such a result.
+/// A signature with `Result<_, String>`.
 pub(super) struct StringErrorSignature<'a> {
     pub(super) name: &'a str,
     pub(super) line: usize,
     pub(super) is_visible: bool,
 }
 
-/// All signatures of shipped code with such a result.
+/// All signatures outside tests with `Result<_, String>`.
 pub(super) fn signatures(rust: &RustSource) -> impl Iterator<Item = StringErrorSignature<'_>> {
     let items = &rust.items;
     let functions = items.functions.iter().map(|f| (&f.name, f.line, f.is_visible, &f.signature));

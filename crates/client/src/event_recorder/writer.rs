@@ -33,7 +33,7 @@ impl EventWriter {
         EventWriter { api, stop }
     }
 
-    /// Writes an Event, or drops it after the last try. There is only one try once `stop` is cancelled.
+    /// Writes an Event, or drops it after the last try. After `stop` is cancelled it does not retry.
     pub(super) async fn write(&self, write: &EventWrite) {
         let mut delay = FIRST_DELAY;
         for tried in 1..=TRIES_MAX {

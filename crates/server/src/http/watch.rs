@@ -26,7 +26,7 @@ use crate::table::{self, partial};
 
 /// Shortest duration of a watch without `timeoutSeconds`. The duration is random, up to twice this
 /// value, so that clients do not reconnect all at once. kube-apiserver does the same.
-const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
+const MIN_TIMEOUT_SECONDS: u64 = 1800;
 /// Interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -42,7 +42,7 @@ pub(super) fn respond(
     }
     let state = &call.server.state;
     let permit = call.acquire_watch()?;
-    let watch = match unsupported(call, options) {
+    let watch = match unsupported_option(call, options) {
         Some(status) => Err(status),
         None => state.registry.watch(collection, options),
     };
@@ -81,7 +81,7 @@ pub(super) fn respond(
 
 /// Returns the error of kube-apiserver over etcd 3.4, which the strict dialect imitates: it sends
 /// initial events from its cache, but cannot send them for the latest version.
-fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
+fn unsupported_option(call: &Call, options: &ListOptions) -> Option<Status> {
     const MESSAGE: &str = "a watch stream was requested by the client but the required storage \
                            feature RequestWatchProgress is disabled";
     let is_strict = call.server.state.registry.validation.dialect == Dialect::Strict;
@@ -92,8 +92,8 @@ fn unsupported(call: &Call, options: &ListOptions) -> Option<Status> {
 fn default_timeout_seconds(env: &dyn ServerEnv) -> u64 {
     let mut random = [0_u8; 2];
     env.fill_random(&mut random);
-    let extra = u64::from(u16::from_le_bytes(random)) * DEFAULT_TIMEOUT_SECONDS / 0x1_0000;
-    DEFAULT_TIMEOUT_SECONDS + extra
+    let extra = u64::from(u16::from_le_bytes(random)) * MIN_TIMEOUT_SECONDS / 0x1_0000;
+    MIN_TIMEOUT_SECONDS + extra
 }
 
 enum WatchPhase {

@@ -1,5 +1,4 @@
-//! Schemas of types, from the tables in `punctual_api` and from a file for types that are not in
-//! them.
+//! Schemas of types, from the tables in `punctual_api`. `wire.json` has the types that those tables lack.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use crate::resource::{ALL, GroupVersion};
 /// Schemas of request and response types that no stored object contains, by name.
 const WIRE: &str = include_str!("wire.json");
 
-/// Exceptions to the rule that a field is required exactly if it is always written.
+/// A field is required if our encoding always writes it. These are the exceptions.
 const REQUIRED: [(&str, &str); 6] = [
     ("CronJob", "spec"),
     ("ContainerRestartRule", "action"),

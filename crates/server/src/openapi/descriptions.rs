@@ -1,8 +1,8 @@
 //! Descriptions of types and fields, for `kubectl explain`.
 //!
-//! The texts are in `descriptions.txt`: `Struct: text` in the first column, its fields below it
-//! with two spaces, `field: text`, and six spaces before the continuation of a text. Rare fields
-//! have none.
+//! The texts are in `descriptions.txt`. A line without indentation is `Struct: text`. The lines below it,
+//! indented by two spaces, are its fields, `field: text`. A line indented by six spaces continues a text.
+//! Rare fields have no text.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

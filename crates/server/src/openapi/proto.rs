@@ -1,6 +1,6 @@
-//! Encodes the version 2 document in protobuf.
+//! Encodes the OpenAPI v2 document in protobuf.
 //!
-//! kubectl needs it to validate lists (`kind: List`), and older versions for more. The messages are
+//! kubectl needs it to validate lists (`kind: List`); older versions of kubectl need it for all kinds. The messages are
 //! those of gnostic's `OpenAPIv2.proto`, as tables that map JSON keys to protobuf fields.
 
 use serde_json::Value;
@@ -16,7 +16,7 @@ struct ProtoMessage {
 struct ProtoField {
     /// The JSON key.
     key: &'static str,
-    /// The number of the field, followed by the fields of the messages that wrap its content.
+    /// The field numbers from the outermost message to the one that has the content.
     path: &'static [u32],
     content: ProtoContent,
 }

@@ -32,7 +32,7 @@ impl Registry {
         self.create_tracked(collection, object, context, FieldTracking::TrackCreate).await
     }
 
-    /// Creates an object. Retries if its namespace changes or its generated name is taken.
+    /// Creates an object. Retries if its namespace is updated meanwhile, or if its generated name is taken.
     pub(super) async fn create_tracked(
         &self,
         collection: &CollectionRef,

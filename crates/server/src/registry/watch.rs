@@ -21,9 +21,9 @@ pub(crate) enum WatchEvent {
 pub(crate) struct ObjectWatch {
     collection: CollectionRef,
     selector: Selector,
-    /// Objects that existed at the start, in reverse order.
+    /// Objects that existed at the start, in reverse order, so that `pop` returns the next one.
     initial: Vec<StoredObject>,
-    /// The revision of the initial objects, if the client wants to know where they end. Taken once.
+    /// The revision of the initial objects, if the client asked for a bookmark after them. It is sent once.
     initial_revision: Option<u64>,
     watch: Watch,
 }
@@ -40,9 +40,9 @@ impl Registry {
             options.sends_initial_events.unwrap_or(matches!(options.version, None | Some(0)));
         let (initial, from) = match options.version {
             _ if wants_initial => {
-                let plain =
+                let unpaged =
                     ListOptions { limit: 0, continue_token: String::new(), ..options.clone() };
-                let page = self.list(collection, &plain)?;
+                let page = self.list(collection, &unpaged)?;
                 let mut objects = page.all()?;
                 objects.reverse();
                 (objects, page.revision)
