@@ -33,7 +33,7 @@ ci:
 setup:
     e2e/setup
 
-# Run one end-to-end suite: kubectl, python, docs, controller, cluster, crd or deploy
+# Run one end-to-end suite: transcripts, docs, controller, cluster, crd, deploy or upgrade
 e2e SUITE *ARGS:
     cargo test -p punctual-e2e --test {{SUITE}} -- {{ARGS}}
 
@@ -41,9 +41,14 @@ e2e SUITE *ARGS:
 kubernetes-tables:
     e2e/kubernetes-tables
 
-# Run Kubernetes' own CronJob tests against `punctual up`
-upstream:
-    e2e/upstream
+# Run Kubernetes' own CronJob tests against `punctual up` or `punctual controller`: `just upstream controller`
+upstream COMMAND *FOCUS:
+    e2e/upstream {{COMMAND}} "{{FOCUS}}"
+
+# Record a data directory with this build, for the suite `upgrade` of later versions
+record-data-directory:
+    cargo build -p punctual-cli
+    cargo test -p punctual-e2e --test upgrade -- --bless
 
 # Simulate: `just sim --seeds 1000`, or `just sim --seed 7` for one with its timeline
 sim *ARGS:
@@ -64,7 +69,7 @@ fuzz-server *ARGS:
 
 # Run a benchmark: server, burst, load or cluster
 bench NAME *ARGS:
-    cargo build --profile dist -p punctual-cli
+    cargo build --profile dist --features jemalloc -p punctual-cli
     cargo run --profile dist -p xtask -- bench {{NAME}} {{ARGS}}
 
 # Compare the schedule library with other cron libraries (needs valgrind)
@@ -78,4 +83,4 @@ soak NAME *ARGS:
 
 # Build the program as it is released
 dist:
-    cargo build --profile dist --locked -p punctual-cli
+    cargo build --profile dist --features jemalloc --locked -p punctual-cli

@@ -114,7 +114,8 @@ impl ChildProcess {
         bail!("did not end within {timeout:?}:\n{}", self.log_tail())
     }
 
-    fn log_tail(&self) -> String {
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let skipped = lines.len().saturating_sub(TAIL_LINES);

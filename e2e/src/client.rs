@@ -1,40 +1,72 @@
 //! A blocking client for tests: JSON over HTTP/1.1 and TLS, one request at a time.
 //!
-//! It needs no runtime, so tests can call it anywhere, and it survives a server that is killed and
-//! restarted. It is independent of the clients under test.
+//! Its requests run on a thread of their own, so tests can call it anywhere, and it survives a server
+//! that is killed and restarted. It is independent of the clients under test.
 
-mod connection;
 mod watch;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future,
+    sync::{LazyLock, mpsc},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
-use rustls::ClientConfig;
+use bytes::Bytes;
+use hyper::Method;
 use serde_json::{Map, Value};
+use tokio::{runtime, time::timeout};
 
-use self::connection::HttpConnection;
-use crate::{Cluster, json, probe};
+use crate::{
+    Cluster, json,
+    load::connection::{Connection, ConnectionTarget},
+};
 
-pub(crate) use self::connection::get_page;
 pub use self::watch::{WatchPoll, WatchStream};
 
-/// A server that takes longer for one response hangs.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+/// A page that is not complete within this time is not available.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client with a bearer token. It reuses one connection for requests that it may send twice.
-#[derive(Debug)]
-pub struct Client {
-    target: ApiTarget,
-    idle: Option<HttpConnection>,
+/// The runtime of all clients.
+static RUNTIME: LazyLock<anyhow::Result<runtime::Handle>> = LazyLock::new(|| {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let thread = thread::Builder::new().name("client".to_owned());
+    thread.spawn(move || runtime.block_on(future::pending::<()>()))?;
+    Ok(handle)
+});
+
+fn runtime() -> anyhow::Result<&'static runtime::Handle> {
+    RUNTIME.as_ref().map_err(|error| anyhow::anyhow!("the runtime of clients: {error:#}"))
 }
 
-/// The server and the token of requests.
-#[derive(Clone, Debug)]
-pub(crate) struct ApiTarget {
-    address: String,
-    tls: Arc<ClientConfig>,
-    /// Empty for anonymous requests.
-    token: String,
+/// Runs a future on the thread of all clients and waits for its result.
+fn wait<T: Send + 'static>(
+    work: impl Future<Output = anyhow::Result<T>> + Send + 'static,
+) -> anyhow::Result<T> {
+    let (sender, receiver) = mpsc::channel();
+    // The receiver waits below, so it cannot be dropped before.
+    runtime()?.spawn(async move { sender.send(work.await) });
+    receiver.recv().context("the client panicked")?
+}
+
+/// Reads a page on a new connection: its status and its text.
+pub(crate) fn get_page(target: ConnectionTarget, path: &str) -> anyhow::Result<(u16, String)> {
+    let path = path.to_owned();
+    let exchange = async move {
+        let mut connection = Connection::connect(&target).await?;
+        connection.exchange(Method::GET, &path, Bytes::new()).await
+    };
+    let (status, body) =
+        wait(async move { timeout(PAGE_TIMEOUT, exchange).await.context("no page in time")? })?;
+    Ok((status.as_u16(), String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// A client with a bearer token. It reuses one connection for requests that it may send twice.
+pub struct Client {
+    target: ConnectionTarget,
+    idle: Option<Connection>,
 }
 
 /// The response of a server.
@@ -61,13 +93,12 @@ impl ApiResponse {
 impl Client {
     /// A client with the administrator's token of a cluster.
     pub fn new(cluster: &Cluster) -> anyhow::Result<Client> {
-        let target = ApiTarget::new(cluster.address(), &cluster.authority, &cluster.token)?;
-        Ok(Client { target, idle: None })
+        Ok(Client { target: ConnectionTarget::of(cluster)?, idle: None })
     }
 
     /// A client of the same server with another token.
-    pub fn with_token(&self, token: &str) -> Client {
-        Client { target: ApiTarget { token: token.to_owned(), ..self.target.clone() }, idle: None }
+    pub fn with_token(&self, token: &str) -> anyhow::Result<Client> {
+        Ok(Client { target: self.target.clone().with_token(token)?, idle: None })
     }
 
     /// Reads an object or a list.
@@ -114,7 +145,7 @@ impl Client {
 
     /// Watches a list. The path has all parameters of the watch except `watch` itself.
     pub fn watch(&self, path: &str) -> anyhow::Result<WatchStream> {
-        WatchStream::open(HttpConnection::open(&self.target, RESPONSE_TIMEOUT)?, &self.target, path)
+        WatchStream::open(&self.target, path)
     }
 
     /// Sends a request and returns the response, whatever its status.
@@ -127,19 +158,28 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<ApiResponse> {
-        let request = self.target.request(method, path, body);
-        let idle = self.idle.take();
-        if method != "POST"
-            && let Some(mut connection) = idle
-            && let Ok(response) = connection.exchange(&request)
-        {
-            self.idle = Some(connection);
-            return Ok(response);
-        }
-        let mut connection = HttpConnection::open(&self.target, RESPONSE_TIMEOUT)?;
-        let response = connection.exchange(&request).with_context(|| format!("{method} {path}"))?;
+        let request = format!("{method} {path}");
+        let method = Method::from_bytes(method.as_bytes())?;
+        let path = path.to_owned();
+        let body: Bytes = body.map(Value::to_string).unwrap_or_default().into();
+        let target = self.target.clone();
+        let idle = if method == Method::POST { None } else { self.idle.take() };
+        let exchange = async move {
+            if let Some(mut connection) = idle
+                && let Ok(response) = connection.exchange(method.clone(), &path, body.clone()).await
+            {
+                return Ok((connection, response));
+            }
+            let mut connection = Connection::connect(&target).await?;
+            let response = connection.exchange(method, &path, body).await?;
+            Ok((connection, response))
+        };
+        let (connection, (status, body)) = wait(exchange).context(request)?;
         self.idle = Some(connection);
-        Ok(response)
+        // Some responses are plain text: `/readyz` returns `ok`.
+        let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
+        let body = serde_json::from_slice(&body).unwrap_or_else(|_| text());
+        Ok(ApiResponse { status: status.as_u16(), body })
     }
 
     fn send_ok(&mut self, method: &str, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
@@ -148,36 +188,5 @@ impl Client {
             bail!("{method} {path}: {} {}", response.status, response.message());
         }
         Ok(response.body)
-    }
-}
-
-impl ApiTarget {
-    pub(crate) fn new(address: &str, authority: &str, token: &str) -> anyhow::Result<Self> {
-        let tls = Arc::new(probe::tls_config(authority)?);
-        Ok(ApiTarget { address: address.to_owned(), tls, token: token.to_owned() })
-    }
-
-    /// Sends one GET request on a new connection.
-    pub(crate) fn get_once(&self, path: &str, timeout: Duration) -> anyhow::Result<ApiResponse> {
-        HttpConnection::open(self, timeout)?.exchange(&self.request("GET", path, None))
-    }
-
-    /// The bytes of a whole request.
-    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
-        let media_type = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let authorization = match self.token.as_str() {
-            "" => String::new(),
-            token => format!("Authorization: Bearer {token}\r\n"),
-        };
-        let body = body.map(Value::to_string).unwrap_or_default();
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{authorization}\
-             Accept: application/json\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .into_bytes()
     }
 }

@@ -1,4 +1,4 @@
-//! A running API server: kube-apiserver or ours.
+//! A running API server, kube-apiserver or ours, with the data that clients need to reach it.
 
 use std::{
     path::{Path, PathBuf},

@@ -12,7 +12,10 @@ const SCHEDULED_JOBS: &str = "/apis/punctual.dev/v1/scheduledjobs";
 
 /// Creates the definition of ScheduledJobs and waits until the server serves them.
 pub fn install_crd(client: &mut Client, binary: &Path) -> anyhow::Result<()> {
-    let printed = Command::new(binary).arg("crd").output().context("punctual crd")?;
+    let printed = Command::new(binary)
+        .args(["crd", "--tzdata", "bundled"])
+        .output()
+        .context("punctual crd")?;
     ensure!(printed.status.success(), "punctual crd: {}", printed.status);
     let definition: Value = serde_saphyr::from_slice(&printed.stdout)?;
     client.create(DEFINITIONS, &definition)?;

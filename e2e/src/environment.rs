@@ -12,6 +12,11 @@ pub(crate) fn punctual() -> Option<PathBuf> {
     read("PUNCTUAL_BIN").map(PathBuf::from)
 }
 
+/// The program of an earlier version.
+pub(crate) fn previous_punctual() -> Option<PathBuf> {
+    read("PUNCTUAL_PREVIOUS_BIN").map(PathBuf::from)
+}
+
 /// The folder that `e2e/setup` fills.
 pub(crate) fn cache() -> Option<PathBuf> {
     let home = || read("HOME").map(|home| PathBuf::from(home).join(".cache"));

@@ -6,22 +6,14 @@
 
 mod pod_program;
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::Instant,
-};
+use std::{collections::HashMap, time::Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
 use self::pod_program::PodProgram;
 use crate::{
-    Cluster,
+    BackgroundThread, Cluster, StopFlag,
     client::{Client, WatchPoll},
     json, probe,
 };
@@ -32,38 +24,17 @@ const PODS: &str = "/api/v1/pods";
 /// server.
 #[derive(Debug)]
 pub struct FakeNode {
-    is_stopped: Arc<AtomicBool>,
-    finished: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
+    _thread: BackgroundThread,
 }
 
 impl FakeNode {
     /// Starts the thread.
     pub fn start(cluster: &Cluster) -> anyhow::Result<FakeNode> {
-        let is_stopped = Arc::<AtomicBool>::default();
-        let finished = Arc::<AtomicU64>::default();
-        let kubelet = FakeKubelet {
-            client: Client::new(cluster)?,
-            running: HashMap::new(),
-            is_stopped: Arc::clone(&is_stopped),
-            finished: Arc::clone(&finished),
-        };
-        let thread = thread::Builder::new().name("fake-node".to_owned());
-        let thread = thread.spawn(move || kubelet.run()).context("starting a thread")?;
-        Ok(FakeNode { is_stopped, finished, thread: Some(thread) })
-    }
-
-    /// The number of Pods that have succeeded or failed.
-    pub fn finished(&self) -> u64 {
-        self.finished.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for FakeNode {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        // The panic hook has reported a panic of the thread already.
-        let _ = self.thread.take().map(JoinHandle::join);
+        let client = Client::new(cluster)?;
+        let thread = BackgroundThread::start("fake-node", |stop| {
+            FakeKubelet { client, running: HashMap::new(), stop }.run();
+        })?;
+        Ok(FakeNode { _thread: thread })
     }
 }
 
@@ -71,8 +42,7 @@ struct FakeKubelet {
     client: Client,
     /// The end time of each running Pod.
     running: HashMap<PodRef, Instant>,
-    is_stopped: Arc<AtomicBool>,
-    finished: Arc<AtomicU64>,
+    stop: StopFlag,
 }
 
 /// The path and the container names of a Pod.
@@ -84,16 +54,12 @@ struct PodRef {
 
 impl FakeKubelet {
     fn run(mut self) {
-        while !self.is_stopped() {
+        while !self.stop.is_set() {
             // The server may be down, or the watch may be too old: list again.
             if self.list_and_watch().is_err() {
                 probe::pause();
             }
         }
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed)
     }
 
     /// Lists all Pods and watches them until the watch ends.
@@ -105,7 +71,7 @@ impl FakeKubelet {
         let version = list.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         let version = version.context("a list without a version")?;
         let mut watch = self.client.watch(&format!("{PODS}?resourceVersion={version}"))?;
-        while !self.is_stopped() {
+        while !self.stop.is_set() {
             match watch.poll()? {
                 WatchPoll::Event(event) => self.handle_event(&event)?,
                 WatchPoll::Timeout => {}
@@ -121,7 +87,7 @@ impl FakeKubelet {
         match json::text(event, "/type") {
             "ADDED" | "MODIFIED" => self.start_pod(pod),
             "DELETED" => {
-                self.running.remove(&PodRef::of(pod));
+                self.running.remove(&PodRef::from_pod(pod));
                 Ok(())
             }
             other => bail!("a watch event of type {other:?}"),
@@ -135,8 +101,8 @@ impl FakeKubelet {
         if has_finished || is_deleted {
             return Ok(());
         }
-        let pod_ref = PodRef::of(pod);
-        match PodProgram::of(pod) {
+        let pod_ref = PodRef::from_pod(pod);
+        match PodProgram::from_pod(pod) {
             PodProgram::Exit(code) => self.finish_pod(&pod_ref, code),
             PodProgram::Sleep(_) if self.running.contains_key(&pod_ref) => Ok(()),
             PodProgram::Sleep(time) => {
@@ -167,7 +133,6 @@ impl FakeKubelet {
         };
         let statuses: Vec<_> = pod.containers.iter().map(status).collect();
         self.write_status(pod, &json!({ "phase": phase, "containerStatuses": statuses }))?;
-        self.finished.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -186,7 +151,7 @@ impl FakeKubelet {
 }
 
 impl PodRef {
-    fn of(pod: &Value) -> PodRef {
+    fn from_pod(pod: &Value) -> PodRef {
         let namespace = json::text(pod, "/metadata/namespace");
         let name = json::text(pod, "/metadata/name");
         let containers = json::items(pod, "/spec/containers").iter();

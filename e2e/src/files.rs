@@ -1,4 +1,4 @@
-//! Folders and files of the tests.
+//! The paths of this crate and of the repository, and a function that copies files.
 
 use std::{
     fs,
@@ -8,17 +8,17 @@ use std::{
 use anyhow::Context;
 
 /// The folder of this crate.
-pub(crate) fn crate_folder() -> &'static Path {
+pub fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The root folder of the repository.
-pub(crate) fn repository_root() -> PathBuf {
+pub fn repository_root() -> PathBuf {
     crate_folder().join("..")
 }
 
 /// Copies the files of a folder, without its subfolders.
-pub(crate) fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;

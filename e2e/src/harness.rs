@@ -6,20 +6,21 @@ use std::process::ExitCode;
 
 /// Arguments of a test program.
 #[derive(Debug, Default)]
-pub(crate) struct TestArgs {
+pub struct TestArgs {
     /// Write the actual results into the recorded files.
-    pub(crate) bless: bool,
+    pub bless: bool,
     /// Run only tests whose name contains this.
-    pub(crate) filter: String,
+    pub filter: String,
     /// Run nothing. Tools pass `--list` to get the names of tests, and there are none.
     list: bool,
 }
 
 /// A named check of a test program.
-pub(crate) type NamedCheck<T> = (&'static str, fn(&mut T) -> anyhow::Result<()>);
+pub type NamedCheck<T> = (&'static str, fn(&mut T) -> anyhow::Result<()>);
 
 /// Counts checks and prints their results.
-pub(crate) struct TestReport {
+#[derive(Debug)]
+pub struct TestReport {
     suite: &'static str,
     passed: usize,
     failed: usize,
@@ -27,8 +28,11 @@ pub(crate) struct TestReport {
 }
 
 /// Runs a suite and returns the exit code of the test program.
-pub(crate) fn main(
+///
+/// `unit_checks` are the unit tests of the suite's own parsers; they panic on failure.
+pub fn main(
     name: &'static str,
+    unit_checks: &[fn()],
     run: impl FnOnce(&TestArgs, &mut TestReport) -> anyhow::Result<()>,
 ) -> ExitCode {
     let args = TestArgs::parse(std::env::args().skip(1));
@@ -36,8 +40,11 @@ pub(crate) fn main(
         return ExitCode::SUCCESS;
     }
     let mut report = TestReport::new(name);
-    let result = run(&args, &mut report);
-    if let Err(error) = result {
+    for check in unit_checks {
+        check();
+        report.pass();
+    }
+    if let Err(error) = run(&args, &mut report) {
         report.fail(name, &format!("{error:#}"));
     }
     report.finish()
@@ -66,21 +73,24 @@ impl TestReport {
         TestReport { suite, passed: 0, failed: 0, skipped: 0 }
     }
 
-    pub(crate) fn note(&self, text: &str) {
+    /// Prints a summary of what was done.
+    pub fn note(&self, text: &str) {
         println!("ok: {text}");
     }
 
-    pub(crate) fn pass(&mut self) {
+    /// Counts a passed check.
+    pub fn pass(&mut self) {
         self.passed += 1;
     }
 
-    pub(crate) fn fail(&mut self, location: &str, message: &str) {
+    /// Counts and prints a failed check.
+    pub fn fail(&mut self, location: &str, message: &str) {
         self.failed += 1;
         println!("failed: {location}\n{message}");
     }
 
     /// Counts the result of one check.
-    pub(crate) fn record<T>(&mut self, name: &str, result: anyhow::Result<T>) -> Option<T> {
+    pub fn record<T>(&mut self, name: &str, result: anyhow::Result<T>) -> Option<T> {
         match result {
             Ok(value) => {
                 self.pass();
@@ -94,12 +104,13 @@ impl TestReport {
     }
 
     /// Counts all checks of a server that is missing on this machine.
-    pub(crate) fn skip(&mut self, server: &str, checks: usize, reason: &anyhow::Error) {
+    pub fn skip(&mut self, server: &str, checks: usize, reason: &anyhow::Error) {
         self.skipped += checks;
         println!("skipped: {checks} steps on {server}: {reason:#}");
     }
 
-    pub(crate) fn failed(&self) -> usize {
+    /// The number of failed checks.
+    pub fn failed(&self) -> usize {
         self.failed
     }
 

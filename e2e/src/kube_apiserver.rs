@@ -22,8 +22,8 @@ const TOKEN: &str = "e2e-admin-token";
 pub enum Controllers {
     /// No controllers.
     None,
-    /// The namespace and garbage collection controllers. Our server does their work itself.
-    Deletion,
+    /// The namespace, garbage collection and quota controllers. `punctual` does their work itself.
+    Base,
     /// The CronJob controller, with high request and concurrency limits.
     CronJobs,
     /// The CronJob controller with its defaults: 20 requests a second, 5 CronJobs at a time.
@@ -55,13 +55,17 @@ impl Controllers {
     fn flags(self) -> Option<Vec<String>> {
         let names: &[&str] = match self {
             Controllers::None => return None,
-            Controllers::Deletion => &["namespace-controller", "garbage-collector-controller"],
+            Controllers::Base => &[
+                "namespace-controller",
+                "garbage-collector-controller",
+                "resourcequota-controller",
+            ],
             Controllers::CronJobs | Controllers::CronJobsByDefault => &["cronjob-controller"],
             Controllers::Jobs => &JOB_CONTROLLERS,
             Controllers::Named(names) => names,
         };
         let mut flags = vec![format!("--controllers={}", names.join(","))];
-        if !matches!(self, Controllers::Deletion | Controllers::CronJobsByDefault) {
+        if !matches!(self, Controllers::Base | Controllers::CronJobsByDefault) {
             flags.extend(HIGH_LIMITS.map(str::to_owned));
         }
         Some(flags)
@@ -182,6 +186,7 @@ impl KubeApiServer<'_> {
         command.args(["--leader-elect=false", "--bind-address=127.0.0.1"]);
         command.arg(format!("--secure-port={}", free_port()?));
         command.arg(format!("--cert-dir={}", self.folder.join("generated").display()));
+        command.arg(format!("--root-ca-file={}", self.folder.join("ca.crt").display()));
         ChildProcess::start(command, self.folder)
     }
 }

@@ -1,10 +1,10 @@
-//! Kubeconfig files.
+//! Reads and writes kubeconfig files.
 
 use std::{fs, path::Path};
 
 use anyhow::Context;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Deserialize;
+use serde_json::Value;
 
 /// The data that a client needs to reach a server.
 pub(crate) struct ClusterCredentials {
@@ -14,43 +14,20 @@ pub(crate) struct ClusterCredentials {
     pub(crate) authority: String,
 }
 
-#[derive(Deserialize)]
-struct KubeconfigFile {
-    clusters: Vec<NamedCluster>,
-    users: Vec<NamedUser>,
-}
-
-#[derive(Deserialize)]
-struct NamedCluster {
-    cluster: ClusterEntry,
-}
-
-#[derive(Deserialize)]
-struct ClusterEntry {
-    server: String,
-    #[serde(rename = "certificate-authority-data")]
-    authority: String,
-}
-
-#[derive(Deserialize)]
-struct NamedUser {
-    user: UserEntry,
-}
-
-#[derive(Deserialize)]
-struct UserEntry {
-    token: String,
-}
-
-/// Reads the only cluster and the only user of a file.
+/// Reads the first cluster and the first user of a file.
 pub(crate) fn read(path: &Path) -> anyhow::Result<ClusterCredentials> {
     let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    let config: KubeconfigFile = serde_saphyr::from_str(&text)
-        .with_context(|| format!("{} is not a kubeconfig with a token", path.display()))?;
-    let cluster = config.clusters.into_iter().next().context("no cluster")?.cluster;
-    let user = config.users.into_iter().next().context("no user")?.user;
-    let authority = String::from_utf8(STANDARD.decode(cluster.authority.trim())?)?;
-    Ok(ClusterCredentials { url: cluster.server, token: user.token, authority })
+    let config: Value = serde_saphyr::from_str(&text)?;
+    let field = |pointer: &str| {
+        let found = config.pointer(pointer).and_then(Value::as_str);
+        found.with_context(|| format!("{} has no {pointer}", path.display()))
+    };
+    let authority = field("/clusters/0/cluster/certificate-authority-data")?;
+    Ok(ClusterCredentials {
+        url: field("/clusters/0/cluster/server")?.to_owned(),
+        token: field("/users/0/user/token")?.to_owned(),
+        authority: String::from_utf8(STANDARD.decode(authority.trim())?)?,
+    })
 }
 
 /// Writes a file with one cluster, one user and one context.

@@ -6,21 +6,18 @@
 //! Tests whose programs are missing on this machine are skipped with a message; `e2e/setup` installs
 //! the programs. This crate depends on no other crate of ours: it tests the program from outside.
 
+mod background_thread;
 mod certificates;
 mod child_process;
 pub mod client;
 mod cluster;
-pub mod cluster_smoke;
 pub mod controller;
 mod crd;
-pub mod crd_parity;
-pub mod deploy;
-pub mod docs;
 mod environment;
 mod fake_node;
-mod files;
-mod harness;
-mod json;
+pub mod files;
+pub mod harness;
+pub mod json;
 mod kube_apiserver;
 mod kubeconfig;
 pub mod load;
@@ -29,9 +26,8 @@ pub mod probe;
 pub mod process_usage;
 mod programs;
 mod punctual;
-pub mod transcript;
-pub mod transcript_suite;
 
+pub use background_thread::{BackgroundThread, StopFlag};
 pub use child_process::ChildProcess;
 pub use client::Client;
 pub use cluster::Cluster;

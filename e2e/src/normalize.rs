@@ -17,8 +17,8 @@ const PATTERNS: [(&str, &str); 11] = [
     (r"\.[0-9a-f]{16}\b", ".SUFFIX"),
     // client-go's log lines begin with a time, a process ID and a source location.
     (r"(?m)^(?P<level>[IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\]", "${level} LOG]"),
-    // kubectl prints this only if a wait times out while a watch is being opened.
-    (r#"(?m)^E LOG\] "Failed to watch" err="context deadline exceeded".*\n"#, ""),
+    // kubectl prints this only if a wait ends while a watch is being opened.
+    (r#"(?m)^E LOG\] "Failed to watch" err=".*context (?:canceled|deadline exceeded)".*\n"#, ""),
 ];
 
 /// An age as kubectl prints it, with the spaces to the next column.
@@ -87,6 +87,8 @@ mod tests {
         let log = "E1115 17:08:00.123456 42 reflector.go:205] \"Failed to watch\" ";
         let chance = format!("a\n{log}err=\"context deadline exceeded\" type=\"x\"\nb\n");
         check(&chance, "a\nb\n");
+        let canceled = format!("a\n{log}err=\"Get \\\"u\\\": context canceled\" type=\"x\"\nb\n");
+        check(&canceled, "a\nb\n");
         check(&format!("{log}err=\"no\"\n"), "E LOG] \"Failed to watch\" err=\"no\"\n");
     }
 

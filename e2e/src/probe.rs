@@ -1,4 +1,4 @@
-//! Waiting for a server or a condition.
+//! Waits until a server is ready or a condition holds.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -8,12 +8,10 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use crate::client::ApiTarget;
+use crate::{client::get_page, load::connection::ConnectionTarget};
 
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 const TRIES_MAX: usize = 3000;
-/// A server that does not answer `/readyz` within this time is not ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A TLS client configuration that trusts one certificate authority, given as PEM.
 pub fn tls_config(authority: &str) -> anyhow::Result<ClientConfig> {
@@ -33,11 +31,11 @@ pub fn wait_until_ready(
     authority: &str,
     mut check_alive: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let target = ApiTarget::new(address, authority, "")?;
+    let target = ConnectionTarget::with_authority(address, authority)?;
     wait_for(&format!("{address} is ready"), || {
         check_alive()?;
-        let response = target.get_once("/readyz", READY_TIMEOUT);
-        Ok(response.is_ok_and(|response| response.status == 200))
+        let page = get_page(target.clone(), "/readyz");
+        Ok(page.is_ok_and(|(status, _)| status == 200))
     })
 }
 
@@ -56,7 +54,7 @@ pub fn wait_for(
 }
 
 /// Sleeps for a number of seconds, to observe that nothing happens.
-pub(crate) fn sleep_seconds(seconds: u64) {
+pub fn sleep_seconds(seconds: u64) {
     for _ in 0..Duration::from_secs(seconds).as_millis() / PAUSE.as_millis() {
         pause();
     }

@@ -1,4 +1,4 @@
-//! Our program: server, controller or everything.
+//! Starts `punctual` for a test, as `serve`, `up` or `controller`.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 
-use crate::{ChildProcess, Cluster, programs};
+use crate::{ChildProcess, Cluster, environment, programs};
 
 /// A debug build with a hundred thousand objects may take this long.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -31,6 +31,13 @@ impl Punctual {
             .status();
         let has_serve = help.is_ok_and(|status| status.success());
         anyhow::ensure!(has_serve, "the program punctual has no command `serve`");
+        Ok(Punctual { binary })
+    }
+
+    /// The program of an earlier version, `PUNCTUAL_PREVIOUS_BIN`.
+    pub fn previous() -> anyhow::Result<Self> {
+        let binary = environment::previous_punctual();
+        let binary = binary.context("PUNCTUAL_PREVIOUS_BIN does not name one")?;
         Ok(Punctual { binary })
     }
 
@@ -71,8 +78,8 @@ impl Punctual {
         ChildProcess::start(self.up_command(folder, flags), folder)
     }
 
-    /// The data folder of a server that was started with a folder.
-    pub fn data_folder(folder: &Path) -> PathBuf {
+    /// The data directory of a server that was started with a folder.
+    pub fn data_dir(folder: &Path) -> PathBuf {
         folder.join("data")
     }
 
@@ -90,7 +97,7 @@ impl Punctual {
 
     fn command(&self, name: &str, folder: &Path) -> Command {
         let mut command = Command::new(&self.binary);
-        command.arg(name).arg("--data-dir").arg(Punctual::data_folder(folder));
+        command.arg(name).arg("--data-dir").arg(Punctual::data_dir(folder));
         command.args(["--listen", "127.0.0.1:0"]);
         command.arg("--kubeconfig-out").arg(kubeconfig_path(folder));
         command

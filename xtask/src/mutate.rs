@@ -1,4 +1,5 @@
-//! Applies every deliberate bug to a copy of the workspace, for `punctual-sim mutants`.
+//! Applies all deliberate bugs to one copy of the workspace. Each is inactive until
+//! `punctual-sim mutants` turns it on.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +24,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
             let path = copy.join(&edit.file);
             let edited = edit.apply(&read(&path)?, index)?;
             write(&path, &edited)?;
-            let manifest = edit.file.split("/src/").next().unwrap_or_default();
-            crates.insert(manifest.to_owned());
+            let crate_dir = edit.file.split("/src/").next().unwrap_or_default();
+            crates.insert(crate_dir.to_owned());
         }
     }
     for folder in crates {
@@ -35,8 +36,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies the files that git tracks or would track, without build products. Unchanged files keep their
-/// modification time, so that the next build compiles only changed files.
+/// Copies the files that git tracks or would track, without build products. Each copy gets the modification
+/// time of its original, so that cargo compiles only what changed.
 fn copy_workspace(copy: &Path) -> anyhow::Result<()> {
     if copy.exists() {
         fs::remove_dir_all(copy).with_context(|| format!("cannot remove {}", copy.display()))?;

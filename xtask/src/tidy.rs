@@ -1,29 +1,25 @@
 //! Checks of the repository's own sources: `cargo run -p xtask -- tidy`.
 //!
-//! Every check is one file with one `check` function that returns findings. A finding names a file, a
+//! Each file of checks has one `check` function that returns findings. A finding names a file, a
 //! line, the fault and the remedy. The same checks run as a test, so `cargo test` fails on them too.
 
 mod banned_words;
-mod bug_switches;
 mod crate_edges;
 mod file_names;
-mod finding;
-mod identifiers;
-mod items;
-mod lexer;
-mod purity;
+mod forbidden_code;
+mod line_saving_idioms;
 mod report;
+mod rust_source;
 mod sizes;
 mod source;
 mod string_errors;
-mod tricks;
 mod type_names;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
-use self::{finding::TidyFinding, source::SourceFile};
+use self::source::{SourceFile, TidyFinding};
 
 /// Options of `xtask tidy`.
 #[derive(ClapArgs)]
@@ -66,28 +62,16 @@ fn check_all(root: &Path, files: &[SourceFile]) -> anyhow::Result<Vec<TidyFindin
 
 fn check_sources(files: &[SourceFile]) -> Vec<TidyFinding> {
     let checks = [
-        banned_words::check,
-        bug_switches::check,
         file_names::check,
-        identifiers::check,
-        purity::check,
+        forbidden_code::check,
         sizes::check,
         string_errors::check,
-        tricks::check,
+        line_saving_idioms::check,
         type_names::check,
+        banned_words::check,
     ];
     checks.iter().flat_map(|check| check(files)).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_repository_is_tidy() {
-        let root = repository_root();
-        let findings = check_all(&root, &source::read_all(&root).unwrap()).unwrap();
-        let lines: Vec<String> = findings.iter().map(TidyFinding::to_string).collect();
-        assert!(lines.is_empty(), "{}", lines.join("\n"));
-    }
-}
+mod tests;

@@ -14,29 +14,27 @@ mod results;
 mod run;
 mod table;
 mod targets;
-mod versions;
 mod workload;
 
 use std::{env, io, process::ExitCode};
 
-use crate::{measure::MeasureMode, table::ReportFormat};
+use crate::measure::MeasureMode;
 
-const USAGE: &str = "usage: schedule-peers [--markdown]";
+const USAGE: &str = "usage: schedule-peers";
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => report(ReportFormat::Plain),
-        ["--markdown"] => report(ReportFormat::Markdown),
+        [] => report(),
         [run::MEASURE, mode, library] => measure(mode, library),
         _ => Err(io::Error::other(USAGE)),
     }
 }
 
-fn report(format: ReportFormat) -> io::Result<ExitCode> {
+fn report() -> io::Result<ExitCode> {
     let results = results::collect()?;
     let targets = targets::all(&results);
-    print!("{}", report::render(&results, &targets, format));
+    print!("{}", report::render(&results, &targets));
     let missed = targets::any_missed(&targets, results.has_valgrind);
     Ok(if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    library::{Library, OURS, Query},
+    library::{self, Library, Query},
     workload::{WorkItem, instants, work_items},
 };
 
@@ -69,10 +69,10 @@ impl Measurement {
 }
 
 /// Measures every item that a library offers.
-pub(crate) fn measure(library: &dyn Library, mode: MeasureMode) {
+pub(crate) fn measure(library: &Library, mode: MeasureMode) {
     let instants = instants();
     for (number, item) in work_items().iter().enumerate() {
-        let Some(query) = library.prepare(item) else { continue };
+        let Some(query) = (library.prepare)(item) else { continue };
         let asked = &instants[..item.calls()];
         match mode {
             MeasureMode::Time => timed(number, item, &query, asked).print(),
@@ -85,7 +85,7 @@ pub(crate) fn measure(library: &dyn Library, mode: MeasureMode) {
 }
 
 fn timed(number: usize, item: &WorkItem, query: &Query, instants: &[i64]) -> Measurement {
-    let ours = OURS.prepare(item).expect("punctual-schedule offers every operation");
+    let ours = (library::ours().prepare)(item).expect("punctual-schedule offers every operation");
     let differing = instants.iter().filter(|t| query(**t) != ours(**t)).count();
     let (checksum, fastest) = fastest_pass(query, instants);
     let nanoseconds = fastest.as_nanos() as f64 / instants.len() as f64;

@@ -1,25 +1,21 @@
-//! The report of a benchmark run.
+//! Renders the report of a benchmark run.
 
 use crate::{
+    library,
     results::{BenchResults, CellFigures, CellResult, LibraryResults},
-    table::{ReportFormat, ReportTable},
+    table::ReportTable,
     targets::{self, BenchTarget},
-    versions,
     workload::{
         BenchSchedule, BenchZone, COUNT_INSTANTS, CountRange, INSTANTS, Operation, SCHEDULES,
     },
 };
 
 /// Renders the whole report; the targets come last.
-pub(crate) fn render(
-    results: &BenchResults,
-    targets: &[BenchTarget],
-    format: ReportFormat,
-) -> String {
+pub(crate) fn render(results: &BenchResults, targets: &[BenchTarget]) -> String {
     let mut parts = vec![preface(results)];
-    parts.extend(tables(results, format).iter().map(|table| table.render(format)));
+    parts.extend(tables(results).iter().map(ReportTable::render));
     parts.push(checksums(results));
-    parts.push(targets::list(targets, format));
+    parts.push(targets::list(targets));
     parts.join("\n")
 }
 
@@ -34,11 +30,11 @@ fn preface(results: &BenchResults) -> String {
         "{}\n\n{figures}\nAll libraries get the same {INSTANTS} random instants from 2020 to 2036 \
          ({COUNT_INSTANTS} for counts); zones are loaded and texts are parsed before.\n`*`: the share \
          of results that differ from ours. `-`: the library does not offer the operation.\n",
-        versions::line()
+        library::versions()
     )
 }
 
-fn tables(results: &BenchResults, format: ReportFormat) -> Vec<ReportTable> {
+fn tables(results: &BenchResults) -> Vec<ReportTable> {
     let day = Operation::Count(CountRange::Day);
     let mut tables = Vec::new();
     for (operation, what) in [
@@ -47,9 +43,9 @@ fn tables(results: &BenchResults, format: ReportFormat) -> Vec<ReportTable> {
         (day, "slots in (t - 1 day, t] (the other libraries have no count and iterate)"),
     ] {
         let zones = BenchZone::ALL.into_iter();
-        tables.extend(zones.map(|zone| compare_libraries(results, operation, zone, what, format)));
+        tables.extend(zones.map(|zone| compare_libraries(results, operation, zone, what)));
     }
-    tables.push(own_counts(results, format));
+    tables.push(own_counts(results));
     tables.push(since_1970(results));
     tables
 }
@@ -60,7 +56,6 @@ fn compare_libraries(
     operation: Operation,
     zone: BenchZone,
     what: &str,
-    format: ReportFormat,
 ) -> ReportTable {
     let offering = |column: &&LibraryResults| {
         column.cells(operation, zone).any(|(_, c)| c != CellResult::NotOffered)
@@ -69,7 +64,7 @@ fn compare_libraries(
     let mut rows = Vec::new();
     for (at, expression) in SCHEDULES.iter().enumerate() {
         let cells = columns.iter().filter_map(|column| column.cells(operation, zone).nth(at));
-        let mut row = vec![label(expression, format)];
+        let mut row = vec![label(expression)];
         row.extend(cells.map(|(_, cell)| text(cell)));
         rows.push(row);
     }
@@ -80,7 +75,7 @@ fn compare_libraries(
 }
 
 fn header(columns: &[&LibraryResults]) -> Vec<String> {
-    let names = columns.iter().map(|column| column.library.name().to_owned());
+    let names = columns.iter().map(|column| column.library.name.to_owned());
     std::iter::once(String::from("schedule")).chain(names).collect()
 }
 
@@ -94,7 +89,7 @@ fn mean(column: &LibraryResults, operation: Operation, zone: BenchZone) -> Strin
 }
 
 /// Builds the table of counts over long ranges, which only our library offers.
-fn own_counts(results: &BenchResults, format: ReportFormat) -> ReportTable {
+fn own_counts(results: &BenchResults) -> ReportTable {
     let spans = [
         (CountRange::Day, "(t - 1 day, t]"),
         (CountRange::Year, "(t - 1 year, t]"),
@@ -111,7 +106,7 @@ fn own_counts(results: &BenchResults, format: ReportFormat) -> ReportTable {
         let cells = columns.iter().filter_map(|(span, zone)| {
             results.ours().cells(Operation::Count(*span), *zone).nth(at)
         });
-        let mut row = vec![label(expression, format)];
+        let mut row = vec![label(expression)];
         row.extend(cells.map(|(_, cell)| text(cell)));
         row
     });
@@ -140,17 +135,13 @@ fn since_1970(results: &BenchResults) -> ReportTable {
 }
 
 fn checksums(results: &BenchResults) -> String {
-    let of =
-        |column: &LibraryResults| format!("{} {:016x}", column.library.name(), column.checksum);
+    let of = |column: &LibraryResults| format!("{} {:016x}", column.library.name, column.checksum);
     let all: Vec<String> = results.columns.iter().map(of).collect();
     format!("Checksums of the results: {}.\n", all.join(", "))
 }
 
-fn label(expression: &BenchSchedule, format: ReportFormat) -> String {
-    match format {
-        ReportFormat::Plain => expression.text.into(),
-        ReportFormat::Markdown => format!("`{}`", expression.text),
-    }
+fn label(expression: &BenchSchedule) -> String {
+    format!("`{}`", expression.text)
 }
 
 fn text(cell: CellResult) -> String {

@@ -4,7 +4,7 @@ use std::{env, io};
 
 use crate::{
     callgrind,
-    library::{LIBRARIES, Library, OURS},
+    library::{self, LIBRARIES, Library},
     process::ExitKind,
     run::{self, CountedRun, TimedRun},
     workload::{BenchSchedule, BenchZone, Operation, WorkItem, work_items},
@@ -53,7 +53,7 @@ impl CellResult {
 
 /// The results of one library.
 pub(crate) struct LibraryResults {
-    pub(crate) library: &'static dyn Library,
+    pub(crate) library: &'static Library,
     pub(crate) checksum: u64,
     cells: Vec<(WorkItem, CellResult)>,
 }
@@ -72,7 +72,7 @@ impl LibraryResults {
     }
 
     pub(crate) fn is_ours(&self) -> bool {
-        self.library.name() == OURS.name()
+        self.library.name == library::ours().name
     }
 }
 
@@ -93,7 +93,7 @@ impl BenchResults {
 pub(crate) fn collect() -> io::Result<BenchResults> {
     let program = env::current_exe()?;
     let has_valgrind = callgrind::is_available();
-    let timed = LIBRARIES.iter().map(|library| run::time(&program, *library));
+    let timed = LIBRARIES.iter().map(|library| run::time(&program, library));
     let timed: Vec<TimedRun> = timed.collect::<io::Result<_>>()?;
     let counted = if has_valgrind {
         run::count_all(&program)?
@@ -101,18 +101,18 @@ pub(crate) fn collect() -> io::Result<BenchResults> {
         LIBRARIES.iter().map(|_| CountedRun::new()).collect()
     };
     let columns = LIBRARIES.iter().zip(timed.iter().zip(&counted));
-    let columns = columns.map(|(library, (timed, counted))| column(*library, timed, counted));
+    let columns = columns.map(|(library, (timed, counted))| column(library, timed, counted));
     Ok(BenchResults { columns: columns.collect::<io::Result<_>>()?, has_valgrind })
 }
 
 fn column(
-    library: &'static dyn Library,
+    library: &'static Library,
     timed: &TimedRun,
     counted: &CountedRun,
 ) -> io::Result<LibraryResults> {
     let mut cells = Vec::new();
     for (number, item) in work_items().into_iter().enumerate() {
-        let cell = if library.prepare(&item).is_none() {
+        let cell = if (library.prepare)(&item).is_none() {
             CellResult::NotOffered
         } else {
             measured_cell(library, number, item.calls(), timed, counted)?
@@ -125,7 +125,7 @@ fn column(
 
 /// Combines the two measurements of the item with the given number.
 fn measured_cell(
-    library: &dyn Library,
+    library: &Library,
     number: usize,
     calls: usize,
     timed: &TimedRun,
@@ -136,10 +136,8 @@ fn measured_cell(
     };
     let counted = counted.iter().find(|(counted, _)| counted.item == number);
     if counted.is_some_and(|(counted, _)| counted.checksum != line.checksum) {
-        let name = library.name();
-        return Err(io::Error::other(format!(
-            "{name}, item {number}: the checksums of two runs differ"
-        )));
+        let text = format!("{}, item {number}: the checksums of two runs differ", library.name);
+        return Err(io::Error::other(text));
     }
     let calls = calls as f64;
     Ok(CellResult::Measured(CellFigures {

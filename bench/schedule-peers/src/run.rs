@@ -36,8 +36,8 @@ pub(crate) struct TimedRun {
 pub(crate) type CountedRun = Vec<(Measurement, u64)>;
 
 /// Measures the time of one library.
-pub(crate) fn time(program: &Path, library: &dyn Library) -> io::Result<TimedRun> {
-    eprintln!("timing {}", library.name());
+pub(crate) fn time(program: &Path, library: &Library) -> io::Result<TimedRun> {
+    eprintln!("timing {}", library.name);
     run(Command::new(program), library, MeasureMode::Time, TIME_LIMIT)
 }
 
@@ -67,7 +67,7 @@ fn count_some(
     let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let mut done = Vec::new();
     while let Some(at) = take() {
-        done.push((at, count(program, LIBRARIES[at])?));
+        done.push((at, count(program, &LIBRARIES[at])?));
     }
     Ok(done)
 }
@@ -80,9 +80,9 @@ fn panicked() -> io::Error {
     io::Error::other("a thread that waits for callgrind panicked")
 }
 
-fn count(program: &Path, library: &dyn Library) -> io::Result<CountedRun> {
-    eprintln!("counting the instructions of {}", library.name());
-    let folder = format!("callgrind.out.{}.{}", library.name(), std::process::id());
+fn count(program: &Path, library: &Library) -> io::Result<CountedRun> {
+    eprintln!("counting the instructions of {}", library.name);
+    let folder = format!("callgrind.out.{}.{}", library.name, std::process::id());
     let parts = PartFiles::new(program.with_file_name(folder))?;
     let command = callgrind::command(program, &parts);
     let TimedRun { lines, .. } = run(command, library, MeasureMode::Count, COUNT_LIMIT)?;
@@ -99,14 +99,14 @@ fn count(program: &Path, library: &dyn Library) -> io::Result<CountedRun> {
 
 fn run(
     mut command: Command,
-    library: &dyn Library,
+    library: &Library,
     mode: MeasureMode,
     limit: Duration,
 ) -> io::Result<TimedRun> {
-    command.args([MEASURE, mode.name(), library.name()]);
+    command.args([MEASURE, mode.name(), library.name]);
     let (lines, end) = process::run(command, limit)?;
     if end != ExitKind::Finished {
-        eprintln!("{}: {} after {} items", library.name(), end.name(), lines.len());
+        eprintln!("{}: {} after {} items", library.name, end.name(), lines.len());
     }
     Ok(TimedRun { lines: lines.iter().filter_map(|line| Measurement::parse(line)).collect(), end })
 }

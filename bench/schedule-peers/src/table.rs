@@ -1,11 +1,4 @@
-//! Renders a table as plain text or as Markdown.
-
-/// The format of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReportFormat {
-    Plain,
-    Markdown,
-}
+//! Renders a Markdown table whose columns are aligned.
 
 pub(crate) struct ReportTable {
     pub(crate) title: String,
@@ -14,43 +7,31 @@ pub(crate) struct ReportTable {
 }
 
 impl ReportTable {
-    pub(crate) fn render(&self, format: ReportFormat) -> String {
-        match format {
-            ReportFormat::Plain => self.plain(),
-            ReportFormat::Markdown => self.markdown(),
-        }
-    }
-
-    fn plain(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let widths: Vec<usize> = (0..self.header.len()).map(|column| self.width(column)).collect();
-        let mut text = format!("{}\n", self.title);
-        for row in self.lines() {
-            let mut line = String::from(" ");
-            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+        let line = |cells: &[String]| {
+            let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
                 // The first column is aligned left, figures are aligned right.
-                line +=
-                    &if at == 0 { format!(" {cell:<width$}") } else { format!("  {cell:>width$}") };
-            }
-            text += line.trim_end();
-            text.push('\n');
-        }
-        text
-    }
-
-    fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let rule = format!("|---|{}\n", "--:|".repeat(self.header.len().saturating_sub(1)));
+                if column == 0 {
+                    format!(" {cell:<width$} |")
+                } else {
+                    format!(" {cell:>width$} |")
+                }
+            });
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rule = widths.iter().enumerate().map(|(column, width)| {
+            let dashes = "-".repeat(width + 1);
+            if column == 0 { format!("{dashes}-|") } else { format!("{dashes}:|") }
+        });
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
-        format!("**{}**\n\n{}{rule}{rows}", self.title, line(&self.header))
+        let rule: String = rule.collect();
+        format!("**{}**\n\n{}|{rule}\n{rows}", self.title, line(&self.header))
     }
 
     fn width(&self, column: usize) -> usize {
-        let cells = self.lines().filter_map(|row| row.get(column));
+        let cells = self.rows.iter().chain([&self.header]).filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    }
-
-    fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
-        std::iter::once(&self.header).chain(&self.rows)
     }
 }
 
@@ -58,25 +39,19 @@ impl ReportTable {
 mod tests {
     use super::*;
 
-    fn table() -> ReportTable {
+    #[test]
+    fn a_table_has_a_header_rule_and_aligned_columns() {
         let strings = |cells: [&str; 2]| cells.map(String::from).to_vec();
-        ReportTable {
+        let table = ReportTable {
             title: "next".into(),
             header: strings(["schedule", "ours"]),
             rows: vec![strings(["0 3 * * 0", "20/150"]), strings(["daily", "-"])],
-        }
-    }
-
-    #[test]
-    fn a_plain_table_has_aligned_columns() {
-        let text = "next\n  schedule     ours\n  0 3 * * 0  20/150\n  daily           -\n";
-        assert_eq!(table().render(ReportFormat::Plain), text);
-    }
-
-    #[test]
-    fn a_markdown_table_has_a_header_rule() {
-        let text =
-            "**next**\n\n| schedule | ours |\n|---|--:|\n| 0 3 * * 0 | 20/150 |\n| daily | - |\n";
-        assert_eq!(table().render(ReportFormat::Markdown), text);
+        };
+        let text = "**next**\n\n\
+            | schedule  |   ours |\n\
+            |-----------|-------:|\n\
+            | 0 3 * * 0 | 20/150 |\n\
+            | daily     |      - |\n";
+        assert_eq!(table.render(), text);
     }
 }

@@ -1,8 +1,7 @@
-//! The targets of the benchmark.
+//! The targets of the benchmark, and whether they are met.
 
 use crate::{
     results::{BenchResults, LibraryResults},
-    table::ReportFormat,
     workload::{BenchZone, CountRange, Operation},
 };
 
@@ -23,7 +22,7 @@ pub(crate) enum TargetStatus {
 }
 
 impl TargetStatus {
-    fn of(met: bool) -> TargetStatus {
+    fn from_met(met: bool) -> TargetStatus {
         if met { TargetStatus::Met } else { TargetStatus::Missed }
     }
 
@@ -43,7 +42,7 @@ pub(crate) struct BenchTarget {
     status: TargetStatus,
     /// The target is about instructions, which are repeatable, so missing it fails the benchmark.
     /// Times depend on the load of the machine.
-    is_exact: bool,
+    counts_instructions: bool,
 }
 
 pub(crate) fn all(results: &BenchResults) -> Vec<BenchTarget> {
@@ -63,31 +62,23 @@ pub(crate) fn all(results: &BenchResults) -> Vec<BenchTarget> {
     targets
 }
 
-/// Reports whether an exact target is missed. With valgrind, an unmeasured target is missed too.
+/// Reports whether a target about instructions is missed. With valgrind, an unmeasured target is missed too.
 pub(crate) fn any_missed(targets: &[BenchTarget], has_valgrind: bool) -> bool {
     let missed = |target: &BenchTarget| match target.status {
         TargetStatus::Met => false,
         TargetStatus::Missed => true,
         TargetStatus::NotMeasured => has_valgrind,
     };
-    targets.iter().any(|target| target.is_exact && missed(target))
+    targets.iter().any(|target| target.counts_instructions && missed(target))
 }
 
 /// Lists the targets, one on each line.
-pub(crate) fn list(targets: &[BenchTarget], format: ReportFormat) -> String {
-    let line = |target: &BenchTarget| {
+pub(crate) fn list(targets: &[BenchTarget]) -> String {
+    let lines = targets.iter().map(|target| {
         let BenchTarget { what, measured, status, .. } = target;
-        let status = status.name();
-        match format {
-            ReportFormat::Plain => format!("  {status:<12}  {what} ({measured})\n"),
-            ReportFormat::Markdown => format!("- {status}: {what} ({measured})\n"),
-        }
-    };
-    let lines: String = targets.iter().map(line).collect();
-    match format {
-        ReportFormat::Plain => format!("targets\n{lines}"),
-        ReportFormat::Markdown => format!("**targets**\n\n{lines}"),
-    }
+        format!("- {}: {what} ({measured})\n", status.name())
+    });
+    format!("**targets**\n\n{}", lines.collect::<String>())
 }
 
 /// Returns the geometric mean, or None if a value is missing.
@@ -99,14 +90,14 @@ pub(crate) fn geomean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> 
     Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
-/// Our cell and the same cell of another library whose results are correct.
-struct CellPair {
+/// The figure of our library beside that of another library whose results are correct.
+struct PeerComparison {
     what: String,
     ours: f64,
     theirs: f64,
 }
 
-impl CellPair {
+impl PeerComparison {
     fn ratio(&self) -> f64 {
         self.theirs / self.ours
     }
@@ -125,13 +116,13 @@ fn fewest(
     let peers = results.columns.iter().filter(|column| !column.is_ours());
     let pairs = peers.map(|peer| pairs(results.ours(), peer, operation, zone));
     // A missing cell makes the comparison incomplete.
-    let pairs: Option<Vec<Vec<CellPair>>> = pairs.collect();
-    let (status, measured) = judge(pairs.unwrap_or_default().into_iter().flatten().collect());
+    let pairs: Option<Vec<Vec<PeerComparison>>> = pairs.collect();
+    let (status, measured) = evaluate(pairs.unwrap_or_default().into_iter().flatten().collect());
     let what = format!(
         "{what}, {}: fewer instructions than every other library with correct results",
         zone.name()
     );
-    BenchTarget { what, measured, status, is_exact: true }
+    BenchTarget { what, measured, status, counts_instructions: true }
 }
 
 /// Pairs our cells with the correct cells of another library. Returns None if instructions are
@@ -141,21 +132,25 @@ fn pairs(
     peer: &LibraryResults,
     operation: Operation,
     zone: BenchZone,
-) -> Option<Vec<CellPair>> {
+) -> Option<Vec<PeerComparison>> {
     let pairs = ours.cells(operation, zone).zip(peer.cells(operation, zone));
     let correct = pairs.filter(|(_, (_, theirs))| theirs.is_correct());
     correct
         .map(|((expression, ours), (_, theirs))| {
-            let what = format!("{} on `{}`", peer.library.name(), expression.text);
-            Some(CellPair { what, ours: ours.instructions()?, theirs: theirs.instructions()? })
+            let what = format!("{} on `{}`", peer.library.name, expression.text);
+            Some(PeerComparison {
+                what,
+                ours: ours.instructions()?,
+                theirs: theirs.instructions()?,
+            })
         })
         .collect()
 }
 
-fn judge(mut pairs: Vec<CellPair>) -> (TargetStatus, String) {
+fn evaluate(mut pairs: Vec<PeerComparison>) -> (TargetStatus, String) {
     pairs.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
     let lost: Vec<String> =
-        pairs.iter().filter(|pair| pair.ours >= pair.theirs).map(CellPair::text).collect();
+        pairs.iter().filter(|pair| pair.ours >= pair.theirs).map(PeerComparison::text).collect();
     match pairs.first() {
         None => (TargetStatus::NotMeasured, "not every cell was counted".into()),
         Some(closest) if lost.is_empty() => {
@@ -174,8 +169,8 @@ fn next_geomean(results: &BenchResults, zone: BenchZone, max: f64) -> BenchTarge
     BenchTarget {
         what: format!("next, {}: geomean at most {max:.0} instructions", zone.name()),
         measured: mean.map_or("-".into(), |mean| format!("{mean:.0}")),
-        status: mean.map_or(TargetStatus::NotMeasured, |mean| TargetStatus::of(mean <= max)),
-        is_exact: true,
+        status: mean.map_or(TargetStatus::NotMeasured, |mean| TargetStatus::from_met(mean <= max)),
+        counts_instructions: true,
     }
 }
 
@@ -189,55 +184,10 @@ fn since_1970(results: &BenchResults) -> BenchTarget {
         what: format!("last run 1970, every minute: at most {NANOSECONDS_MAX:.0} ns"),
         measured: slowest.map_or("-".into(), |slowest| format!("slowest {slowest:.0} ns")),
         status: slowest
-            .map_or(TargetStatus::NotMeasured, |ns| TargetStatus::of(ns <= NANOSECONDS_MAX)),
-        is_exact: false,
+            .map_or(TargetStatus::NotMeasured, |ns| TargetStatus::from_met(ns <= NANOSECONDS_MAX)),
+        counts_instructions: false,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(status: TargetStatus, is_exact: bool) -> BenchTarget {
-        BenchTarget { what: String::new(), measured: String::new(), status, is_exact }
-    }
-
-    fn check(pairs: &[(f64, f64)], status: TargetStatus, measured: &str) {
-        let pair = |&(ours, theirs): &(f64, f64)| CellPair { what: "a peer".into(), ours, theirs };
-        assert_eq!(judge(pairs.iter().map(pair).collect()), (status, String::from(measured)));
-    }
-
-    #[test]
-    fn the_target_needs_fewer_instructions_in_every_cell() {
-        let closest = "all 2 cells, closest: 5 against 6 of a peer";
-        check(&[(1.0, 9.0), (5.0, 6.0)], TargetStatus::Met, closest);
-        let lost = "not in 1 of 2 cells: 6 against 6 of a peer";
-        check(&[(1.0, 9.0), (6.0, 6.0)], TargetStatus::Missed, lost);
-        check(&[], TargetStatus::NotMeasured, "not every cell was counted");
-    }
-
-    #[test]
-    fn only_exact_targets_fail_the_benchmark() {
-        assert!(any_missed(
-            &[target(TargetStatus::Met, true), target(TargetStatus::Missed, true)],
-            true
-        ));
-        assert!(!any_missed(
-            &[target(TargetStatus::Met, true), target(TargetStatus::Missed, false)],
-            true
-        ));
-    }
-
-    #[test]
-    fn an_unmeasured_target_fails_the_benchmark_only_with_valgrind() {
-        assert!(any_missed(&[target(TargetStatus::NotMeasured, true)], true));
-        assert!(!any_missed(&[target(TargetStatus::NotMeasured, true)], false));
-    }
-
-    #[test]
-    fn a_geomean_needs_all_values() {
-        assert_eq!(geomean([Some(2.0), Some(8.0)].into_iter()).map(f64::round), Some(4.0));
-        assert_eq!(geomean([Some(2.0), None].into_iter()), None);
-        assert_eq!(geomean([].into_iter()), None);
-    }
-}
+mod tests;

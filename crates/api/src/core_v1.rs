@@ -1,5 +1,5 @@
 //! Core `v1` kinds that CronJobs and Jobs depend on: Namespace, ConfigMap, Secret, ServiceAccount,
-//! Node.
+//! Node, ResourceQuota.
 //!
 //! The types declare only the fields that servers and runners read; all other fields stay in
 //! `extra`.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{Extra, ObjectMeta, StringMap};
+use crate::pod::container::ResourceList;
 
 /// A Namespace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -136,6 +137,58 @@ pub struct Node {
     pub spec: Extra,
     /// The observed state.
     pub status: Extra,
+    /// Undeclared fields, preserved as received.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A ResourceQuota.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResourceQuota {
+    /// The API group and version.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The object metadata.
+    pub metadata: ObjectMeta,
+    /// The limits.
+    pub spec: ResourceQuotaSpec,
+    /// The enforced limits and the current usage.
+    pub status: ResourceQuotaStatus,
+    /// Undeclared fields, preserved as received.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The limits of a ResourceQuota.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResourceQuotaSpec {
+    /// The limit of each resource. See [`CountedObjects`](crate::quota::CountedObjects).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hard: ResourceList,
+    /// The scopes, which are not supported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The scope selector, which is not supported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope_selector: Option<Extra>,
+    /// Undeclared fields, preserved as received.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The usage of a ResourceQuota.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResourceQuotaStatus {
+    /// The limits that are enforced.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hard: ResourceList,
+    /// The number of objects that count towards each limit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: ResourceList,
     /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,

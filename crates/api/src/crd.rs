@@ -1,7 +1,8 @@
 //! The CustomResourceDefinition of `punctual.dev/v1` ScheduledJob.
 //!
-//! The structural schema is complete: it contains every field of the tables, so that unknown fields
-//! are reported as in `batch/v1`. The rules that the tables do not express are in `crd/*_rules.yaml`,
+//! The structural schema is complete: it contains every field of the schema tables
+//! ([`crate::schema`]), so that unknown fields are reported as in `batch/v1`. The rules that those
+//! tables do not express are in `crd/*_rules.yaml`,
 //! written as schema fragments. Together they accept what [`crate::validate`] accepts, as far as a
 //! schema can.
 //!
@@ -21,8 +22,8 @@ use crate::schema;
 
 const PLURAL: &str = "scheduledjobs";
 
-/// Returns the definition.
-pub fn definition() -> Value {
+/// Returns the definition, which allows these time zones.
+pub fn definition(zones: &Zones) -> Value {
     let kind = CronJobKind::ScheduledJob.kind();
     let group = CronJobKind::ScheduledJob.group();
     let names = json!({
@@ -46,7 +47,7 @@ pub fn definition() -> Value {
                 "name": "v1",
                 "served": true,
                 "storage": true,
-                "schema": { "openAPIV3Schema": root() },
+                "schema": { "openAPIV3Schema": root(zones) },
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": columns,
             }],
@@ -55,9 +56,9 @@ pub fn definition() -> Value {
 }
 
 /// Returns the definition as YAML, with a comment that names its source.
-pub fn manifest() -> String {
+pub fn manifest(zones: &Zones) -> String {
     let yaml = serde_saphyr::to_string_with_options(
-        &definition(),
+        &definition(zones),
         serde_saphyr::ser_options! { prefer_block_scalars: false },
     );
     // A tree of strings, numbers and booleans always serializes.
@@ -66,14 +67,16 @@ pub fn manifest() -> String {
 }
 
 /// Returns the schema of the whole object. The server defines the schema of its metadata.
-fn root() -> Value {
-    let Some(shape) = schema::find_kind("punctual.dev/v1", CronJobKind::ScheduledJob.kind()) else {
+fn root(zones: &Zones) -> Value {
+    let Some(struct_schema) =
+        schema::find_kind("punctual.dev/v1", CronJobKind::ScheduledJob.kind())
+    else {
         return Value::Null;
     };
     let mut rules = SchemaRules::read();
     rules.add("CronJobSpec", schedule::rules());
-    rules.add("CronJobSpec", time_zone());
-    let mut root = structure::of_struct(shape, &rules);
+    rules.add("CronJobSpec", time_zone(zones));
+    let mut root = structure::struct_schema(struct_schema, &rules);
     if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
         properties.insert("metadata".to_owned(), json!({ "type": "object" }));
         for (name, what) in [
@@ -87,11 +90,11 @@ fn root() -> Value {
 }
 
 /// Returns the rule for time zones. An enumeration would list all zones in its error message.
-fn time_zone() -> Value {
-    let mut names = Zones::bundled().names();
+fn time_zone(zones: &Zones) -> Value {
+    let mut names = zones.names();
     names.sort_unstable();
     let rule = json!({
-        "rule": format!("self in {names:?}"),
+        "rule": format!("self == '' || self in {names:?}"),
         "messageExpression": "'unknown time zone ' + self",
     });
     json!({ "properties": { "timeZone": { "x-kubernetes-validations": [rule] } } })

@@ -6,24 +6,27 @@
 //! raw JSON because the controller copies it and must not lose fields that this version does not
 //! know.
 //!
-//! A cluster whose CronJob lacks our fields stores the policy `CatchUp` and the jitter as
-//! annotations. [`CronJob::concurrency_policy`] and [`CronJob::jitter_percent`] return the
-//! effective values.
+//! A cluster whose CronJob lacks our fields stores the policy `CatchUp` (run all due times in
+//! order) and our other fields as annotations. [`CronJob::concurrency_policy`],
+//! [`CronJob::jitter_percent`] and [`CronJob::pending_deadline_seconds`] return the effective values.
 
-mod schedule_since;
+mod effective_schedule;
+mod pending_deadline;
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use self::schedule_since::ScheduleSince;
+pub use self::effective_schedule::EffectiveSchedule;
+pub use self::pending_deadline::{PendingDeadlineConflict, pending_deadline_conflicts};
 use crate::job::JobTemplateSpec;
 use crate::meta::{Condition, Extra, ObjectMeta, ObjectReference, is_zero};
 use crate::time::Time;
 use crate::well_known::annotations;
 
-/// The kinds under which a CronJob is served.
+/// The API kinds that hold the same CronJob spec and status: both versions of Kubernetes' CronJob, and
+/// our own ScheduledJob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CronJobKind {
     /// `batch/v1` CronJob.
@@ -103,7 +106,8 @@ pub struct CronJob {
 pub struct CronJobSpec {
     /// The schedule as a cron expression.
     pub schedule: String,
-    /// The time zone of the schedule; the controller's local zone if absent.
+    /// The time zone of the schedule; the controller's local zone if absent. See
+    /// [`CronJobSpec::zone_name`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// How many seconds late a run may start; no limit if absent.
@@ -128,6 +132,12 @@ pub struct CronJobSpec {
     /// The jitter: spreads starts over this percentage of the interval between slots, 0 to 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<i32>,
+    /// How many seconds a run may take until its first Pod is ready; no limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_deadline_seconds: Option<i64>,
+    /// How many of the newest pending slots `CatchUp` runs; 1,000 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catch_up_limit: Option<i32>,
     /// Undeclared fields, preserved as received.
     #[serde(flatten)]
     pub extra: Extra,
@@ -161,6 +171,9 @@ pub struct CronJobStatus {
     /// How many slots were missed: their deadline passed before they started.
     #[serde(skip_serializing_if = "is_zero")]
     pub missed_runs: i64,
+    /// How many slots were skipped: they were pending when a later slot started.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skipped_runs: i64,
     /// The latest missed slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_missed_time: Option<Time>,
@@ -216,6 +229,20 @@ impl ConcurrencyPolicy {
 /// The maximum jitter in percent. A higher value could let a run start close to the next slot.
 pub const JITTER_PERCENT_MAX: i32 = 50;
 
+/// How many pending slots `CatchUp` runs if the CronJob does not say.
+pub const CATCH_UP_LIMIT_DEFAULT: i32 = 1_000;
+
+/// The largest value of `spec.catchUpLimit`.
+pub const CATCH_UP_LIMIT_MAX: i32 = 100_000;
+
+impl CronJobSpec {
+    /// Returns the time zone of the schedule. An empty name means that there is none, like an absent
+    /// one.
+    pub fn zone_name(&self) -> Option<&str> {
+        self.time_zone.as_deref().filter(|zone| !zone.is_empty())
+    }
+}
+
 impl CronJob {
     /// Returns the kind that `apiVersion` and `kind` name.
     pub fn cron_job_kind(&self) -> Option<CronJobKind> {
@@ -237,6 +264,15 @@ impl CronJob {
     pub fn jitter_percent(&self) -> i32 {
         let annotated = || self.metadata.annotation(annotations::JITTER)?.trim().parse().ok();
         self.spec.jitter.or_else(annotated).unwrap_or(0).clamp(0, JITTER_PERCENT_MAX)
+    }
+
+    /// Returns how many of the newest pending slots `CatchUp` runs: the field, else the annotation, else
+    /// the default. Clamps the value to the valid range.
+    pub fn catch_up_limit(&self) -> i32 {
+        let annotated =
+            || self.metadata.annotation(annotations::CATCH_UP_LIMIT)?.trim().parse().ok();
+        let limit = self.spec.catch_up_limit.or_else(annotated).unwrap_or(CATCH_UP_LIMIT_DEFAULT);
+        limit.clamp(1, CATCH_UP_LIMIT_MAX)
     }
 
     /// Returns whether the CronJob is suspended.

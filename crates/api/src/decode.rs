@@ -1,8 +1,9 @@
 //! Decodes the body of a request into a checked JSON tree, with Kubernetes' error messages.
 //!
 //! Checks the JSON syntax, `apiVersion` and `kind`, the types of all known fields, and reports
-//! unknown and duplicate fields. `validate` checks the values. Recursion is limited by the depth
-//! limit of the tree.
+//! unknown and duplicate fields. Also sets a missing `apiVersion` and `kind` and, on request, drops
+//! unknown fields. `validate` checks the values. Objects that are nested deeper than `DEPTH_MAX` are
+//! rejected before the recursive checks.
 
 mod json;
 mod type_check;
@@ -95,7 +96,7 @@ impl DecodedObject {
     }
 }
 
-/// How to store fields that the tables do not contain.
+/// How to store fields that the schema tables do not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownFields {
     /// Keeps them.
@@ -133,11 +134,11 @@ pub fn check_object(
     check_kind(&mut decoded.value, expected)?;
     let kind = CronJobKind::from_gvk(expected.api_version, expected.kind);
     let dialect = kind.map_or(dialect, |kind| dialect.for_kind(kind));
-    if let Some(shape) = schema::find_kind(expected.api_version, expected.kind) {
+    if let Some(struct_schema) = schema::find_kind(expected.api_version, expected.kind) {
         let mut check =
             TypeCheck { dialect, unknown, path: Vec::new(), field_warnings: Vec::new() };
         check
-            .check_object(&mut decoded.value, shape, true)
+            .check_object(&mut decoded.value, struct_schema, true)
             .map_err(|error| expected.cannot_be_handled(&error.to_string()))?;
         decoded.field_warnings.splice(0..0, check.field_warnings);
     }

@@ -1,14 +1,14 @@
 //! Default values and canonical form, as in kube-apiserver.
 //!
 //! Works on JSON trees, so that unknown fields survive. First `cron_job`, `job` or `pod` set
-//! missing values, then `form` brings the object into canonical form. Values of the wrong type are
-//! left unchanged; `decode` rejects them earlier.
+//! missing values, then `canonical_form` brings the object into canonical form. Values of the wrong
+//! type are left unchanged; `decode` rejects them earlier.
 //!
 //! Not included: defaults of kinds that are not served here (services, endpoints, persistent
 //! volumes, limit ranges) and values that admission plugins add to Pods.
 
+mod canonical_form;
 mod container;
-mod form;
 mod job;
 mod pod;
 mod volume;
@@ -17,34 +17,37 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
-pub use self::form::canonical;
+pub use self::canonical_form::canonical;
 pub use self::job::{generate_selector, inherit_labels};
 use crate::schema;
 use crate::well_known::labels;
 
 /// Sets the defaults of a CronJob of any kind.
 pub fn cron_job(object: &mut Value) {
-    let spec = section(object, "spec");
-    text(spec, "concurrencyPolicy", "Allow");
-    value(spec, "suspend", false);
-    value(spec, "successfulJobsHistoryLimit", 3);
-    value(spec, "failedJobsHistoryLimit", 1);
-    job::template(section_of(section_of(spec, "jobTemplate"), "spec"));
+    let spec = ensure_section(object, "spec");
+    set_default_text(spec, "concurrencyPolicy", "Allow");
+    set_default(spec, "suspend", false);
+    set_default(spec, "successfulJobsHistoryLimit", 3);
+    set_default(spec, "failedJobsHistoryLimit", 1);
+    job::set_template_defaults(ensure_object_field(
+        ensure_object_field(spec, "jobTemplate"),
+        "spec",
+    ));
     canonical_as(object, "CronJob");
 }
 
 /// Sets the defaults of a Job except the selector: see [`generate_selector`].
 pub fn job(object: &mut Value) {
-    job::spec(section(object, "spec"));
+    job::set_defaults(ensure_section(object, "spec"));
     inherit_labels(object);
     canonical_as(object, "Job");
 }
 
 /// Sets the defaults of a Pod.
 pub fn pod(object: &mut Value) {
-    let spec = section(object, "spec");
-    pod::spec(spec);
-    pod::only_in_pods(spec);
+    let spec = ensure_section(object, "spec");
+    pod::set_defaults(spec);
+    pod::set_pod_only_defaults(spec);
     canonical_as(object, "Pod");
 }
 
@@ -55,30 +58,31 @@ pub fn plain(object: &mut Value, kind: &str) {
 
 /// Labels a namespace with its name, so that selectors can match it.
 pub fn namespace(object: &mut Value) {
-    let metadata = section(object, "metadata");
+    let metadata = ensure_section(object, "metadata");
     if let Some(name) = metadata.get("name").and_then(Value::as_str).map(str::to_owned) {
-        section_of(metadata, "labels").insert(labels::NAMESPACE_NAME.to_owned(), name.into());
+        ensure_object_field(metadata, "labels")
+            .insert(labels::NAMESPACE_NAME.to_owned(), name.into());
     }
     canonical_as(object, "Namespace");
 }
 
 /// Sets the finalizer and the phase `Active` of a new namespace.
 pub fn activate_namespace(object: &mut Value) {
-    let finalizers = section(object, "spec").entry("finalizers").or_insert(Value::Null);
+    let finalizers = ensure_section(object, "spec").entry("finalizers").or_insert(Value::Null);
     match finalizers.as_array_mut() {
         Some(names) if names.iter().any(|name| name == "kubernetes") => {}
         Some(names) => names.push("kubernetes".into()),
         None => *finalizers = serde_json::json!(["kubernetes"]),
     }
-    section(object, "status").insert("phase".to_owned(), "Active".into());
+    ensure_section(object, "status").insert("phase".to_owned(), "Active".into());
 }
 
 /// Sets the default type of a Secret and merges `stringData` into `data`.
 pub fn secret(object: &mut Value) {
     let fields = as_object(object);
-    text(fields, "type", "Opaque");
+    set_default_text(fields, "type", "Opaque");
     if let Some(Value::Object(texts)) = fields.remove("stringData") {
-        let data = section_of(fields, "data");
+        let data = ensure_object_field(fields, "data");
         for (key, value) in texts {
             let bytes = value.as_str().unwrap_or_default().as_bytes();
             data.insert(key, BASE64.encode(bytes).into());
@@ -89,18 +93,18 @@ pub fn secret(object: &mut Value) {
 
 /// Brings an object into the canonical form of a kind, even if it does not name its kind.
 fn canonical_as(object: &mut Value, kind: &str) {
-    if let Some(shape) = schema::find_struct(kind) {
-        form::canonical_as(object, shape);
+    if let Some(struct_schema) = schema::find_struct(kind) {
+        canonical_form::canonical_as(object, struct_schema);
     }
 }
 
-/// Returns the object field `name`; creates it if it is absent.
-pub(crate) fn section<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<String, Value> {
-    section_of(as_object(object), name)
+/// Returns `metadata`, `spec` or `status` of an object; creates it if it is absent.
+pub(crate) fn ensure_section<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<String, Value> {
+    ensure_object_field(as_object(object), name)
 }
 
 /// Returns the object field `name` of a map; creates it if it is absent.
-pub(crate) fn section_of<'a>(
+pub(crate) fn ensure_object_field<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,
 ) -> &'a mut Map<String, Value> {
@@ -117,12 +121,15 @@ fn as_object(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// Returns the object field `name`, if it exists.
-fn child<'a>(fields: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Map<String, Value>> {
+fn object_field<'a>(
+    fields: &'a mut Map<String, Value>,
+    name: &str,
+) -> Option<&'a mut Map<String, Value>> {
     fields.get_mut(name).and_then(Value::as_object_mut)
 }
 
 /// Iterates over the objects in the list field `name`.
-fn children<'a>(
+fn object_items<'a>(
     fields: &'a mut Map<String, Value>,
     name: &str,
 ) -> impl Iterator<Item = &'a mut Map<String, Value>> {
@@ -131,7 +138,7 @@ fn children<'a>(
 }
 
 /// Sets a string that is absent or empty, which are equal in Go.
-fn text(fields: &mut Map<String, Value>, name: &str, default: &str) {
+fn set_default_text(fields: &mut Map<String, Value>, name: &str, default: &str) {
     let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
     if fields.get(name).is_none_or(is_empty) {
         fields.insert(name.to_owned(), default.into());
@@ -139,7 +146,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, default: &str) {
 }
 
 /// Sets a number that is absent or zero, which are equal in Go.
-fn number(fields: &mut Map<String, Value>, name: &str, default: i32) {
+fn set_default_number(fields: &mut Map<String, Value>, name: &str, default: i32) {
     let is_zero = |value: &Value| value.is_null() || value.as_i64() == Some(0);
     if fields.get(name).is_none_or(is_zero) {
         fields.insert(name.to_owned(), default.into());
@@ -147,7 +154,7 @@ fn number(fields: &mut Map<String, Value>, name: &str, default: i32) {
 }
 
 /// Sets a value that is absent; keeps an explicit zero.
-fn value(fields: &mut Map<String, Value>, name: &str, default: impl Into<Value>) {
+fn set_default(fields: &mut Map<String, Value>, name: &str, default: impl Into<Value>) {
     if fields.get(name).is_none_or(Value::is_null) {
         fields.insert(name.to_owned(), default.into());
     }

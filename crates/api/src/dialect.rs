@@ -1,13 +1,15 @@
-//! Which extensions to Kubernetes' CronJob a server accepts.
+//! Whether a server accepts our extensions to Kubernetes' CronJob.
 
-/// What a server accepts in Kubernetes' own kinds.
+/// Whether a server accepts, in Kubernetes' own kinds, fields and values that only Punctual has.
+/// Operators choose it with `punctual serve --dialect` and `punctual validate --strict`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Accepts our extensions: `jitter`, `CatchUp`, `@at`.
+    /// Accepts our extensions: `spec.jitter`, `spec.pendingDeadlineSeconds`, the concurrency policy `CatchUp` (run all due times
+    /// in order) and the schedule `@at` (run once).
     #[default]
     Punctual,
     /// Accepts only what kube-apiserver accepts, with its error messages.
-    Strict,
+    Kubernetes,
 }
 
 impl Dialect {

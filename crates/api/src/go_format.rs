@@ -69,38 +69,38 @@ pub(crate) fn html_escaped(json: &str) -> String {
 }
 
 /// Formats a value as JSON of Go's internal struct: Go's names, every field, including zeros.
-pub(crate) fn internal_json(value: &Value, shape: &StructSchema) -> String {
+pub(crate) fn internal_json(value: &Value, struct_schema: &StructSchema) -> String {
     let mut out = String::new();
-    push_struct(&mut out, value, shape);
+    push_struct(&mut out, value, struct_schema);
     out
 }
 
-fn push_struct(out: &mut String, value: &Value, shape: &StructSchema) {
+fn push_struct(out: &mut String, value: &Value, struct_schema: &StructSchema) {
     out.push('{');
     let mut separator = "";
-    push_fields(out, value, shape, &mut separator);
+    push_fields(out, value, struct_schema, &mut separator);
     out.push('}');
 }
 
 fn push_fields(
     out: &mut String,
     value: &Value,
-    shape: &StructSchema,
+    struct_schema: &StructSchema,
     separator: &mut &'static str,
 ) {
-    for field in shape.fields.iter().filter(|field| !field.is_extension) {
+    for field in struct_schema.fields.iter().filter(|field| !field.is_extension) {
         let present = value.get(field.json);
         // Go embeds the object metadata, so its fields appear directly in the struct.
         if let (FieldType::Struct(id), "ObjectMeta") = (&field.ty, field.go_name().as_ref()) {
             push_fields(out, present.unwrap_or(&Value::Null), id.get(), separator);
             continue;
         }
-        if shape.has_json_names && present.is_none() {
+        if struct_schema.has_json_names && present.is_none() {
             continue;
         }
         out.push_str(separator);
         *separator = ",";
-        let name = if shape.has_json_names { field.json.into() } else { field.go_name() };
+        let name = if struct_schema.has_json_names { field.json.into() } else { field.go_name() };
         out.push_str(&quoted(&name));
         out.push(':');
         push_field(out, present, field);

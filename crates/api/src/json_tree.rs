@@ -1,4 +1,5 @@
-//! Builds a JSON tree from any serde format, within limits for untrusted input.
+//! Builds a JSON tree from YAML or a manifest file, within limits for untrusted input. JSON request
+//! bodies use `decode::json`, which also reports the errors of Go's JSON decoder.
 //!
 //! Depth and size are limited here, after aliases are expanded, because a short YAML text can
 //! expand to a huge tree. Duplicate field names are collected.
@@ -17,14 +18,14 @@ pub(crate) const DEPTH_MAX: usize = 64;
 /// of a simple YAML key. Without it a few long names make formatting the paths of their children
 /// take hours.
 const NAME_BYTES_MAX: usize = 1024;
-/// The approximate memory that all trees of one file may take.
+/// The approximate memory that all documents of one input may take.
 const TREE_BYTES_MAX: usize = 128 << 20;
 /// The approximate memory of a value without its text.
 const VALUE_BYTES: usize = 64;
 /// Every integer below this is exact as a float.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The memory that the trees of one file may still take.
+/// The memory that the documents of one input may still take.
 pub struct SizeBudget {
     bytes_left: usize,
 }
@@ -40,7 +41,7 @@ impl SizeBudget {
         let left = self.bytes_left.checked_sub(VALUE_BYTES + text_len);
         self.bytes_left = left.ok_or_else(|| {
             let bound = TREE_BYTES_MAX >> 20;
-            E::custom(format!("the content of the file is larger than {bound} MiB"))
+            E::custom(format!("the input is larger than {bound} MiB"))
         })?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The Lease (`coordination.k8s.io/v1`), used for leader election.
+//! The Lease (`coordination.k8s.io/v1`), the object with which processes elect a leader.
 
 use serde::{Deserialize, Serialize};
 

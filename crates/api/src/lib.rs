@@ -1,14 +1,14 @@
 //! The Kubernetes API of CronJobs, Jobs and Pods: types, defaults, validation, warnings, conversion
 //! and status responses.
 //!
-//! The crate is pure: it does no I/O and reads no clock or random source; time and identity are
-//! arguments. Its behaviour is that of kube-apiserver v1.36/v1.37 plus a few extensions (see
+//! The crate is pure: it does no I/O and reads no clock or random source; the current time
+//! and UIDs are arguments. Its behaviour is that of kube-apiserver v1.36/v1.37 plus a few extensions (see
 //! [`Dialect`]).
 //!
 //! An object has two forms. A write arrives as a JSON tree ([`serde_json::Value`]) and stays a tree
 //! while it is checked ([`decode`]), defaulted ([`defaults`]) and stored, so that unknown fields
 //! survive. Decisions use typed views of the tree ([`cronjob`], [`job`], [`pod`]), which preserve
-//! undeclared fields. [`strategy`] runs the steps of a write in order.
+//! undeclared fields. [`write_rules`] runs the steps of a write in order.
 
 pub mod convert;
 pub mod core_v1;
@@ -29,15 +29,16 @@ pub mod names;
 pub mod pod;
 pub mod proto;
 mod quantity;
+pub mod quota;
 pub mod schema;
 pub mod status;
-pub mod strategy;
 #[cfg(test)]
 mod table_differences;
 pub mod time;
 pub mod validate;
 pub mod warnings;
 pub mod well_known;
+pub mod write_rules;
 pub mod yaml;
 
 pub use self::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind};

@@ -1,7 +1,7 @@
 //! Types that all kinds share: object metadata, references, label selectors, conditions.
 //!
 //! Undeclared fields are kept in `extra` and written back, so that objects of a newer server
-//! survive a round trip. The module `validate` checks the values.
+//! are not changed by a round trip. The module `validate` checks the values.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct ObjectMeta {
     /// The opaque version, for optimistic concurrency.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// The number of changes of the desired state.
+    /// How often the desired state was changed.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: i64,
     /// When the object was created.

@@ -1,4 +1,5 @@
-//! Validation of names with Kubernetes' messages, and the name of the Job for a slot.
+//! Validation of names with Kubernetes' messages, and the name of the Job for a slot (a time at
+//! which a schedule says to run).
 //!
 //! Each check returns all reasons why a text is invalid, in Kubernetes' order, and an empty list
 //! for a valid text. Lengths are in bytes. Some messages say "characters" and some "bytes", as in

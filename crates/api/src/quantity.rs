@@ -100,6 +100,12 @@ impl Quantity {
     }
 }
 
+impl From<i64> for Quantity {
+    fn from(value: i64) -> Quantity {
+        Quantity { billionths: i128::from(value) * ONE, notation: Notation::Decimal }
+    }
+}
+
 /// Divides, rounding away from zero.
 fn divide_away(number: i128, by: i128) -> i128 {
     let quotient = number / by;

@@ -1,4 +1,4 @@
-//! Tables of all types that a request may contain.
+//! The schema tables: every struct that a request may contain, with its fields and their types.
 //!
 //! The tables have three uses: `decode` checks the JSON of a request and reports unknown fields,
 //! `defaults` brings an object into the form that kube-apiserver writes, and messages show internal
@@ -139,7 +139,7 @@ pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static StructSchema>
 
 /// Returns the names of all structs.
 pub fn struct_names() -> impl Iterator<Item = &'static str> {
-    tables().structs.iter().map(|shape| shape.name)
+    tables().structs.iter().map(|struct_schema| struct_schema.name)
 }
 
 struct Tables {

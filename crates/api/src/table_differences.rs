@@ -1,4 +1,5 @@
-//! Compares the differences between our tables and Kubernetes with the list of intended ones.
+//! For tests: compares the differences between our schema tables and Kubernetes' definitions with
+//! the list of intended ones.
 
 use std::collections::BTreeSet;
 

@@ -24,6 +24,7 @@ mod job_update;
 mod meta;
 mod pod;
 mod probe;
+mod quota;
 mod resources;
 mod volume;
 
@@ -31,7 +32,7 @@ use std::collections::BTreeMap;
 
 use punctual_schedule::Zones;
 
-use crate::core_v1::{ConfigMap, Namespace, Secret};
+use crate::core_v1::{ConfigMap, Namespace, ResourceQuota, Secret};
 use crate::cronjob::CronJob;
 use crate::dialect::Dialect;
 use crate::event::Event;
@@ -72,7 +73,7 @@ pub fn job_create(job: &Job) -> Vec<FieldError> {
 
 /// Validates an updated Job.
 pub fn job_update(new: &Job, old: &Job) -> Vec<FieldError> {
-    job_update::spec(new, old)
+    job_update::update(new, old)
 }
 
 /// Validates an updated Job status.
@@ -103,6 +104,11 @@ pub fn config_map(new: &ConfigMap, old: Option<&ConfigMap>) -> Vec<FieldError> {
 /// Validates a Secret, on an update against the old one.
 pub fn secret(new: &Secret, old: Option<&Secret>) -> Vec<FieldError> {
     core_v1::secret(new, old)
+}
+
+/// Validates a ResourceQuota, on an update against the old one.
+pub fn resource_quota(new: &ResourceQuota, old: Option<&ResourceQuota>) -> Vec<FieldError> {
+    quota::resource_quota(new, old)
 }
 
 /// Validates a Lease, on an update against the old one.

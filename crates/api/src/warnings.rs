@@ -1,7 +1,7 @@
-//! Warnings about valid objects: those of Kubernetes, and ours about schedules.
+//! Warnings about valid objects: those of Kubernetes, and ours about schedules and quotas.
 //!
-//! Servers send them as `Warning` headers. Ours appear only in the Punctual dialect, because a
-//! strict server must behave like kube-apiserver. Kubernetes' warnings about nodes, affinity,
+//! Servers send them as `Warning` headers. Those about schedules appear only in the Punctual dialect,
+//! because a strict server must behave like kube-apiserver. Kubernetes' warnings about nodes, affinity,
 //! addresses and storage that a single node does not use are not included.
 
 mod pod;
@@ -9,12 +9,14 @@ mod pod;
 use jiff::Timestamp;
 use punctual_schedule::Schedule;
 
+use crate::core_v1::ResourceQuota;
 use crate::cronjob::{CronJob, CronJobKind};
 use crate::dialect::Dialect;
 use crate::field::FieldPath;
 use crate::job::{Job, JobSpec};
 use crate::names;
 use crate::pod::Pod;
+use crate::quota::CountedObjects;
 use crate::validate::ValidationOptions;
 
 const COMPLETIONS_HIGH: i32 = 100_000;
@@ -31,6 +33,7 @@ pub fn cron_job_create(
     warnings.extend(name(&cron_job.metadata.name));
     warnings.extend(job_template(cron_job));
     warnings.extend(schedule(rules, cron_job, now));
+    warnings.extend(pending_deadline(rules, cron_job));
     warnings
 }
 
@@ -44,6 +47,7 @@ pub fn cron_job_update(
     let mut warnings = Vec::new();
     if new.metadata.generation != old.metadata.generation {
         warnings.extend(job_template(new));
+        warnings.extend(pending_deadline(rules, new));
     }
     if new.spec.schedule.contains("TZ") {
         warnings.push(
@@ -78,6 +82,17 @@ pub fn job_update(new: &Job, old: &Job) -> Vec<String> {
 /// Returns the warnings about a new Pod.
 pub fn pod_create(pod: &Pod) -> Vec<String> {
     pod::spec(&pod.spec, &pod.metadata.annotations, &SPEC, &FieldPath::root("metadata"))
+}
+
+/// Returns a warning about each limit of a ResourceQuota that is not enforced.
+pub fn resource_quota(quota: &ResourceQuota) -> Vec<String> {
+    let hard = SPEC.child("hard");
+    let keys = quota.spec.hard.keys().filter(|key| CountedObjects::parse(key).is_none());
+    keys.map(|key| {
+        let path = hard.key(key);
+        format!("{path}: this limit is not enforced; the server limits only numbers of objects")
+    })
+    .collect()
 }
 
 /// Warns about a name that is not a DNS label, because it leads to invalid host names of Pods.
@@ -115,13 +130,36 @@ fn job_spec(spec: &JobSpec, path: &FieldPath<'_>) -> Vec<String> {
     warnings
 }
 
+/// Our warnings about a pending deadline that does not do what it seems to.
+fn pending_deadline(rules: &ValidationOptions, cron_job: &CronJob) -> Vec<String> {
+    let flavor = cron_job.cron_job_kind().unwrap_or(CronJobKind::BatchV1);
+    if rules.dialect.for_kind(flavor) == Dialect::Kubernetes {
+        return Vec::new();
+    }
+    let Some(seconds) = cron_job.pending_deadline_seconds() else { return Vec::new() };
+    let spec = cron_job.job_template().unwrap_or_default().spec;
+    let mut warnings = Vec::new();
+    if !spec.template.spec.init_containers.is_empty() {
+        warnings.push(format!(
+            "spec.pendingDeadlineSeconds: the {seconds} s include the time of the init containers"
+        ));
+    }
+    if let Some(active) = spec.active_deadline_seconds.filter(|active| *active <= seconds) {
+        warnings.push(format!(
+            "spec.pendingDeadlineSeconds: has no effect, because activeDeadlineSeconds ends the Job \
+             after {active} s already"
+        ));
+    }
+    warnings
+}
+
 /// Our warnings: schedules that are valid but probably not intended.
 fn schedule(rules: &ValidationOptions, cron_job: &CronJob, now: Timestamp) -> Vec<String> {
     let flavor = cron_job.cron_job_kind().unwrap_or(CronJobKind::BatchV1);
-    if rules.dialect.for_kind(flavor) == Dialect::Strict {
+    if rules.dialect.for_kind(flavor) == Dialect::Kubernetes {
         return Vec::new();
     }
-    let zone = match &cron_job.spec.time_zone {
+    let zone = match cron_job.spec.zone_name() {
         Some(name) => rules.zones.get(name).ok(),
         None => Some(rules.zones.utc()),
     };

@@ -1,4 +1,4 @@
-//! Keys of labels and annotations, and names of finalizers.
+//! Keys of labels and annotations, and names of finalizers, of Kubernetes and of Punctual.
 
 /// Label keys.
 pub mod labels {
@@ -24,16 +24,35 @@ pub mod annotations {
     pub const SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
     /// The previous slot, for programs that process an interval.
     pub const PREVIOUS_SCHEDULED_TIMESTAMP: &str = "punctual.dev/previous-scheduled-timestamp";
+    /// The name of the CronJob; set on its Jobs and their Pods.
+    pub const CRON_JOB_NAME: &str = "punctual.dev/cronjob-name";
+    /// The UID of the CronJob; set on its Jobs and their Pods.
+    pub const CRON_JOB_UID: &str = "punctual.dev/cronjob-uid";
+    /// `CronJob` or `ScheduledJob`; set on its Jobs and their Pods.
+    pub const CRON_JOB_KIND: &str = "punctual.dev/cronjob-kind";
     /// Replaces `spec.concurrencyPolicy` on clusters that reject `CatchUp`.
     pub const CONCURRENCY_POLICY: &str = "punctual.dev/concurrency-policy";
     /// Replaces `spec.jitter` on clusters without that field.
     pub const JITTER: &str = "punctual.dev/jitter";
+    /// Replaces `spec.pendingDeadlineSeconds` on clusters without that field.
+    pub const PENDING_DEADLINE_SECONDS: &str = "punctual.dev/pending-deadline-seconds";
+    /// Replaces `spec.catchUpLimit` on clusters without that field.
+    pub const CATCH_UP_LIMIT: &str = "punctual.dev/catch-up-limit";
     /// The last missed slot and the number of missed slots, for statuses without those fields.
     pub const MISSED: &str = "punctual.dev/missed";
     /// Marks the CronJob that detects a competing controller; our controller ignores it.
     pub const PROBE: &str = "punctual.dev/probe";
     /// The current schedule and the time since which it is in effect.
     pub const SCHEDULE_SINCE: &str = "punctual.dev/schedule-since";
+    /// Whether `spec.timeZone` is read (`on`) or ignored (`off`), and since when; absent if it was never
+    /// ignored.
+    pub const TIME_ZONE_GATE: &str = "punctual.dev/time-zone-gate";
+    /// The name of the user of a Pod's containers, instead of `runAsUser`; read by our runner.
+    pub const RUN_AS_USER: &str = "punctual.dev/run-as-user";
+    /// `false` if a Pod's containers do not get the login variables of their user; read by our runner.
+    pub const LOGIN_VARIABLES: &str = "punctual.dev/login-variables";
+    /// `true` if each container of a Pod has a PID namespace; read by our runner.
+    pub const PID_NAMESPACE: &str = "punctual.dev/pid-namespace";
     /// The completion index of a Pod in an Indexed Job.
     pub const JOB_COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
     /// The number of failures of the Pod's index.

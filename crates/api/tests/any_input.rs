@@ -1,12 +1,12 @@
-//! Fuzzes random objects that follow the tables, with injected errors: nothing panics, every typed
-//! view reads what `decode` accepts, and defaulting is idempotent.
+//! Fuzzes random objects that follow the schema tables, with injected errors: nothing panics, every
+//! typed view reads what `decode` accepts, and applying the defaults twice changes nothing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
 use punctual_api::decode::{self, ExpectedKind, UnknownFields};
 use punctual_api::schema::{self, FieldType, StructSchema};
-use punctual_api::strategy::{self, CreateContext, ResourceKind};
 use punctual_api::validate::ValidationOptions;
+use punctual_api::write_rules::{self, CreateContext, ResourceKind};
 use punctual_api::{CronJobKind, Dialect};
 use punctual_schedule::Zones;
 use punctual_testing::TestRng;
@@ -56,13 +56,13 @@ impl RandomGenerator {
         items[self.number_below(items.len())]
     }
 
-    fn object(&mut self, shape: &StructSchema, depth: usize) -> Value {
+    fn object(&mut self, struct_schema: &StructSchema, depth: usize) -> Value {
         let mut fields = Map::new();
         for _ in 0..self.number_below(7) {
-            if shape.fields.is_empty() {
+            if struct_schema.fields.is_empty() {
                 break;
             }
-            let field = &shape.fields[self.number_below(shape.fields.len())];
+            let field = &struct_schema.fields[self.number_below(struct_schema.fields.len())];
             let value = self.value(&field.ty, depth);
             fields.insert(field.json.to_owned(), value);
         }
@@ -136,7 +136,7 @@ fn base(kind: ResourceKind) -> Value {
     if kind == ResourceKind::Event {
         object = json!({"metadata": {"name": "a"}, "involvedObject": {"namespace": "n"}});
     }
-    strategy::create(kind, object, &context(), &rules).unwrap().object
+    write_rules::create(kind, object, &context(), &rules).unwrap().object
 }
 
 #[test]
@@ -144,16 +144,16 @@ fn random_objects_are_accepted_or_rejected_without_panic() {
     let mut passed = 0;
     let mut accepted = 0;
     let bases: Vec<_> = KINDS.iter().map(|(kind, ..)| base(*kind)).collect();
-    let rules = [Dialect::Punctual, Dialect::Strict]
+    let rules = [Dialect::Punctual, Dialect::Kubernetes]
         .map(|dialect| ValidationOptions { zones: Zones::bundled(), dialect });
     for seed in 1..=OBJECTS {
         let mut random = RandomGenerator(TestRng::new(seed));
         let i = random.number_below(KINDS.len());
         let (kind, api_version, name) = KINDS[i];
         let rules = &rules[random.number_below(2)];
-        let shape =
+        let struct_schema =
             schema::find_struct(if name == "ScheduledJob" { "CronJob" } else { name }).unwrap();
-        let body = random.object(shape, 9).to_string();
+        let body = random.object(struct_schema, 9).to_string();
         let expected = ExpectedKind { api_version, kind: name };
         let unknown = random.pick(&[UnknownFields::Keep, UnknownFields::Drop]);
         let Ok(decoded) = decode::decode_json(body.as_bytes(), &expected, rules.dialect, unknown)
@@ -163,9 +163,9 @@ fn random_objects_are_accepted_or_rejected_without_panic() {
         passed += 1;
         let now = context().now;
         let answers = [
-            strategy::create(kind, decoded.value.clone(), &context(), rules),
-            strategy::update(kind, decoded.value.clone(), &bases[i], rules, now),
-            strategy::update_status(kind, decoded.value.clone(), &bases[i]),
+            write_rules::create(kind, decoded.value.clone(), &context(), rules),
+            write_rules::update(kind, decoded.value.clone(), &bases[i], rules, now),
+            write_rules::update_status(kind, decoded.value.clone(), &bases[i]),
         ];
         for answer in answers {
             match answer {
@@ -194,7 +194,7 @@ fn random_bytes_are_rejected() {
         let alphabet = b"{}[]\",:0-9.eE+tfn\\u \xff\x00ab";
         let body: Vec<u8> = (0..random.number_below(60)).map(|_| random.pick(alphabet)).collect();
         if let Err(status) =
-            decode::decode_json(&body, &expected, Dialect::Strict, UnknownFields::Keep)
+            decode::decode_json(&body, &expected, Dialect::Kubernetes, UnknownFields::Keep)
         {
             assert_eq!(status.code, 400, "seed {seed}");
         }

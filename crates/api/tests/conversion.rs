@@ -54,7 +54,7 @@ const POLICIES: [&str; 6] = ["", "Allow", "Forbid", "Replace", "CatchUp", "Odd"]
 fn any_cron_job() -> impl Strategy<Value = CronJob> {
     let spec = (
         ".{0,20}",
-        of("[A-Z/a-z]{0,12}"),
+        of("[A-Z/a-z]{1,12}"),
         proptest::sample::select(&POLICIES[..]),
         of(any::<i32>()),
         of(any_template()),
@@ -119,6 +119,14 @@ proptest! {
         prop_assert_eq!(plain.jitter_percent(), cron_job.jitter_percent());
         prop_assert_eq!(text(&convert::from_kubernetes(plain, kind)), text(&cron_job));
     }
+}
+
+/// Kubernetes rejects an empty time zone.
+#[test]
+fn converting_to_kubernetes_removes_an_empty_time_zone() {
+    let mut cron_job = CronJob::default();
+    cron_job.spec.time_zone = Some(String::new());
+    assert_eq!(convert::to_kubernetes(cron_job).spec.time_zone, None);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use punctual_api::strategy::{self, CreateContext, ResourceKind};
 use punctual_api::validate::ValidationOptions;
+use punctual_api::write_rules::{self, CreateContext, ResourceKind};
 use punctual_api::{Dialect, Status};
 use punctual_schedule::Zones;
 use serde::Deserialize;
@@ -37,8 +37,8 @@ fn created(history: &JobHistory) -> Result<Value, Status> {
         suffix: "",
         now: "2026-11-15T08:00:00Z".parse().unwrap(),
     };
-    let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Strict };
-    let admitted = strategy::create(ResourceKind::Job, history.posted.clone(), &birth, &rules)?;
+    let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Kubernetes };
+    let admitted = write_rules::create(ResourceKind::Job, history.posted.clone(), &birth, &rules)?;
     Ok(admitted.object)
 }
 
@@ -69,7 +69,7 @@ fn recorded_status_updates_of_the_job_controller_are_accepted() {
         for status in &history.status_history {
             let mut new = job.clone();
             new.as_object_mut().unwrap().insert("status".to_owned(), status.clone());
-            let admitted = strategy::update_status(ResourceKind::Job, new, &job)
+            let admitted = write_rules::update_status(ResourceKind::Job, new, &job)
                 .unwrap_or_else(|status| panic!("{}: {status}", history.name));
             assert_eq!(admitted.object.get("status"), Some(status), "{}", history.name);
             job = admitted.object;

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use punctual_api::decode::{self, ExpectedKind, FieldValidation, UnknownFields};
 use punctual_api::status::GroupResource;
-use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
 use punctual_api::validate::ValidationOptions;
+use punctual_api::write_rules::{self, AdmittedObject, CreateContext, ResourceKind};
 use punctual_api::{CronJobKind, Dialect, Status};
 use punctual_schedule::Zones;
 use serde::Deserialize;
@@ -113,7 +113,7 @@ impl<'a> RequestTarget<'a> {
 }
 
 fn rules() -> ValidationOptions {
-    ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Strict }
+    ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Kubernetes }
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -155,7 +155,7 @@ impl ObjectStore {
         };
         let now = "2026-11-15T07:35:33Z".parse().unwrap();
         let birth = CreateContext { namespace: target.namespace, uid, suffix, now };
-        let mut admitted = strategy::create(target.kind, object, &birth, &rules())?;
+        let mut admitted = write_rules::create(target.kind, object, &birth, &rules())?;
         admitted.warnings.splice(0..0, field_warnings);
         let name = text(&admitted.object, "/metadata/name").to_owned();
         if self.objects.contains_key(&target.key(&name)) {
@@ -187,7 +187,7 @@ impl ObjectStore {
         target: &RequestTarget<'_>,
     ) -> Result<AdmittedObject, Status> {
         let (object, _) = decoded(request, target)?;
-        strategy::check_name(&object, target.name)?;
+        write_rules::check_name(&object, target.name)?;
         self.write(request, target, object)
     }
 
@@ -218,16 +218,16 @@ impl ObjectStore {
         }
         let version = text(&object, "/metadata/resourceVersion");
         if !version.is_empty() {
-            strategy::parse_resource_version(version)?;
+            write_rules::parse_resource_version(version)?;
             if version != text(&old, "/metadata/resourceVersion") {
                 return Err(Status::object_modified(target.resource, target.name));
             }
         }
         let now = "2026-11-15T07:40:00Z".parse().unwrap();
         let admitted = if target.is_status {
-            strategy::update_status(target.kind, object, &old)?
+            write_rules::update_status(target.kind, object, &old)?
         } else {
-            strategy::update(target.kind, object, &old, &rules(), now)?
+            write_rules::update(target.kind, object, &old, &rules(), now)?
         };
         self.store_object(target, target.name, request, &admitted.object);
         Ok(admitted)
@@ -244,7 +244,7 @@ fn decoded(
 ) -> Result<(Value, Vec<String>), Status> {
     let body = request.body.as_deref().unwrap_or_default();
     let expected = target.expected();
-    decode::decode_json(body.as_bytes(), &expected, Dialect::Strict, UnknownFields::Drop)?
+    decode::decode_json(body.as_bytes(), &expected, Dialect::Kubernetes, UnknownFields::Drop)?
         .accept(target.validation, &expected)
 }
 

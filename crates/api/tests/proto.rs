@@ -60,7 +60,7 @@ fn read(body: &[u8], expected: &ExpectedKind<'_>) -> Result<Value, Status> {
 }
 
 fn checked(decoded: DecodedObject, expected: &ExpectedKind<'_>) -> Result<DecodedObject, Status> {
-    decode::check_object(decoded, expected, Dialect::Strict, UnknownFields::Drop)
+    decode::check_object(decoded, expected, Dialect::Kubernetes, UnknownFields::Drop)
 }
 
 /// Removes nulls from a tree.
@@ -100,10 +100,10 @@ fn protobuf_and_json_decode_to_the_same_object() {
 }
 
 /// Collects every field of a tree, by struct.
-fn collect_fields(value: &Value, shape: &StructSchema, found: &mut BTreeSet<String>) {
+fn collect_fields(value: &Value, struct_schema: &StructSchema, found: &mut BTreeSet<String>) {
     for (name, value) in value.as_object().into_iter().flatten() {
-        let Some(field) = shape.field(name) else { continue };
-        found.insert(format!("{}.{name}", shape.name));
+        let Some(field) = struct_schema.field(name) else { continue };
+        found.insert(format!("{}.{name}", struct_schema.name));
         match (&field.ty, value) {
             (FieldType::Struct(id), value) => collect_fields(value, id.get(), found),
             (FieldType::List(item), Value::Array(items)) => {
@@ -122,18 +122,18 @@ fn the_recorded_objects_cover_every_numbered_field() {
     let mut found = BTreeSet::new();
     for object in encoded_objects() {
         let expected = object.expected();
-        if let Some(shape) = schema::find_kind(expected.api_version, expected.kind) {
-            collect_fields(&object.json, shape, &mut found);
+        if let Some(struct_schema) = schema::find_kind(expected.api_version, expected.kind) {
+            collect_fields(&object.json, struct_schema, &mut found);
         }
     }
     let mut missing = BTreeSet::new();
     for (message, field) in numbered_fields() {
-        let shape = schema::find_struct(message).unwrap();
+        let struct_schema = schema::find_struct(message).unwrap();
         let name = format!("{message}.{field}");
         // Fields of an embedded struct count as fields of the enclosing struct.
         let is_embedded = ["EphemeralContainerCommon", "ProbeHandler", "VolumeSource"];
         let is_reached = !is_embedded.contains(&message);
-        assert!(shape.field(field).is_some(), "{name}");
+        assert!(struct_schema.field(field).is_some(), "{name}");
         if is_reached && !found.contains(&name) {
             missing.insert(message);
         }
@@ -334,7 +334,8 @@ fn check_limits(body: &[u8], expected: &ExpectedKind<'_>) {
                 body.len()
             );
             let decoded = DecodedObject { value, field_warnings: Vec::new() };
-            let _ = decode::check_object(decoded, expected, Dialect::Strict, UnknownFields::Drop);
+            let _ =
+                decode::check_object(decoded, expected, Dialect::Kubernetes, UnknownFields::Drop);
         }
         Err(status) => assert!([400, 415].contains(&status.code)),
     }

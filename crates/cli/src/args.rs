@@ -1,21 +1,31 @@
 //! The command-line arguments and their help texts.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
+use punctual_engine::cronjob::FeatureGates;
 
+use crate::backup::BackupArgs;
+use crate::certs::CertsArgs;
+use crate::check::CheckArgs;
 use crate::controller::args::ControllerArgs;
+use crate::data_dir;
+use crate::import::args::ImportArgs;
+use crate::repair::args::RepairArgs;
+use crate::restore::RestoreArgs;
+use crate::run::args::RunArgs;
+use crate::salvage::SalvageArgs;
 
 /// The largest value of `--count`.
 pub(crate) const COUNT_MAX: u32 = 100_000;
 
 /// Run Kubernetes CronJobs on one machine or on any cluster
 ///
-/// Each scheduled time is run at most once, even after crashes and restarts. `punctual up` needs no
+/// Each scheduled time starts at most one run, even after crashes and restarts. `punctual up` needs no
 /// cluster and no container runtime. `punctual controller` runs CronJobs on an existing cluster. The
 /// other commands explain and check schedules and manifests.
 #[derive(Debug, Parser)]
@@ -54,18 +64,37 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run the CronJob controller on a Kubernetes cluster
     Controller(Box<ControllerArgs>),
+    /// Create a CronJob that runs a command once, at an interval or on a schedule
+    Run(Box<RunArgs>),
+    /// Reset the recorded times of a CronJob that lie in the future after a clock was wrong
+    Repair(RepairArgs),
     /// Print a kubeconfig with a client certificate for a user
     Kubeconfig(KubeconfigArgs),
+    /// Show, rotate or revoke the certificates of the API server
+    Certs(CertsArgs),
+    /// Back up all objects, also of a running server
+    Backup(BackupArgs),
+    /// Restore a backup into an empty data directory
+    Restore(RestoreArgs),
+    /// Check a store or a backup for damage
+    Check(CheckArgs),
+    /// Replace a damaged store by its undamaged objects
+    Salvage(SalvageArgs),
     /// Show the next times at which a schedule runs
     Next(NextArgs),
     /// Explain a schedule, point out pitfalls and show the next times
     Explain(ExplainArgs),
     /// Check manifests as the API server would, and show when they run next
     Validate(ValidateArgs),
-    /// Show what the controller would do with a dumped CronJob, and why
+    /// Show what the controller would do with a CronJob from standard input, and why
     Decide(DecideArgs),
+    /// Print manifests for crontabs, systemd timers or dumped Kubernetes objects
+    Import(Box<ImportArgs>),
     /// Print the CustomResourceDefinition of ScheduledJob
-    #[command(after_help = "Example: punctual crd | kubectl apply --server-side -f -")]
+    #[command(after_help = "\
+The definition lists the valid time zones. Apply it again after an update of the time zone data.
+
+Example: punctual crd | kubectl apply --server-side -f -")]
     Crd,
     /// Show the versions of the program and of its time zone data
     Version(VersionArgs),
@@ -88,6 +117,8 @@ cleanly. A second Ctrl-C ends it at once.
 Examples:
   punctual up examples/hello.yaml
   punctual up --data-dir ./data --plain manifests/")]
+// The level `info` would repeat on standard error what the view and the lines report about runs.
+#[command(mut_arg("log", |log| log.default_value("warn")))]
 pub(crate) struct UpArgs {
     /// Manifests to apply: YAML or JSON files, directories, or - for standard input
     #[arg(value_name = "FILE or DIR")]
@@ -105,6 +136,11 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) concurrent_syncs: u32,
+    /// Fields accepted in batch/v1 CronJobs
+    #[arg(long, value_name = "DIALECT", default_value = "punctual")]
+    pub(crate) dialect: Dialect,
+    #[command(flatten)]
+    pub(crate) gates: FeatureGateArgs,
     /// Print one line per event instead of the live view
     #[arg(long)]
     pub(crate) plain: bool,
@@ -116,7 +152,7 @@ pub(crate) struct UpArgs {
 
 impl UpArgs {
     /// Whether to use colors. An empty `NO_COLOR` has no effect, by convention.
-    pub(crate) fn has_color(&self) -> bool {
+    pub(crate) fn use_color(&self) -> bool {
         self.no_color.as_deref().unwrap_or_default().is_empty()
     }
 }
@@ -131,7 +167,7 @@ Example:
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) instance: InstanceArgs,
-    /// Fields accepted in batch/v1 CronJobs
+    /// Whether CronJobs may use Punctual's extensions
     #[arg(long, value_name = "DIALECT", default_value = "kubernetes")]
     pub(crate) dialect: Dialect,
 }
@@ -139,27 +175,45 @@ pub(crate) struct ServeArgs {
 /// Options of the API server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InstanceArgs {
-    /// Directory of the data, the certificates and the audit log [default: ~/.local/share/punctual]
+    /// Directory for data, certificates and audit log [default: ~/.local/share/punctual]
     #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Address to listen on; port 0 selects a free port
+    /// Address to listen on, such as 127.0.0.1:6443, localhost:6443 or 6443 alone; port 0 selects a
+    /// free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", env = "PUNCTUAL_LISTEN")]
+    #[arg(value_parser = parse_listen_address)]
     pub(crate) listen: SocketAddr,
     /// File for the administrator's kubeconfig [default: kubeconfig in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,
+    /// File with the keys that encrypt Secrets on disk, one in base64 per line, the first encrypts
+    /// [default: the systemd credential punctual-encryption-key, else Secrets are not encrypted]
+    #[arg(long, value_name = "FILE", env = "PUNCTUAL_ENCRYPTION_KEY_FILE")]
+    pub(crate) encryption_key_file: Option<PathBuf>,
     /// File for the audit log [default: audit.log in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    /// Requests recorded in the audit log
+    #[arg(long, value_name = "LEVEL", default_value = "requests")]
+    pub(crate) audit_level: AuditLevel,
     /// Disable the audit log
     #[arg(long, conflicts_with = "audit_log")]
     pub(crate) no_audit_log: bool,
-    /// Maximum number of concurrent requests, without watches; further ones get 429
+    /// Maximum number of connections; beyond it, idle ones are closed
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_connections: usize,
+    /// Maximum number of concurrent requests, excluding watches; excess requests get 429
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub(crate) max_requests: usize,
-    /// Maximum number of requests per second, without watches; further ones get 429
+    /// Maximum number of requests per second, excluding watches; excess requests get 429
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub(crate) max_requests_per_second: u32,
+    /// Maximum number of requests per second for CronJobs and ScheduledJobs [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cronjob_requests_per_second: Option<u32>,
+    /// Maximum number of requests per second for Jobs [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_job_requests_per_second: Option<u32>,
     /// Maximum number of concurrent watches; further ones get 429
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_watches: usize,
@@ -169,6 +223,32 @@ pub(crate) struct InstanceArgs {
     /// Log level (error, warn, info, debug) or a filter such as punctual_server=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,
+}
+
+/// Options that switch features off.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureGateArgs {
+    /// Features to switch off or on, such as TimeZone=false,Jitter=false; all are on by default
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    feature_gates: FeatureGates,
+}
+
+impl FeatureGateArgs {
+    pub(crate) fn feature_gates(&self) -> FeatureGates {
+        self.feature_gates
+    }
+}
+
+/// Parses an address and port. A port alone and `localhost` mean the loopback address.
+pub(crate) fn parse_listen_address(text: &str) -> anyhow::Result<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    let port: u16 = port.parse().map_err(|_| {
+        anyhow!("expected an address and port such as 127.0.0.1:6443, localhost:6443 or 6443")
+    })?;
+    Ok((Ipv4Addr::LOCALHOST, port).into())
 }
 
 /// Parses a duration such as `90s` or `1h`. Negative durations are errors.
@@ -193,9 +273,23 @@ pub(crate) struct KubeconfigArgs {
     /// URL of the API server
     #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:6443")]
     pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) data_dir: DataDirArg,
+}
+
+/// The data directory of a command that does not start the server.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DataDirArg {
     /// Data directory of the API server [default: ~/.local/share/punctual]
-    #[arg(long, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "DIR", env = "PUNCTUAL_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl DataDirArg {
+    /// Returns the data directory.
+    pub(crate) fn resolve(&self) -> anyhow::Result<PathBuf> {
+        data_dir::resolve(self.data_dir.as_deref())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -207,11 +301,30 @@ pub(crate) enum Role {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditLevel {
+    /// Requests of clients that change something or are refused
+    Writes,
+    /// All requests of clients except health checks
+    Requests,
+    /// All requests, also health checks and those of this process
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dialect {
     /// Only the fields that kube-apiserver accepts
     Kubernetes,
     /// Also jitter, CatchUp and @at, as in ScheduledJobs
     Punctual,
+}
+
+impl From<Dialect> for punctual_api::Dialect {
+    fn from(dialect: Dialect) -> punctual_api::Dialect {
+        match dialect {
+            Dialect::Kubernetes => punctual_api::Dialect::Kubernetes,
+            Dialect::Punctual => punctual_api::Dialect::Punctual,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -232,7 +345,10 @@ pub(crate) struct ValidateArgs {
     /// Accept only what kube-apiserver accepts: no jitter, CatchUp or @at in a CronJob
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Also show Kubernetes' warnings and pitfalls of the schedules
+    /// Accept only what `punctual up` applies: kinds that it serves, with a name, each object once
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) up: bool,
+    /// Also show the warnings of the API and the pitfalls of schedules
     #[arg(long)]
     pub(crate) warnings: bool,
     /// Number of times to show for each schedule
@@ -249,7 +365,8 @@ With --stdin each input line is an object like
   {\"expr\":\"0 9 * * 1-5\",\"tz\":\"Europe/Berlin\",\"after\":\"2026-01-01T00:00:00Z\",\"count\":3}
 Only expr is required. Each input line gets one output line:
   {\"next\":[\"2026-01-01T08:00:00Z\",\"2026-01-02T08:00:00Z\",\"2026-01-05T08:00:00Z\"]}
-If the schedule ends, an empty string follows the last time. Errors have the form {\"error\":\"...\"}.")]
+If fewer times remain, the list ends with an empty string. Errors have the form {\"error\":\"...\"}.
+The exit status is 1 if any line failed.")]
 pub(crate) struct NextArgs {
     /// Cron expression, quoted or not; also @daily, @every 90m, @at 2026-12-31T23:59
     #[arg(value_name = "EXPR", required_unless_present = "stdin")]
@@ -276,14 +393,27 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each input line is an object like
+With --stdin each input line is an object like
   {\"now\":\"2026-01-31T08:00:05Z\",\"cronJob\":{...},\"jobsListed\":[...],\"jobsOnlyOnServer\":[...]}
-jobsListed are the Jobs in the controller's cache. jobsOnlyOnServer are the Jobs that only a live
-read finds. This command changes nothing and connects to no server.")]
+jobsListed are the Jobs in the controller's cache. jobsOnlyOnServer are Jobs that exist on the
+server and are not in the cache yet. This command changes nothing and connects to no server. Exit
+status: 1 if any line or file is invalid.
+
+Example: kubectl get cronjobs,jobs -A -o json | punctual decide -o text -f -")]
 pub(crate) struct DecideArgs {
     /// Read CronJobs from standard input, one JSON object per line
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "files")]
     pub(crate) stdin: bool,
+    #[command(flatten)]
+    pub(crate) gates: FeatureGateArgs,
+    /// CronJobs and their Jobs as `kubectl get -o json` or `-o yaml` prints them, or - for standard
+    /// input
+    #[arg(long = "filename", short = 'f', value_name = "FILE or DIR", num_args = 1..)]
+    #[arg(conflicts_with = "stdin")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Time of the decision with -f: RFC 3339, or local time [default: now]
+    #[arg(long, value_name = "TIME", requires = "files")]
+    pub(crate) now: Option<String>,
     /// Output format
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "json")]
     pub(crate) output: DecideFormat,
@@ -300,7 +430,7 @@ pub(crate) enum DecideFormat {
 /// Selects the slots to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SlotRange {
-    /// Show times after this one, and count IN from it: RFC 3339, or local time [default: now]
+    /// Show times after this one; the column IN is relative to it: RFC 3339, or local time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
     /// Number of times to show
@@ -334,4 +464,24 @@ pub(crate) struct VersionArgs {
 pub(crate) struct CompletionsArgs {
     /// Shell to print the script for
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listen_address_may_be_a_port_or_localhost() {
+        for (text, wanted) in [
+            ("6443", "127.0.0.1:6443"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(parse_listen_address(text).unwrap().to_string(), wanted);
+        }
+        for text in ["", "localhost", "65536", "example.com:1", ":80"] {
+            assert!(parse_listen_address(text).is_err(), "{text}");
+        }
+    }
 }

@@ -12,19 +12,18 @@ pub(crate) mod args;
 mod connection;
 mod readiness;
 mod served_kinds;
-mod transport;
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{fs, io};
 
 use anyhow::{Context as _, bail};
 use punctual_api::CronJobKind;
 use punctual_controller::{
     BurstGate, ClusterOptions, CompetingController, Context, ControllerProbe, CronJobOptions,
-    Election, ElectionConfig, Fence, Metrics, SystemClock, export_standby, run_cron_jobs,
-    run_elected,
+    Election, ElectionConfig, Fence, LeaseAccess, Metrics, SystemClock, export_standby,
+    run_cron_jobs, run_elected,
 };
 use punctual_schedule::Zone;
 use punctual_server::{HealthEndpoints, ServerEnv as _, SystemEnv, serve_health};
@@ -33,24 +32,36 @@ use tokio_util::sync::CancellationToken;
 
 use self::args::{ControllerArgs, KindArg};
 use self::connection::Connection;
-use self::readiness::ReadinessCheck;
+use self::readiness::{LeaseReadiness, ReadinessCheck};
 use self::served_kinds::ServedKinds;
+use crate::descriptors::Descriptors;
+use crate::printer::Printer;
 use crate::{logging, output, signals};
 
-/// How long a create may still reach the server after its sender timed out. API calls have a deadline
+/// How long after a time-out the server may still execute a create request. API calls have a deadline
 /// of 30 seconds, and proxies drop older requests.
 const LATE_CREATE_WINDOW: Duration = Duration::from_secs(30);
 
 /// The deadline for deleting the probe object on exit.
 const PROBE_REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Silences kube's own log of failed requests. The controller logs failures with their consequence.
+/// Maximum number of connections to the health endpoints: enough for a kubelet and many Prometheus
+/// servers.
+const HEALTH_CONNECTIONS_MAX: usize = 256;
+
+/// Silences kube's own log of failed requests. The controller logs each failure and what
+/// follows from it.
 const KUBE_CLIENT_FILTER: &str = "kube_client::client::builder=off";
 
 pub(crate) fn run(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
-    logging::init(&format!("{KUBE_CLIENT_FILTER},{}", args.log), std::io::stderr)?;
+    let log = Printer::start(io::stderr())?;
+    logging::init(&format!("{KUBE_CLIENT_FILTER},{}", args.log), log.clone())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_until_stopped(args, zone))
+    runtime.block_on(async {
+        let result = run_until_stopped(args, zone).await;
+        log.flush().await;
+        result
+    })
 }
 
 async fn run_until_stopped(args: &ControllerArgs, zone: &Zone) -> anyhow::Result<()> {
@@ -82,6 +93,7 @@ struct ControllerProcess<'a> {
     cluster: ClusterOptions,
     election: Election,
     has_started: Arc<AtomicBool>,
+    descriptors: Descriptors,
 }
 
 impl<'a> ControllerProcess<'a> {
@@ -100,7 +112,7 @@ impl<'a> ControllerProcess<'a> {
         } else {
             Fence::always_open()
         };
-        let context = Context { client, clock, metrics, burst_gate, fence };
+        let context = Context { client, shared_watches: None, clock, metrics, burst_gate, fence };
         let cluster = ClusterOptions {
             namespaces: deduplicate(&args.namespaces),
             // The schema of our CustomResourceDefinition has all fields, so only batch/v1 is pruned.
@@ -110,17 +122,25 @@ impl<'a> ControllerProcess<'a> {
         };
         let election = election(args, &namespace)?;
         let has_started = Arc::default();
-        Ok(ControllerProcess { args, zone, context, cluster, election, has_started })
+        let descriptors = Descriptors::raise_limit();
+        Ok(ControllerProcess { args, zone, context, cluster, election, has_started, descriptors })
     }
 
     fn health_endpoints(&self) -> HealthEndpoints {
-        let Context { client, fence, metrics, .. } = self.context.clone();
+        let Context { fence, metrics, clock, .. } = self.context.clone();
         let signals = self.cluster.signals.clone();
         let has_started = self.has_started.clone();
-        let readiness = ReadinessCheck { client, fence, signals, has_started };
+        let lease = self.args.election.leader_elect.then(|| LeaseReadiness {
+            access: self.election.access.clone(),
+            clock,
+            tolerance: self.election.config.lease_duration,
+        });
+        let readiness = ReadinessCheck { lease, fence, signals, has_started };
         HealthEndpoints {
-            check_ready: Arc::new(move || readiness.check()),
+            check_ready: Arc::new(move || Box::pin(std::future::ready(readiness.check()))),
             metrics: Arc::new(move |page: &mut String| metrics.encode(page)),
+            zones: self.zone.zones().clone(),
+            connections_max: self.descriptors.for_clients(0).min(HEALTH_CONNECTIONS_MAX),
         }
     }
 
@@ -151,6 +171,7 @@ impl<'a> ControllerProcess<'a> {
         let options = CronJobOptions {
             kinds: kinds.served.clone(),
             default_zone: self.zone.clone(),
+            gates: self.args.gates.feature_gates(),
             workers: self.args.concurrent_syncs as usize,
             cluster: self.cluster.clone(),
         };
@@ -205,8 +226,8 @@ impl<'a> ControllerProcess<'a> {
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "could not check for another controller of CronJobs; starting anyway, and \
-                     stopping if one is detected later"
+                    "could not check for another controller of CronJobs; starting anyway; the \
+                     process exits if one is detected later"
                 );
                 Ok(())
             }
@@ -230,7 +251,7 @@ impl<'a> ControllerProcess<'a> {
         let other = signals.competing_controller().await;
         tracing::error!(
             controller = %other,
-            "another controller manages the same CronJobs; both overwrite the status; disable one of them"
+            "another controller manages the same CronJobs and overwrites their status; disable one of the two"
         );
         std::future::pending().await
     }
@@ -271,6 +292,7 @@ fn election(args: &ControllerArgs, own_namespace: &str) -> anyhow::Result<Electi
             SystemEnv.fill_random(&mut bytes);
             u32::from_ne_bytes(bytes)
         }),
+        access: LeaseAccess::default(),
     })
 }
 

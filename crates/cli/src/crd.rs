@@ -1,9 +1,10 @@
 //! `punctual crd`: prints the CustomResourceDefinition of ScheduledJob.
 
 use punctual_api::crd;
+use punctual_schedule::Zones;
 
 use crate::output;
 
-pub(crate) fn run() -> anyhow::Result<()> {
-    output::print(&crd::manifest())
+pub(crate) fn run(zones: &Zones) -> anyhow::Result<()> {
+    output::print(&crd::manifest(zones))
 }

@@ -1,8 +1,19 @@
-//! The location of the data directory.
+//! Finds and prepares the data directory of the server.
 
+use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
+
+/// What other users may do with the directory: pass through it, so that Pods of other users can reach
+/// their own directories below it. All files in it are readable by their owner only.
+const DIRECTORY_MODE_MAX: u32 = 0o711;
+const FILE_MODE_MAX: u32 = 0o600;
+const MODE_BITS: u32 = 0o7777;
+/// An entry that a data directory has after the first start.
+const OWN_ENTRIES: [&str; 2] = ["store", "pki"];
 
 /// Returns the given directory, or `~/.local/share/punctual`.
 pub(crate) fn resolve(data_dir: Option<&Path>) -> anyhow::Result<PathBuf> {
@@ -12,4 +23,140 @@ pub(crate) fn resolve(data_dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     let home =
         std::env::home_dir().context("could not find your home directory; set --data-dir")?;
     Ok(home.join(".local").join("share").join("punctual"))
+}
+
+/// Creates the directory if it does not exist. Removes permissions of other users from the directory,
+/// its files and its certificates. Refuses a directory of another user, and a directory with other
+/// files that other users can read.
+pub(crate) fn prepare(data_dir: &Path) -> anyhow::Result<()> {
+    let shown = data_dir.display();
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(data_dir).with_context(|| {
+        format!("could not create the data directory {shown}; choose another one with --data-dir")
+    })?;
+    let metadata = fs::metadata(data_dir).with_context(|| format!("could not access {shown}"))?;
+    check_owner(data_dir, &metadata)?;
+    let is_loose = metadata.mode() & 0o777 & !DIRECTORY_MODE_MAX != 0;
+    ensure!(
+        !is_loose || is_own(data_dir)?,
+        "{shown} has other files and is readable by other users; choose a directory of its own with \
+         --data-dir, or run `chmod go-rwx {shown}`"
+    );
+    tighten(data_dir, &metadata, DIRECTORY_MODE_MAX)?;
+    tighten_files(data_dir)?;
+    let pki = data_dir.join("pki");
+    if pki.is_dir() {
+        tighten(&pki, &fs::symlink_metadata(&pki)?, 0o700)?;
+        tighten_files(&pki)?;
+    }
+    Ok(())
+}
+
+/// Whether the directory is empty or a data directory.
+fn is_own(data_dir: &Path) -> io::Result<bool> {
+    let is_used = OWN_ENTRIES.iter().any(|name| data_dir.join(name).exists());
+    Ok(is_used || fs::read_dir(data_dir)?.next().is_none())
+}
+
+/// Refuses what belongs to another user, who could replace it. Root may own it.
+fn check_owner(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    ensure!(
+        metadata.uid() == user || metadata.uid() == 0,
+        "{} belongs to the user with the ID {}, but this process runs as {user}; run it as that user, \
+         or change the owner with chown",
+        path.display(),
+        metadata.uid()
+    );
+    Ok(())
+}
+
+/// Removes the permissions of other users from all files of a directory.
+fn tighten_files(directory: &Path) -> anyhow::Result<()> {
+    let shown = directory.display();
+    for entry in fs::read_dir(directory).with_context(|| format!("could not read {shown}"))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_file() {
+            check_owner(&entry.path(), &metadata)?;
+            tighten(&entry.path(), &metadata, FILE_MODE_MAX)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes permissions beyond the given mode.
+fn tighten(path: &Path, metadata: &Metadata, mode_max: u32) -> anyhow::Result<()> {
+    let mode = metadata.mode() & MODE_BITS;
+    let tight = mode & mode_max;
+    if mode == tight {
+        return Ok(());
+    }
+    let shown = path.display();
+    fs::set_permissions(path, Permissions::from_mode(tight)).with_context(|| {
+        format!("other users can read {shown} (mode {mode:o}), and its mode cannot be changed")
+    })?;
+    tracing::warn!("other users could access {shown}; changed its mode from {mode:o} to {tight:o}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & MODE_BITS
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_data_directory_with_loose_modes_is_tightened() {
+        let home = tempfile::tempdir().unwrap();
+        let data_dir = home.path().join("a/data");
+        prepare(&data_dir).unwrap();
+        assert_eq!(mode(&data_dir), 0o700);
+        fs::create_dir(data_dir.join("pki")).unwrap();
+        let files =
+            ["store", "store.lock", "audit.log", "pki/ca.key"].map(|name| data_dir.join(name));
+        for file in &files {
+            fs::write(file, "").unwrap();
+            set_mode(file, 0o644);
+        }
+        set_mode(&data_dir, 0o777);
+        set_mode(&data_dir.join("pki"), 0o755);
+        prepare(&data_dir).unwrap();
+        assert_eq!(mode(&data_dir), 0o711);
+        assert_eq!(mode(&data_dir.join("pki")), 0o700);
+        for file in &files {
+            assert_eq!(mode(file), 0o600, "{}", file.display());
+        }
+    }
+
+    #[test]
+    fn a_loose_directory_with_other_files_is_refused_and_not_changed() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("other"), "").unwrap();
+        set_mode(home.path(), 0o755);
+        let error = prepare(home.path()).unwrap_err().to_string();
+        assert!(error.contains("--data-dir"), "{error}");
+        assert_eq!(mode(home.path()), 0o755);
+        set_mode(home.path(), 0o700);
+        prepare(home.path()).unwrap();
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        fs::write(&outside, "").unwrap();
+        set_mode(&outside, 0o644);
+        let data_dir = home.path().join("data");
+        prepare(&data_dir).unwrap();
+        std::os::unix::fs::symlink(&outside, data_dir.join("store")).unwrap();
+        prepare(&data_dir).unwrap();
+        assert_eq!(mode(&outside), 0o644);
+    }
 }

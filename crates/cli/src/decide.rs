@@ -3,22 +3,28 @@
 //! All effects are assumed to succeed. `jobsOnlyOnServer` holds the Jobs that a live read finds but the
 //! controller's cache does not have.
 
-use anyhow::Context as _;
+use std::collections::HashMap;
+
+use anyhow::{Context as _, ensure};
 use jiff::Timestamp;
-use punctual_api::{CronJob, Job};
+use punctual_api::{CronJob, CronJobKind, Job};
 use punctual_engine::{
     PendingEvent,
     cronjob::{
-        self, CreateJob, CreateResult, Decision, EffectResult, JobView, Observed, Plan, Settled,
-        StartDecision, Timetable,
+        self, CreateJob, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
+        Plan, Settled, StartDecision, Timetable,
     },
 };
 use punctual_schedule::Zone;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     args::{DecideArgs, DecideFormat},
-    slots, stdin_lines,
+    clock,
+    manifest::{self, Document},
+    output, slots,
+    stdin_lines::{self, LineAnswer},
 };
 
 const EXPECTED: &str =
@@ -62,49 +68,91 @@ struct SimulatedDecision {
     events: Vec<PendingEvent>,
     settled: Settled,
     cron_job: CronJob,
+    gates: FeatureGates,
 }
 
 pub(crate) fn run(args: &DecideArgs, zone: &Zone) -> anyhow::Result<()> {
-    stdin_lines::answer_each(|line| match line.and_then(|line| decide(&line, zone)) {
-        Ok(decision) => match args.output {
-            DecideFormat::Json => stdin_lines::to_json_line(&decision.to_output()),
-            DecideFormat::Text => Ok(decision.to_text()),
-        },
-        Err(error) => stdin_lines::to_json_line(&DecideError { error: format!("{error:#}") }),
+    if !args.files.is_empty() {
+        return decide_dump(args, zone);
+    }
+    let gates = args.gates.feature_gates();
+    stdin_lines::answer_each(|line| match line.and_then(|line| decide_line(&line, zone, gates)) {
+        Ok(decision) => Ok(LineAnswer { text: decision.format(args.output)?, is_failure: false }),
+        Err(error) => {
+            let error = DecideError { error: format!("{error:#}") };
+            Ok(LineAnswer { text: stdin_lines::to_json_line(&error)?, is_failure: true })
+        }
     })
 }
 
-fn decide(line: &[u8], zone: &Zone) -> anyhow::Result<SimulatedDecision> {
+fn decide_line(line: &[u8], zone: &Zone, gates: FeatureGates) -> anyhow::Result<SimulatedDecision> {
     let input: DecideInput = serde_json::from_slice(line).context(EXPECTED)?;
+    decide(input, zone, gates)
+}
+
+/// Decides about each CronJob of the files, with the Jobs of its namespace.
+fn decide_dump(args: &DecideArgs, zone: &Zone) -> anyhow::Result<()> {
+    let now = args.now.clone().unwrap_or_else(|| clock::now().to_string());
+    let mut cron_jobs: Vec<CronJob> = Vec::new();
+    let mut jobs: HashMap<String, Vec<Job>> = HashMap::new();
+    for document in manifest::read(&args.files) {
+        let Document { location, value, .. } = document?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        if CronJobKind::from_gvk(text("apiVersion"), text("kind")).is_some() {
+            let cron_job = CronJob::deserialize(&value);
+            cron_jobs.push(cron_job.with_context(|| location.to_string())?);
+        } else if text("kind") == "Job" {
+            let job = Job::deserialize(&value).with_context(|| location.to_string())?;
+            jobs.entry(job.metadata.namespace.clone()).or_default().push(job);
+        }
+    }
+    ensure!(!cron_jobs.is_empty(), "the files contain no CronJob and no ScheduledJob");
+    for cron_job in cron_jobs {
+        let jobs_listed = jobs.get(&cron_job.metadata.namespace).cloned();
+        let input =
+            DecideInput { now: now.clone(), cron_job, jobs_listed, jobs_only_on_server: None };
+        output::print(&decide(input, zone, args.gates.feature_gates())?.format(args.output)?)?;
+    }
+    Ok(())
+}
+
+fn decide(
+    input: DecideInput,
+    zone: &Zone,
+    gates: FeatureGates,
+) -> anyhow::Result<SimulatedDecision> {
     let now = slots::parse_instant(&input.now, zone)?;
     let views = |jobs: &Option<Vec<Job>>| -> Vec<JobView> {
         jobs.iter().flatten().map(JobView::from_job).collect()
     };
     let listed = views(&input.jobs_listed);
     let server = views(&input.jobs_only_on_server);
-    let timetable = Timetable::from_cron_job(&input.cron_job, zone);
+    let timetable = Timetable::from_cron_job(&input.cron_job, zone, &gates);
     // A dump may also contain Jobs of other CronJobs, or of a deleted CronJob with the same name.
     let uid = &input.cron_job.metadata.uid;
     let own_jobs: Vec<JobView> =
         listed.iter().filter(|job| job.controller_uid == *uid).cloned().collect();
-    let plan = plan(&input.cron_job, &timetable, &own_jobs, &server, now);
-    Ok(apply_plan(plan, &[listed, server].concat(), input.cron_job, now))
+    let observed = Observed {
+        cron_job: &input.cron_job,
+        timetable: &timetable,
+        jobs: &own_jobs,
+        live_jobs: &[],
+        older_namesake: None,
+        gates,
+    };
+    let existing_jobs = [listed, server].concat();
+    let plan = plan(observed, &existing_jobs, now);
+    Ok(apply_plan(plan, &existing_jobs, input.cron_job, gates, now))
 }
 
 /// Calls the engine until it needs no further live reads.
-fn plan(
-    cron_job: &CronJob,
-    timetable: &Result<Timetable, cronjob::ScheduleError>,
-    jobs: &[JobView],
-    server: &[JobView],
-    now: Timestamp,
-) -> Plan {
+fn plan(observed: Observed<'_>, existing_jobs: &[JobView], now: Timestamp) -> Plan {
     let mut live: Vec<(String, Option<JobView>)> = Vec::new();
     loop {
-        match cronjob::decide(&Observed { cron_job, timetable, jobs, live_jobs: &live }, now) {
+        match cronjob::decide(&Observed { live_jobs: &live, ..observed }, now) {
             Decision::Execute(plan) => return *plan,
             Decision::ReadJobs(names) => live.extend(names.into_iter().map(|name| {
-                let found = server.iter().find(|job| job.name == name).cloned();
+                let found = existing_jobs.iter().find(|job| job.name == name).cloned();
                 (name, found)
             })),
         }
@@ -116,6 +164,7 @@ fn apply_plan(
     plan: Plan,
     existing_jobs: &[JobView],
     cron_job: CronJob,
+    gates: FeatureGates,
     now: Timestamp,
 ) -> SimulatedDecision {
     let deletes = plan
@@ -153,10 +202,18 @@ fn apply_plan(
         events: events.collect(),
         settled,
         cron_job,
+        gates,
     }
 }
 
 impl SimulatedDecision {
+    fn format(&self, format: DecideFormat) -> anyhow::Result<String> {
+        match format {
+            DecideFormat::Json => stdin_lines::to_json_line(&self.to_output()),
+            DecideFormat::Text => Ok(self.to_text()),
+        }
+    }
+
     fn status(&self) -> &punctual_api::cronjob::CronJobStatus {
         self.settled.status.as_ref().unwrap_or(&self.cron_job.status)
     }
@@ -184,7 +241,7 @@ impl SimulatedDecision {
             text.push_str(&format!("  event {event}\n"));
         }
         if let Some(wake) = self.settled.wake_at {
-            let distance = slots::format_distance(wake.duration_since(self.now));
+            let distance = slots::format_duration(wake.duration_since(self.now));
             text.push_str(&format!("  next reconcile at {wake}, in {distance}\n"));
         }
         text
@@ -199,6 +256,9 @@ impl SimulatedDecision {
             StartDecision::Deleted => "starts nothing: the CronJob is being deleted".into(),
             StartDecision::Suspended => "starts nothing: the CronJob is suspended".into(),
             StartDecision::NoSchedule(error) => format!("starts nothing: {error}"),
+            StartDecision::OneShotDisabled => {
+                "starts nothing: the feature gate OneShot is off".into()
+            }
             StartDecision::NotDue => match self.cron_job.spec.starting_deadline_seconds {
                 Some(deadline) => {
                     format!(
@@ -208,15 +268,18 @@ impl SimulatedDecision {
                 None => "starts nothing: no slot is pending".into(),
             },
             StartDecision::Blocked { slot } => {
-                let policy = self.cron_job.concurrency_policy().as_str();
+                let policy = self.gates.concurrency_policy(&self.cron_job).as_str();
                 let running = self.status().active.len();
                 format!("does not start slot {slot}: {running} running, policy {policy}")
+            }
+            StartDecision::NameTaken { slot } => {
+                format!("misses slot {slot}: an older object has the name of its Job")
             }
             StartDecision::Postponed { slot } => {
                 format!("records a finished run first, then starts slot {slot}")
             }
             StartDecision::Due { slot } => {
-                let late = slots::format_distance(self.now.duration_since(*slot));
+                let late = slots::format_duration(self.now.duration_since(*slot));
                 match &self.created {
                     Some(create) => {
                         format!("starts {} for slot {slot}, {late} late{choice}", create.name)

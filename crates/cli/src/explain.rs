@@ -1,4 +1,5 @@
-//! `punctual explain`: describes a schedule and its pitfalls, and lists the next slots.
+//! `punctual explain`: describes a schedule, warns about mistakes in it, and lists its next slots
+//! (scheduled times).
 
 use punctual_schedule::{Lint, Schedule, Zone};
 use serde::Serialize;

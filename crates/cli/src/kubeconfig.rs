@@ -4,10 +4,10 @@ use anyhow::ensure;
 use punctual_server::{ADMIN_GROUP, ServerIdentity, SystemEnv, User, VIEW_GROUP};
 
 use crate::args::{KubeconfigArgs, Role};
-use crate::{clock, data_dir, output};
+use crate::{clock, output};
 
 pub(crate) fn run(args: &KubeconfigArgs) -> anyhow::Result<()> {
-    let data_dir = data_dir::resolve(args.data_dir.as_deref())?;
+    let data_dir = args.data_dir.resolve()?;
     let pki = data_dir.join("pki");
     // Without this check a new certificate authority would be created, which no server trusts.
     ensure!(

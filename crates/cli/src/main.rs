@@ -3,24 +3,42 @@
 //! Exit status: 0 for success, 1 for invalid input or a failed command, 2 for an invalid command line.
 
 mod args;
+mod authority_renewal;
+mod backup;
+mod certs;
+mod check;
 mod clock;
+mod cluster_config;
 mod completions;
+mod connection_error;
 mod controller;
 mod crd;
 mod data_dir;
 mod decide;
+mod descriptors;
 mod explain;
+mod import;
 mod instance;
 mod kubeconfig;
 mod logging;
 mod manifest;
 mod next;
 mod next_stdin;
+mod oom;
 mod output;
+mod printer;
+mod private_file;
+mod repair;
+mod restore;
+mod run;
+mod salvage;
 mod serve;
+mod service_manager;
 mod signals;
 mod slots;
 mod stdin_lines;
+mod terminal;
+mod transport;
 mod tzdata;
 mod up;
 mod validate;
@@ -32,7 +50,8 @@ use clap::Parser;
 
 use args::{CliArgs, Command};
 
-/// The server allocates and frees many small values. ARCHITECTURE.md has the measurements.
+/// The server allocates and frees many small values. DESIGN.md has the measurements.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -61,13 +80,21 @@ fn run(args: CliArgs) -> anyhow::Result<()> {
         Command::Up(up) => up::run(up, &zone()?),
         Command::Serve(serve) => serve::run(serve, zones()?),
         Command::Controller(controller) => controller::run(controller, &zone()?),
+        Command::Run(run) => run::run(run, &zone()?),
+        Command::Repair(repair) => repair::run(repair),
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(kubeconfig),
+        Command::Certs(certs) => certs::run(certs),
+        Command::Backup(backup) => backup::run(backup),
+        Command::Restore(restore) => restore::run(restore),
+        Command::Check(check) => check::run(check),
+        Command::Salvage(salvage) => salvage::run(salvage),
         Command::Next(next) if next.stdin => next_stdin::run(next, &zone()?),
         Command::Next(next) => next::run(next, &zone()?),
         Command::Explain(explain) => explain::run(explain, &zone()?),
         Command::Validate(validate) => validate::run(validate, &zone()?),
         Command::Decide(decide) => decide::run(decide, &zone()?),
-        Command::Crd => crd::run(),
+        Command::Import(import) => import::run(import, &zone()?, args.global.time_zone.is_some()),
+        Command::Crd => crd::run(&zones()?),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),
     }

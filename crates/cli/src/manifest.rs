@@ -9,7 +9,10 @@ mod files;
 mod json;
 mod list;
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::anyhow;
 use punctual_api::{json_tree::SizeBudget, yaml};
@@ -84,6 +87,11 @@ pub(crate) fn read(paths: &[PathBuf]) -> Vec<ReadResult> {
     paths.iter().flat_map(|path| files::list(path)).flat_map(read_file).collect()
 }
 
+/// Reads the text of one file. The path `-` is standard input.
+pub(crate) fn read_text_file(path: &Path) -> anyhow::Result<String> {
+    files::open(path).read_text()
+}
+
 fn read_file(file: Result<files::ManifestFile, ReadError>) -> Vec<ReadResult> {
     match file {
         Ok(file) => match file.read_text() {
@@ -153,12 +161,27 @@ fn parse(chunk: &Chunk<'_>, budget: &mut SizeBudget) -> Vec<ParsedDocument> {
             Err(_) => parsed,
         };
     }
-    let content = yaml::parse_document(chunk.text, chunk.lines_before, budget)
-        .map_err(|error| anyhow!("{error}"));
+    let content = yaml::parse_document(chunk.text, chunk.lines_before, budget).map_err(|error| {
+        match unquoted_schedule(chunk) {
+            Some(hint) => anyhow!("{error}; {hint}"),
+            None => anyhow!("{error}"),
+        }
+    });
     if matches!(&content, Ok((Value::Null, _))) {
         return Vec::new();
     }
     vec![ParsedDocument { line: chunk.first_line(), content }]
+}
+
+/// Finds a schedule that YAML takes for an alias or a reserved character, because it has no quotes.
+fn unquoted_schedule(chunk: &Chunk<'_>) -> Option<String> {
+    chunk.text.lines().enumerate().find_map(|(index, line)| {
+        let value = line.trim().strip_prefix("schedule:")?;
+        let schedule = value.split(" #").next().unwrap_or_default().trim();
+        let line = chunk.lines_before + index + 1;
+        let hint = format!("line {line}: write the schedule in quotes: schedule: {schedule:?}");
+        schedule.starts_with(['*', '@', '%', '?']).then_some(hint)
+    })
 }
 
 impl SourceLocation {

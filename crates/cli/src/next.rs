@@ -1,4 +1,4 @@
-//! `punctual next`: lists the next slots of a schedule.
+//! `punctual next`: lists the next slots (scheduled times) of a schedule.
 
 use punctual_schedule::Zone;
 use serde::Serialize;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{COUNT_MAX, NextArgs, SlotRange},
-    clock, slots, stdin_lines,
+    clock, slots,
+    stdin_lines::{self, LineAnswer},
 };
 
 const EXPECTED: &str = "expected an object like {\"expr\":\"0 9 * * *\",\"tz\":\"Europe/Berlin\"}";
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &NextArgs, zone: &Zone) -> anyhow::Result<()> {
             Ok(slots) => NextReply::Next(slots),
             Err(error) => NextReply::Error(format!("{error:#}")),
         };
-        stdin_lines::to_json_line(&reply)
+        let is_failure = matches!(reply, NextReply::Error(_));
+        Ok(LineAnswer { text: stdin_lines::to_json_line(&reply)?, is_failure })
     })
 }
 

@@ -1,4 +1,4 @@
-//! Writes to standard output and standard error.
+//! Writes text and JSON to standard output and errors to standard error.
 
 use std::io::{self, Write};
 
@@ -17,9 +17,28 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&text)
 }
 
+/// Writes a value to standard output as YAML.
+pub(crate) fn print_yaml(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    print(&serde_saphyr::to_string_with_options(value, options)?)
+}
+
 /// Writes a line to standard error. A failure is ignored because no other output is left to report it.
 pub(crate) fn print_error(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Escapes control characters. Text from manifests must not break lines or control the terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            escaped.extend(letter.escape_default());
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// Whether the reader of standard output closed the pipe.

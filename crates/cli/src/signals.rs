@@ -1,4 +1,4 @@
-//! Signals that stop the process.
+//! Waits for the signals that stop the process.
 
 use std::time::Duration;
 

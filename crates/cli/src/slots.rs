@@ -1,4 +1,4 @@
-//! The next slots of a schedule, as a table and as JSON.
+//! Formats the next slots (scheduled times) of a schedule as a table and as JSON.
 
 use anyhow::{Context as _, anyhow};
 use jiff::{SignedDuration, Timestamp, civil::DateTime};
@@ -52,7 +52,7 @@ impl SlotList {
     pub(crate) fn table(&self, zone: &Zone) -> String {
         let mut rows = vec![vec![format!("LOCAL ({})", zone.name()), "UTC".into(), "IN".into()]];
         for slot in &self.slots {
-            let distance = format_distance(SignedDuration::from_secs(slot.in_seconds));
+            let distance = format_duration(SignedDuration::from_secs(slot.in_seconds));
             rows.push(vec![format_local(&slot.local), slot.utc.clone(), distance]);
         }
         let mut text = if self.slots.is_empty() { String::new() } else { output::table(&rows) };
@@ -82,8 +82,12 @@ pub(crate) fn format_local(local: &str) -> String {
     }
 }
 
-/// Formats a duration with its two largest units: `3d 4h`, `12s`, `5m 3s ago`.
-pub(crate) fn format_distance(duration: SignedDuration) -> String {
+/// Formats a duration with its two largest units: `3d 4h`, `12s`, or `5m 3s ago` if it is negative.
+pub(crate) fn format_duration(duration: SignedDuration) -> String {
+    let millis = duration.as_millis();
+    if (1..1000).contains(&millis) {
+        return format!("{millis}ms");
+    }
     let secs = duration.as_secs().unsigned_abs();
     let units =
         [(secs / 86_400, "d"), (secs / 3600 % 24, "h"), (secs / 60 % 60, "m"), (secs % 60, "s")];
@@ -108,9 +112,13 @@ pub(crate) fn parse_instant(text: &str, zone: &Zone) -> anyhow::Result<Timestamp
 /// Parses the schedule that the arguments of a command line form together.
 pub(crate) fn parse_schedule(args: &[String], zone: &Zone) -> anyhow::Result<Schedule> {
     let text = args.join(" ");
-    Schedule::parse(&text, zone).map_err(|error| match error.field() {
-        Some(field) => anyhow!("schedule {text:?}, {field} field: {error}"),
-        None => anyhow!("schedule {text:?}: {error}"),
+    Schedule::parse(&text, zone).map_err(|error| {
+        let hint = Schedule::suggest(&text, zone).map(|hint| format!("; {hint}"));
+        let hint = hint.unwrap_or_default();
+        match error.field() {
+            Some(field) => anyhow!("schedule {text:?}, {field} field: {error}{hint}"),
+            None => anyhow!("schedule {text:?}: {error}{hint}"),
+        }
     })
 }
 
@@ -131,7 +139,7 @@ mod tests {
             (-90, "1m 30s ago"),
         ];
         for (secs, wanted) in cases {
-            assert_eq!(format_distance(SignedDuration::from_secs(secs)), wanted);
+            assert_eq!(format_duration(SignedDuration::from_secs(secs)), wanted);
         }
     }
 

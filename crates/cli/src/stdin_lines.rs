@@ -1,28 +1,44 @@
-//! Line-by-line processing of standard input with a bound on the line length.
+//! Answers each line of standard input with a line of output. The length of a line is limited.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 
 /// A longer line is answered with an error and is not held in memory.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// Calls `answer` for every line of standard input that is not blank, and prints the result.
+/// The answer to one line.
+pub(crate) struct LineAnswer {
+    pub(crate) text: String,
+    /// Whether the line could not be processed.
+    pub(crate) is_failure: bool,
+}
+
+/// Calls `answer` for every line of standard input that is not blank, and prints the result. Fails at the
+/// end of the input if any line failed.
 ///
 /// `answer` receives an error for a line that is too long.
 pub(crate) fn answer_each(
-    answer: impl Fn(anyhow::Result<Vec<u8>>) -> anyhow::Result<String>,
+    answer: impl Fn(anyhow::Result<Vec<u8>>) -> anyhow::Result<LineAnswer>,
 ) -> anyhow::Result<()> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut out = BufWriter::new(io::stdout().lock());
+    let mut count = 0_u64;
+    let mut failures = 0_u64;
     while let Some(line) = next_line(&mut input)? {
-        out.write_all(answer(line)?.as_bytes())?;
+        let answer = answer(line)?;
+        count += 1;
+        failures += u64::from(answer.is_failure);
+        out.write_all(answer.text.as_bytes())?;
         // A client may wait for this answer before it sends the next request.
         if input.buffer().is_empty() {
             out.flush()?;
         }
     }
     out.flush()?;
+    if failures > 0 {
+        bail!("{failures} of {count} lines failed");
+    }
     Ok(())
 }
 

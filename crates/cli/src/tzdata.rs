@@ -24,7 +24,7 @@ fn from_directory(directory: &Path) -> anyhow::Result<Zones> {
     let database = TimeZoneDatabase::from_dir(directory)
         .with_context(|| format!("no time zone data in {shown}"))?;
     if database.get("Europe/Berlin").is_err() {
-        bail!("no time zone data in {shown}: Europe/Berlin is missing");
+        bail!("the time zone data in {shown} is incomplete: Europe/Berlin is missing");
     }
     let version = version_of(directory).unwrap_or_else(|| "unknown".into());
     Ok(Zones::new(database, format!("{version} ({shown})")))
@@ -55,17 +55,49 @@ fn version_of(directory: &Path) -> Option<String> {
 pub(crate) fn select_zone(zones: &Zones, name: Option<&str>) -> anyhow::Result<Zone> {
     match name {
         Some(name) => find_zone(zones, name),
-        None => Ok(system_zone(zones)),
+        None => match std::env::var_os("TZ") {
+            Some(value) => zone_of_variable(zones, &value.to_string_lossy()),
+            None => Ok(system_zone(zones)),
+        },
     }
 }
 
 /// Looks up a zone. The error for an unknown name suggests a similar one.
 fn find_zone(zones: &Zones, name: &str) -> anyhow::Result<Zone> {
     zones.get(name).map_err(|error| match &error {
-        ZoneError::Unknown { suggestion: Some(suggestion), .. } => {
-            anyhow!("{error}; did you mean {suggestion}?")
-        }
+        ZoneError::Unknown { .. } => match zones.similar_name(name) {
+            Some(similar) => anyhow!("{error}; did you mean {similar}?"),
+            None => anyhow!("{error}; use an IANA name such as Europe/Berlin"),
+        },
         _ => error.into(),
+    })
+}
+
+/// Returns the zone that the variable `TZ` names: an IANA name, a POSIX rule, or a zoneinfo file. Empty
+/// means UTC, as in the C library.
+fn zone_of_variable(zones: &Zones, value: &str) -> anyhow::Result<Zone> {
+    let name = value.strip_prefix(':').unwrap_or(value);
+    if name.is_empty() {
+        return Ok(zones.utc());
+    }
+    if let Ok(zone) = zones.get(name).or_else(|_| zones.from_posix(name)) {
+        return Ok(zone);
+    }
+    let in_folder = name.split_once("/zoneinfo/").map(|(_, name)| name);
+    let found = in_folder.map_or(name, |name| name);
+    find_zone(zones, found).with_context(|| {
+        format!(
+            "the environment variable TZ is {value:?}, which is not a time zone; correct it, or set \
+             --time-zone"
+        )
+    })
+}
+
+/// Fails if a zone is a POSIX rule. The field `timeZone` of an object can only name a zone.
+pub(crate) fn require_name(zone: &Zone) -> anyhow::Result<()> {
+    let name = zone.name();
+    zone.zones().get(name).map(|_| ()).map_err(|_| {
+        anyhow!("the time zone {name:?} is a rule without a name; name one with --time-zone")
     })
 }
 
@@ -78,4 +110,31 @@ fn system_zone(zones: &Zones) -> Zone {
         ));
         zones.utc()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_names_a_zone_a_rule_or_a_file() {
+        let zones = Zones::bundled();
+        for (value, wanted) in [
+            ("Europe/Berlin", "Europe/Berlin"),
+            (":Europe/Berlin", "Europe/Berlin"),
+            ("/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo"),
+            ("EST5EDT,M3.2.0,M11.1.0", "EST5EDT,M3.2.0,M11.1.0"),
+            ("", "UTC"),
+        ] {
+            assert_eq!(zone_of_variable(&zones, value).unwrap().name(), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_variable_is_an_error_with_a_suggestion() {
+        let error = zone_of_variable(&Zones::bundled(), "Europe/Berln").unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.starts_with("the environment variable TZ is \"Europe/Berln\""), "{text}");
+        assert!(text.ends_with("did you mean Europe/Berlin?"), "{text}");
+    }
 }

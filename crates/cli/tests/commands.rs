@@ -1,4 +1,4 @@
-//! Runs the commands that need no server.
+//! Tests of the commands that need no server.
 
 #![allow(
     clippy::expect_used,
@@ -49,8 +49,11 @@ fn next_stdin(requests: String) -> Vec<Value> {
     let writer = std::thread::spawn(move || stdin.write_all(requests.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    assert!(output.status.success());
-    text(output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let answers: Vec<Value> =
+        text(output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let has_error = answers.iter().any(|answer| answer.get("error").is_some());
+    assert_eq!(output.status.code(), Some(i32::from(has_error)), "the exit status tells failures");
+    answers
 }
 
 #[test]
@@ -160,7 +163,8 @@ fn errors_are_explained_and_set_the_exit_status() {
         ),
         (
             &["next", "* * * *"],
-            "error: schedule \"* * * *\": expected exactly 5 fields, found 4: [* * * *]\n",
+            "error: schedule \"* * * *\": expected exactly 5 fields, found 4: [* * * *]; a schedule has \
+             five fields: minute, hour, day of month, month, day of week\n",
             1,
         ),
         (
@@ -183,6 +187,85 @@ fn errors_are_explained_and_set_the_exit_status() {
     }
 }
 
+/// Returns the object that `run --dry-run` prints as YAML.
+fn dry_run(args: &[&str]) -> Value {
+    let yaml = stdout(&[&["run", "--dry-run", "-o", "yaml"], args].concat());
+    let parsed = punctual_api::yaml::parse_document(&yaml, 0, &mut Default::default());
+    parsed.unwrap_or_else(|error| panic!("{error}: {yaml}")).0
+}
+
+#[test]
+fn run_prints_the_object_that_it_would_create() {
+    let args = ["--schedule", "0 14 21 7 *", "--image", "perl", "--name", "pi", "-n", "math"];
+    let more = ["--env", "DIGITS=2000", "--env", "EMPTY=", "--concurrency-policy", "Forbid"];
+    let command = ["--time-zone", "Asia/Kolkata", "--", "perl", "-wle", "print: 'x' # \n@\ty"];
+    let container = json!({"name": "main", "image": "perl",
+        "command": ["perl", "-wle", "print: 'x' # \n@\ty"],
+        "env": [{"name": "DIGITS", "value": "2000"}, {"name": "EMPTY", "value": ""}]});
+    let pod = json!({"restartPolicy": "OnFailure", "containers": [container]});
+    let wanted = json!({"apiVersion": "batch/v1", "kind": "CronJob",
+        "metadata": {"name": "pi", "namespace": "math"},
+        "spec": {"schedule": "0 14 21 7 *", "timeZone": "Asia/Kolkata",
+            "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": {"template": {"spec": pod}}}}});
+    assert_eq!(dry_run(&[&args[..], &more, &command].concat()), wanted);
+}
+
+#[test]
+fn run_creates_a_scheduled_job_for_what_kubernetes_does_not_accept_in_a_cron_job() {
+    let once = dry_run(&["--at", "2090-01-31T08:00", "--", "/bin/date"]);
+    assert_eq!(once["apiVersion"], "punctual.dev/v1");
+    assert_eq!(once["kind"], "ScheduledJob");
+    assert_eq!(once["metadata"], json!({"name": "date"}));
+    assert_eq!(once["spec"]["schedule"], "@at 2090-01-31T08:00");
+    assert_eq!(once["spec"]["timeZone"], "UTC");
+    let policy = ["--schedule", "@hourly", "--concurrency-policy", "CatchUp", "--", "date"];
+    assert_eq!(dry_run(&policy)["kind"], "ScheduledJob");
+    assert_eq!(dry_run(&["--every", "1h30m", "--", "date"])["kind"], "CronJob");
+    let chosen = ["--at", "2090-01-31T08:00", "--kind", "CronJob", "--", "date"];
+    assert_eq!(dry_run(&chosen)["kind"], "CronJob");
+}
+
+#[test]
+fn run_reports_the_first_run_and_what_is_wrong() {
+    let args = ["run", "--dry-run", "--at", "2090-01-31T08:00Z", "--time-zone", "Europe/Berlin"];
+    let text = stdout(&[&args[..], &["--", "date"]].concat());
+    let wanted = "scheduledjob.punctual.dev/date created (dry run)\n\
+                  first run: Tue 2090-01-31 09:00:00 +01:00\n";
+    assert_eq!(text, wanted);
+    let cases: [(&[&str], &str, i32); 9] = [
+        (&["--", "date"], "error: the following required arguments were not provided", 2),
+        (&["--every", "1h"], "error: the following required arguments were not provided", 2),
+        (&["--every", "1h", "--at", "x", "--", "date"], "error: the argument '--every", 2),
+        (&["--every", "1h", "--env", "A", "--", "date"], "error: invalid value 'A' for '--env", 2),
+        (
+            &["--every", "soon", "--", "date"],
+            "error: schedule \"@every soon\": failed to parse duration",
+            1,
+        ),
+        (
+            &["--at", "2001-01-01T00:00Z", "--", "date"],
+            "error: schedule \"@at 2001-01-01T00:00Z\" has no time in the future",
+            1,
+        ),
+        (&["--every", "1h", "--", "/"], "error: could not derive a name from the program", 1),
+        (
+            &["--every", "1h", "--name", "A b", "--", "date"],
+            "error: CronJob A b: metadata.name: Invalid value: \"A b\"",
+            1,
+        ),
+        (
+            &["--every", "1h", "--kubeconfig", "/nowhere", "--", "date"],
+            "error: could not read /nowhere",
+            1,
+        ),
+    ];
+    for (args, wanted, code) in cases {
+        let (message, status) = stderr_and_status(&[&["run"], args].concat());
+        assert!(message.starts_with(wanted), "{args:?}: {message}");
+        assert_eq!(status, code, "{args:?}");
+    }
+}
+
 #[test]
 fn version_prints_program_and_time_zone_data() {
     let text = stdout(&["version"]);
@@ -194,7 +277,7 @@ fn version_prints_program_and_time_zone_data() {
 fn help_lists_every_command() {
     let text = stdout(&["--help"]);
     for command in
-        ["up", "serve", "next", "explain", "validate", "decide", "version", "completions"]
+        ["up", "serve", "run", "next", "explain", "validate", "decide", "version", "completions"]
     {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
@@ -205,4 +288,48 @@ fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(stdout(&["completions", shell]).contains("explain"), "{shell}");
     }
+}
+
+#[test]
+fn errors_suggest_a_correction() {
+    for (schedule, wanted) in [
+        (
+            "0 0 * * 7",
+            "end of range (7) above maximum (6): 7; Sunday is 0, not 7; write \"0 0 * * 0\"",
+        ),
+        ("@dialy", "unrecognized descriptor: @dialy; did you mean @daily?"),
+        ("@reboot", "; a CronJob cannot run at the start of the machine; "),
+    ] {
+        for command in ["next", "explain"] {
+            let (stderr, status) = stderr_and_status(&[command, schedule]);
+            assert!(status == 1 && stderr.contains(wanted), "{stderr}");
+        }
+    }
+    let (stderr, status) = stderr_and_status(&["next", "@daily", "--time-zone", "Europe/Berln"]);
+    assert!(status == 1 && stderr.ends_with("did you mean Europe/Berlin?\n"), "{stderr}");
+}
+
+#[test]
+fn a_wrong_tz_variable_is_an_error_and_a_posix_rule_is_not() {
+    let run = |value: &str| {
+        let mut command =
+            punctual(&["next", "0 0 * * *", "--after", "2026-07-01T00:00:00Z", "-n1"]);
+        command.env("TZ", value).env_remove("PUNCTUAL_TIME_ZONE").output().unwrap()
+    };
+    let wrong = run("Europe/Berln");
+    let stderr = text(wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        stderr.contains("TZ is \"Europe/Berln\"") && stderr.contains("Europe/Berlin?"),
+        "{stderr}"
+    );
+    let posix = run("EST5EDT,M3.2.0,M11.1.0");
+    let stdout = text(posix.stdout);
+    assert!(stdout.contains("2026-07-01T04:00:00Z"), "{stdout}{}", text(posix.stderr));
+}
+
+#[test]
+fn listen_addresses_may_be_a_port_or_localhost() {
+    let (stderr, status) = stderr_and_status(&["serve", "--listen", "example.com:1"]);
+    assert!(status == 2 && stderr.contains("localhost:6443 or 6443"), "{stderr}");
 }

@@ -247,6 +247,10 @@ impl RecordedCase {
         if is_expected {
             answer.events.push("Warning TooManyMissedTimes".into());
         }
+        if !answer.created.is_empty() && self.0["unmetSlots"].as_u64() > Some(1) {
+            exceptions.push("8 skipped slots are reported");
+            answer.events.push("Normal SkippedSlots".into());
+        }
         if self.has_miss() {
             exceptions.push("3 a missed slot is reported");
             answer.events.push("Warning MissSchedule".into());
@@ -364,4 +368,36 @@ fn text_output_explains_the_decision() {
          event Normal SuccessfulCreate Created job a-29539380\n  next reconcile at \
          2026-03-01T12:00:00Z, in 59m 55s\n"
     );
+}
+
+#[test]
+fn a_dump_of_kubectl_is_decided_object_by_object() {
+    let mut cron_job = case(Value::Null)["cronJob"].clone();
+    cron_job["apiVersion"] = "batch/v1".into();
+    cron_job["kind"] = "CronJob".into();
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [cron_job]});
+    let output = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args([
+            "--time-zone",
+            "UTC",
+            "decide",
+            "-o",
+            "text",
+            "--now",
+            "2026-03-01T11:00:05Z",
+            "-f",
+            "-",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .and_then(|mut child| {
+            let text = serde_json::to_string_pretty(&list).unwrap();
+            child.stdin.take().unwrap().write_all(text.as_bytes())?;
+            child.wait_with_output()
+        })
+        .unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.starts_with("ns/a at 2026-03-01T11:00:05Z: starts a-29539380"), "{stdout}");
+    assert!(output.status.success());
 }

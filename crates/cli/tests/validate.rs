@@ -1,4 +1,4 @@
-//! Runs `punctual validate`.
+//! Tests of `punctual validate`.
 
 #![allow(
     clippy::expect_used,
@@ -311,6 +311,40 @@ fn unreadable_input_is_an_error_and_never_a_crash() {
 }
 
 #[test]
+fn a_schedule_needs_quotes_only_if_it_begins_with_a_star_or_an_at_sign() {
+    let manifest = |schedule: &str| {
+        let template = "{spec: {template: {spec: {restartPolicy: Never, containers: \
+                        [{name: a, image: a}]}}}}";
+        let text = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n";
+        format!("{text}  schedule: {schedule}\n  jobTemplate: {template}\n").into_bytes()
+    };
+    for schedule in ["0 5 * * *", "1-5 * * * *", "'*/5 * * * *'", "\"@hourly\""] {
+        let checked = validate_input(&["-f", "-"], &manifest(schedule));
+        assert_eq!(checked.status, 0, "{schedule}: {}", checked.stdout);
+    }
+    for schedule in ["*/5 * * * *", "@hourly"] {
+        let checked = validate_input(&["-f", "-"], &manifest(schedule));
+        assert_eq!(checked.status, 1, "{schedule}");
+        assert!(checked.stdout.contains("line 5, column 13"), "{}", checked.stdout);
+    }
+}
+
+#[test]
+fn a_policy_that_one_run_can_block_forever_is_pointed_out() {
+    let warned = |spec: &str| {
+        let manifest = cron_job(&format!("schedule: '0 * * * *'\n  {spec}"));
+        let checked = validate_input(&["-f", "-", "--warnings"], manifest.as_bytes());
+        assert_eq!(checked.status, 0, "{}", checked.stdout);
+        checked.stdout.contains("a run that hangs or whose Pods never start blocks all later runs")
+    };
+    assert!(warned("concurrencyPolicy: Forbid"));
+    assert!(warned("concurrencyPolicy: CatchUp"));
+    assert!(!warned("concurrencyPolicy: Allow"));
+    assert!(!warned("concurrencyPolicy: Replace"));
+    assert!(!warned("concurrencyPolicy: Forbid\n  pendingDeadlineSeconds: 600"));
+}
+
+#[test]
 fn an_invalid_command_line_exits_with_status_2() {
     for args in [&[][..], &["-f"], &["a.yaml", "-o", "xml"], &["a.yaml", "-n", "many"], &["--odd"]]
     {
@@ -325,4 +359,49 @@ fn every_example_is_valid() {
         validate(&["-f", &examples.display().to_string(), "--warnings"]);
     assert_eq!(status, 0, "{stdout}");
     assert!(stdout.contains("CronJob") && !stdout.contains("warning:"), "{stdout}");
+}
+
+#[test]
+fn common_mistakes_have_a_hint_after_the_text_of_kubernetes() {
+    let pod = "{restartPolicy: Never, containers: [{name: a, image: a, command: date -u}]}";
+    let with_command = format!(
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: a}}\nspec:\n  schedule: '@daily'\n  \
+         jobTemplate: {{spec: {{template: {{spec: {pod}}}}}}}\n"
+    );
+    for (manifest, wanted) in [
+        (cron_job("schedule: 0 0 * * Monday"), "three letters; write \"0 0 * * mon\""),
+        (cron_job("schedule: 0 0 L * *"), "; L and # are not supported; "),
+        (
+            cron_job("schedule: '@every 1d'"),
+            "; an interval has no days or weeks; write \"@every 24h\"",
+        ),
+        (cron_job("schedule: '@daily'\n  timeZone: Europe/Berln"), "; did you mean Europe/Berlin?"),
+        (
+            cron_job("schedule: */5 * * * *"),
+            "; line 5: write the schedule in quotes: schedule: \"*/5 * * * *\"",
+        ),
+        (with_command, "; command is a list of words; write command: [\"date\",\"-u\"]"),
+    ] {
+        let ProgramOutput { stdout, status, .. } = validate_input(&["-"], manifest.as_bytes());
+        assert!(status == 1 && stdout.contains(wanted), "{stdout}");
+    }
+}
+
+#[test]
+fn up_rejects_unnamed_unserved_and_duplicate_objects() {
+    let named = cron_job("schedule: '@daily'");
+    let unnamed = named.replace("{name: a}", "{generateName: a-}");
+    let unserved = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
+    let all = [named.as_str(), &named, &unnamed, unserved].join("---\n");
+    let ProgramOutput { stdout, status, .. } = validate_input(&["--up", "-"], all.as_bytes());
+    let errors = [
+        "document 2 (line 8), CronJob a: is already in standard input, document 1 (line 1)",
+        "document 3 (line 15), CronJob a-: metadata.name: Required value: `punctual up` applies",
+        "Deployment web: kind: no matches for kind \"Deployment\" in version \"apps/v1\"",
+    ];
+    for error in errors {
+        assert!(stdout.contains(error), "{stdout}");
+    }
+    assert_eq!(status, 1);
+    assert_eq!(validate_input(&["-"], all.as_bytes()).status, 0);
 }

@@ -1,4 +1,5 @@
-//! Calls of the API as plain requests, each with a deadline.
+//! Sends requests to the Kubernetes API, each with a deadline, and writes only while the fence is
+//! open.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,10 @@
-//! The error of a call.
+//! The error of an API call: the response of the server, or why there was none.
 
 use std::time::Duration;
 
 use punctual_queue::Failure;
+
+use crate::error_chain::error_chain;
 
 /// The `reason` of an API server's response to a request for an object that does not exist.
 const NOT_FOUND: &str = "NotFound";
@@ -103,7 +105,11 @@ impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> ApiError {
         let status = match error {
             kube::Error::Api(status) => status,
-            other => return ApiError::UnknownOutcome(other.to_string()),
+            // The text of this one begins with a word that means nothing to users.
+            kube::Error::Service(cause) => {
+                return ApiError::UnknownOutcome(error_chain(&*cause));
+            }
+            other => return ApiError::UnknownOutcome(error_chain(&other)),
         };
         // A 404 without this reason comes from a proxy or gateway and says nothing about the object.
         if status.code == 404 && status.reason != NOT_FOUND {
@@ -126,7 +132,12 @@ impl From<serde_json::Error> for ApiError {
 
 impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Failure {
-        tracing::warn!(%error, "API call failed; retrying");
+        // A conflict is normal: another controller changed the object first.
+        if error.is_conflict() {
+            tracing::debug!(%error, "API call failed; retrying");
+        } else {
+            tracing::warn!(%error, "API call failed; retrying");
+        }
         error.to_failure()
     }
 }

@@ -1,4 +1,4 @@
-//! The clock of a process.
+//! The clock of a process, which tests and the simulator replace.
 
 use std::time::Duration;
 

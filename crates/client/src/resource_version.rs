@@ -1,4 +1,4 @@
-//! The order of resource versions.
+//! Compares resource versions: which of two versions of an object is newer.
 
 /// Whether a version is newer than the cached one.
 pub fn is_newer(version: &str, cached: &str) -> bool {

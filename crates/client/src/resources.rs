@@ -1,4 +1,4 @@
-//! The kinds that we use, and the paths of their objects.
+//! The kinds that our programs read and write, and the URL paths of their objects.
 
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
@@ -37,6 +37,8 @@ pub static NAMESPACES: ResourceType = cluster_scoped("Namespace", "namespaces");
 pub static NODES: ResourceType = cluster_scoped("Node", "nodes");
 /// `v1` Pods.
 pub static PODS: ResourceType = namespaced("", "Pod", "pods");
+/// `v1` ResourceQuotas.
+pub static RESOURCE_QUOTAS: ResourceType = namespaced("", "ResourceQuota", "resourcequotas");
 /// `v1` Secrets.
 pub static SECRETS: ResourceType = namespaced("", "Secret", "secrets");
 /// `v1` ServiceAccounts.

@@ -1,6 +1,6 @@
-//! Lists and watches of one kind.
+//! Lists and watches the objects of one kind, and passes every change to a handler.
 //!
-//! kube's watcher does the protocol: pages, bookmarks, expired versions, retries. This module parses
+//! kube's watcher implements the protocol: pages, bookmarks, expired versions, retries. This module parses
 //! objects from their JSON text, so that a cache keeps only the fields that it needs, and an object
 //! that does not parse does not hide the others.
 
@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -25,11 +26,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::resources::ResourceType;
+use crate::shared_watches::SharedWatches;
 
 /// The fields of an object that a cache keeps.
 pub trait CachedFields: Sized + Clone + Send + Sync + 'static {
     /// Parses the fields from the object's JSON text.
     fn from_json(text: &str) -> Result<Self, serde_json::Error>;
+}
+
+/// A cache may keep the text itself.
+impl CachedFields for Arc<str> {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        Ok(text.into())
+    }
 }
 
 /// A cache may keep whole CronJobs.
@@ -41,7 +50,8 @@ impl CachedFields for CronJob {
 
 /// Receives the changes that a watch reports.
 pub trait EventHandler<T>: Send + Sync {
-    /// A list starts. [`retain`](EventHandler::retain) ends it.
+    /// A list starts. Each object in it is passed to [`apply`](EventHandler::apply). At its end,
+    /// [`retain`](EventHandler::retain) gets the UIDs of all of them.
     fn list_started(&self) {}
     /// An object was added or changed, or is part of a list.
     fn apply(&self, object: T);
@@ -61,6 +71,10 @@ impl SyncTracker {
     /// A tracker that counts zero.
     pub fn new() -> SyncTracker {
         SyncTracker { count: watch::Sender::new(0) }
+    }
+
+    pub(crate) fn increment(&self) {
+        self.count.send_modify(|count| *count += 1);
     }
 
     /// Waits until this number of watches have completed their first list.
@@ -111,8 +125,14 @@ impl Backoff for WatchBackoff {
     }
 }
 
+/// Returns the backoff of a watch. A list that has started may still fail, so only time without a
+/// failure resets it.
+pub(crate) fn new_backoff() -> impl Backoff {
+    ResetTimerBackoff::new(WatchBackoff::default(), WatchBackoff::RESET_AFTER)
+}
+
 /// The objects to watch: one kind, in all namespaces or in one, perhaps with a field selector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchScope {
     resource: ApiResource,
     namespace: Option<String>,
@@ -130,27 +150,27 @@ impl WatchScope {
         WatchScope { field_selector: Some(selector), ..self }
     }
 
-    fn api<T: CachedFields>(&self, client: Client) -> Api<WatchedObject<T>> {
+    pub(crate) fn api<T: CachedFields>(&self, client: Client) -> Api<WatchedObject<T>> {
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
             None => Api::all_with(client, &self.resource),
         }
     }
 
-    fn config(&self) -> watcher::Config {
-        watcher::Config { field_selector: self.field_selector.clone(), ..Default::default() }
+    pub(crate) fn field_selector(&self) -> Option<String> {
+        self.field_selector.clone()
     }
 
-    /// Logs a failure. Dropped watches are routine; failed lists need an operator.
-    fn log_error(&self, error: &watcher::Error) {
-        let kind = &self.resource.kind;
-        let namespace = &self.namespace;
-        match error {
-            watcher::Error::InitialListFailed(error) => {
-                tracing::warn!(%error, kind, namespace, "list failed; retrying");
-            }
-            _ => tracing::debug!(%error, kind, namespace, "watch dropped; resuming"),
-        }
+    /// Logs a failed list, which needs an operator.
+    pub(crate) fn log_list_error(&self, error: &dyn fmt::Display) {
+        let WatchScope { resource, namespace, .. } = self;
+        tracing::warn!(%error, kind = resource.kind, namespace, "list failed; retrying");
+    }
+
+    /// Logs a dropped watch, which is routine.
+    pub(crate) fn log_dropped(&self, error: &dyn fmt::Display) {
+        let WatchScope { resource, namespace, .. } = self;
+        tracing::debug!(%error, kind = resource.kind, namespace, "watch dropped; resuming");
     }
 }
 
@@ -160,20 +180,54 @@ impl From<&ResourceType> for WatchScope {
     }
 }
 
+/// Where the changes of a watch come from.
+#[derive(Clone)]
+pub enum WatchSource {
+    /// A watch of its own.
+    Own(Client),
+    /// A watch that other components of the process use too.
+    Shared(SharedWatches),
+}
+
+impl From<Client> for WatchSource {
+    fn from(client: Client) -> WatchSource {
+        WatchSource::Own(client)
+    }
+}
+
 /// Lists and watches a kind until `stop` is cancelled, and passes every change to the handler.
 pub async fn watch_resource<T: CachedFields, H: EventHandler<T>>(
-    client: Client,
+    source: impl Into<WatchSource>,
     scope: impl Into<WatchScope>,
     handler: impl Deref<Target = H>,
     synced: SyncTracker,
     stop: CancellationToken,
 ) {
     let scope = scope.into();
+    let watching = async {
+        match source.into() {
+            WatchSource::Own(client) => watch_alone(client, &scope, &*handler, &synced).await,
+            WatchSource::Shared(watches) => watches.watch(&scope, &*handler, &synced).await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = watching => {}
+    }
+}
+
+/// Lists and watches a kind with a watch of its own.
+async fn watch_alone<T: CachedFields, H: EventHandler<T>>(
+    client: Client,
+    scope: &WatchScope,
+    handler: &H,
+    synced: &SyncTracker,
+) {
     let api = scope.api::<T>(client);
-    // A list that has started may still fail, so only time without a failure resets the backoff.
-    let backoff = ResetTimerBackoff::new(WatchBackoff::default(), WatchBackoff::RESET_AFTER);
-    let events = watcher(api, scope.config()).backoff(backoff);
-    let mut events = events.take_until(stop.cancelled_owned()).boxed();
+    let config =
+        watcher::Config { field_selector: scope.field_selector(), ..watcher::Config::default() };
+    let mut events = watcher(api, config).backoff(new_backoff()).boxed();
     let mut uids = HashSet::new();
     let mut is_first = true;
     while let Some(event) = events.next().await {
@@ -190,30 +244,50 @@ pub async fn watch_resource<T: CachedFields, H: EventHandler<T>>(
                 let uids = std::mem::take(&mut uids);
                 handler.retain(&uids);
                 if std::mem::take(&mut is_first) {
-                    synced.count.send_modify(|count| *count += 1);
+                    synced.increment();
                 }
             }
             Ok(Event::Apply(object)) => object.pass_to(|fields| handler.apply(fields)),
             Ok(Event::Delete(object)) => object.pass_to(|fields| handler.delete(fields)),
-            Err(error) => scope.log_error(&error),
+            Err(watcher::Error::InitialListFailed(error)) => scope.log_list_error(&error),
+            Err(error) => scope.log_dropped(&error),
         }
     }
 }
 
 /// An object of a watch: the metadata that kube's watcher needs, and the fields for the cache.
 #[derive(Clone)]
-struct WatchedObject<T> {
+pub(crate) struct WatchedObject<T> {
     meta: ObjectMeta,
     /// `None` if the object does not parse.
     fields: Option<T>,
 }
 
 impl<T> WatchedObject<T> {
-    fn pass_to(self, handle: impl FnOnce(T)) {
+    pub(crate) fn pass_to(self, handle: impl FnOnce(T)) {
         if let Some(fields) = self.fields {
             handle(fields);
         }
     }
+
+    pub(crate) fn fields(&self) -> Option<&T> {
+        self.fields.as_ref()
+    }
+
+    /// The resource version; empty if there is none.
+    pub(crate) fn version(&self) -> &str {
+        self.meta.resource_version.as_deref().unwrap_or_default()
+    }
+}
+
+/// Parses the fields of an object. Logs an object that does not parse and returns `None`, so that it
+/// does not hide the others.
+pub(crate) fn parse_fields<T: CachedFields>(text: &str, meta: &ObjectMeta) -> Option<T> {
+    let ObjectMeta { namespace, name, .. } = meta;
+    let fields = T::from_json(text).inspect_err(
+        |error| tracing::warn!(?namespace, ?name, %error, "could not parse an object; ignoring it"),
+    );
+    fields.ok()
 }
 
 impl<T> fmt::Debug for WatchedObject<T> {
@@ -244,11 +318,9 @@ impl<'de, T: CachedFields> Deserialize<'de> for WatchedObject<T> {
         let text = raw.get();
         let header: ObjectHeader = serde_json::from_str(text).map_err(serde::de::Error::custom)?;
         let HeaderMetadata { name, namespace, uid, resource_version } = header.metadata;
-        let fields = T::from_json(text).inspect_err(
-            |error| tracing::warn!(?namespace, ?name, %error, "object does not parse; ignoring it"),
-        );
         let meta = ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() };
-        Ok(WatchedObject { meta, fields: fields.ok() })
+        let fields = parse_fields(text, &meta);
+        Ok(WatchedObject { meta, fields })
     }
 }
 

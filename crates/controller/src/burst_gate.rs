@@ -1,4 +1,5 @@
-//! Delays other work while a burst of slots is due.
+//! Delays the other controllers while many slots (times at which a CronJob must run) are due at
+//! once.
 //!
 //! When a thousand slots are due at once, each Job that is created causes watch events and work for the
 //! Job controller. That work would compete for the CPU with the slots that are still pending. So the other

@@ -1,13 +1,14 @@
-//! The CronJob controller: it creates a Job for each slot of a CronJob.
+//! The CronJob controller: it creates a Job for each slot (scheduled time) of a CronJob.
 //!
 //! * `reconcile` is the flow of one slot, from the snapshot to the clean-up.
 //! * `index` caches CronJobs and Jobs, `key_state` holds the state between reconciles of a key, and
 //!   `sync_gate` holds CronJobs back until their scope was listed.
-//! * `watch_handlers` applies watch events to the index, `client` makes the API calls.
+//! * `watch_handlers` applies watch events to the index, `client` makes the API calls, `decision_log` logs.
 
 mod cached_cron_job;
 mod cached_job;
 mod client;
+mod decision_log;
 mod index;
 mod key;
 mod key_state;
@@ -20,6 +21,7 @@ mod status_storage;
 mod sync_gate;
 mod watch_handlers;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +48,7 @@ const COMPONENT: &str = "cronjob-controller";
 /// Runs the CronJob controller until `stop` is cancelled.
 pub async fn run_cron_jobs(context: Context, options: CronJobOptions, stop: CancellationToken) {
     let _reset = ResetOnDrop(context.clone());
+    log_disabled_features(&options);
     // The recorder stops after the last reconcile has recorded its events.
     let stop_recording = CancellationToken::new();
     let (recorder, recording) = context.recorder(COMPONENT, stop_recording.clone());
@@ -65,6 +68,7 @@ pub async fn run_cron_jobs(context: Context, options: CronJobOptions, stop: Canc
         metrics: context.metrics.clone(),
         scopes: scopes(&options),
         late_create_window: LateCreateWindow::new(late_create_window, context.clock.clone()),
+        in_future: Mutex::default(),
         options,
     });
     let working = async {
@@ -76,12 +80,23 @@ pub async fn run_cron_jobs(context: Context, options: CronJobOptions, stop: Canc
     tokio::join!(recording, working, watching);
 }
 
+fn log_disabled_features(options: &CronJobOptions) {
+    let gates = options.gates.disabled().join(",");
+    if !gates.is_empty() {
+        tracing::warn!(
+            gates,
+            "feature gates are off; the fields of these features are kept and ignored"
+        );
+    }
+}
+
 /// Resets shared state that would be wrong after the controller ends, even if its work is cancelled.
 struct ResetOnDrop(Context);
 
 impl Drop for ResetOnDrop {
     fn drop(&mut self) {
         self.0.metrics.set_cron_jobs(0);
+        self.0.metrics.set_future_schedules(0);
         self.0.burst_gate.set_burst(false);
     }
 }
@@ -96,6 +111,8 @@ struct CronJobController {
     metrics: Metrics,
     scopes: Vec<Scope>,
     late_create_window: LateCreateWindow,
+    /// The CronJobs with a recorded time in the future.
+    in_future: Mutex<HashSet<Arc<CronJobName>>>,
     options: CronJobOptions,
 }
 
@@ -113,8 +130,8 @@ impl CronJobController {
     async fn watch_jobs(&self, scope: &Scope, context: &Context, stop: &CancellationToken) {
         let target = WatchScope::new(&JOBS, scope.namespace.clone());
         let handler = JobHandler::new(self, scope.namespace.clone());
-        let client = context.client.clone();
-        watch_resource(client, target, &handler, scope.jobs.clone(), stop.clone()).await;
+        let source = context.watch_source();
+        watch_resource(source, target, &handler, scope.jobs.clone(), stop.clone()).await;
     }
 
     async fn watch_cron_jobs(
@@ -128,8 +145,8 @@ impl CronJobController {
         let storage = self.client.storage(kind.kind);
         let namespace = scope.namespace.clone();
         let handler = CronJobHandler::new(self, namespace, storage, self.clock.now());
-        let client = context.client.clone();
-        watch_resource(client, target, &handler, kind.cron_jobs.clone(), stop.clone()).await;
+        let source = context.watch_source();
+        watch_resource(source, target, &handler, kind.cron_jobs.clone(), stop.clone()).await;
     }
 
     /// Reconciles keys until `stop` is cancelled. Starts when the first scope is synced.
@@ -155,7 +172,21 @@ impl CronJobController {
         tokio::select! {
             biased;
             () = open_other_scopes => {}
+            () = self.requeue_when_clock_is_set_back() => {}
             () = self.queue.run(self.options.workers.max(1), reconcile, stop) => {}
+        }
+    }
+
+    /// Reconciles all CronJobs after the clock was set back, so that those whose recorded times lie in the future
+    /// now report it.
+    async fn requeue_when_clock_is_set_back(&self) {
+        loop {
+            self.queue.wait_for_clock_set_back().await;
+            tracing::warn!("the clock was set back; reconciling all CronJobs");
+            let cron_jobs = self.index().find_cron_jobs(|_, _| true);
+            for name in cron_jobs.into_values() {
+                self.queue.add(&ReconcileKey::CronJob(name));
+            }
         }
     }
 
@@ -178,6 +209,17 @@ impl CronJobController {
         }
     }
 
+    /// Sets whether a recorded time of a CronJob lies in the future.
+    fn set_in_future(&self, name: &Arc<CronJobName>, is_in_future: bool) {
+        let mut in_future = self.in_future.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_in_future {
+            in_future.insert(name.clone());
+        } else {
+            in_future.remove(name);
+        }
+        self.metrics.set_future_schedules(in_future.len());
+    }
+
     fn index(&self) -> MutexGuard<'_, CronJobIndex> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,6 +228,7 @@ impl CronJobController {
     fn remove_cron_job(&self, index: &mut CronJobIndex, name: &Arc<CronJobName>, uid: &str) {
         if index.remove(name, uid) {
             self.metrics.remove_cron_job(&name.namespace, &name.name);
+            self.set_in_future(name, false);
             self.metrics.set_cron_jobs(index.len());
             self.queue.remove(&ReconcileKey::CronJob(name.clone()));
         }

@@ -8,7 +8,7 @@
 //! every write, and limits how long a call may take so that it ends before another process can lead.
 //!
 //! **The work starts with the term, not before.** A standby with warm caches could take over faster, but its
-//! caches may lag behind. If a standby missed that a slot was started, recorded and finished and its Job deleted, it
+//! caches may lag behind. If a standby missed that a slot (a scheduled time) was started, recorded and finished and its Job deleted, it
 //! would see the slot as pending and the name as free, and would run the slot again: names and resource
 //! versions protect writes, not decisions based on the absence of a Job. So each term starts with
 //! consistent lists (without `resourceVersion`) that are requested after the Lease was written. The writes of the
@@ -28,6 +28,7 @@
 //! created and deleted in between; see `LateCreateWindow`.
 
 mod elect_loop;
+mod lease_access;
 mod lease_client;
 
 use std::pin::pin;
@@ -43,6 +44,7 @@ use punctual_lease::{ConfigError, ElectionConfig, Elector};
 use tokio_util::sync::CancellationToken;
 
 use self::elect_loop::ElectLoop;
+pub use self::lease_access::{LeaseAccess, LeaseAccessError};
 use self::lease_client::LeaseClient;
 use crate::context::Context;
 use crate::metrics::Metrics;
@@ -75,6 +77,8 @@ pub struct Election {
     pub config: ElectionConfig,
     /// A source of random numbers for retry jitter, so that replicas that start together do not retry together.
     pub random: Arc<dyn Fn() -> u32 + Send + Sync>,
+    /// Records whether the Lease can be read and written.
+    pub access: LeaseAccess,
 }
 
 /// Runs `work` in every term in which this process leads, until `stop` is cancelled.
@@ -192,7 +196,7 @@ where
                     namespace,
                     lease,
                     identity,
-                    "lost leader election; another replica takes over, this one campaigns again"
+                    "lost leader election; another replica takes over; trying to lead again"
                 );
             }
             TermEnd::Finished => tracing::info!(namespace, lease, identity, "stopped leading"),

@@ -50,8 +50,8 @@ pub async fn run_garbage_collector(context: Context, stop: CancellationToken) {
     let mut watches = JoinSet::new();
     for kind in WATCHED {
         let handler = Box::new(KindHandler { collector: collector.clone(), kind });
-        let client = context.client.clone();
-        watches.spawn(watch_resource(client, kind, handler, synced.clone(), stop.clone()));
+        let source = context.watch_source();
+        watches.spawn(watch_resource(source, kind, handler, synced.clone(), stop.clone()));
     }
     // Decisions need the lists of all kinds.
     tokio::select! {

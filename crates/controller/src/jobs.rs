@@ -39,8 +39,8 @@ const COMPONENT: &str = "job-controller";
 /// The value of `spec.managedBy` of Jobs that this controller reconciles.
 const MANAGED_BY: &str = "kubernetes.io/job-controller";
 
-/// How many calls run at a time for one Job.
-const CALLS_MAX: usize = 32;
+/// The maximum number of API calls at a time for one Job.
+const CONCURRENT_CALLS_MAX: usize = 32;
 
 /// Runs the Job controller until `stop` is cancelled.
 pub async fn run_jobs(context: Context, workers: usize, stop: CancellationToken) {

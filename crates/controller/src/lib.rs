@@ -14,6 +14,7 @@ mod garbage_collector;
 mod jobs;
 mod metrics;
 mod namespace_defaults;
+mod queue_monitor;
 mod tasks;
 mod work_queue;
 
@@ -23,10 +24,12 @@ pub use self::competing_controller::{
 };
 pub use self::context::Context;
 pub use self::cron_jobs::{ClusterOptions, CronJobOptions, Signals, run_cron_jobs};
-pub use self::election::{Election, export_standby, run_elected};
+pub use self::election::{Election, LeaseAccess, LeaseAccessError, export_standby, run_elected};
 pub use self::garbage_collector::run_garbage_collector;
 pub use self::jobs::run_jobs;
 pub use self::metrics::Metrics;
 pub use self::namespace_defaults::run_namespace_defaults;
-pub use punctual_client::{Clock, Fence, SystemClock};
+pub use self::queue_monitor::{QueueMonitor, StalledQueue};
+pub use punctual_client::{Clock, Fence, SharedWatches, SystemClock};
+pub use punctual_engine::cronjob::FeatureGates;
 pub use punctual_lease::ElectionConfig;

@@ -23,10 +23,9 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use punctual_client::ClientMetrics;
-use punctual_queue::QueueStats;
 
 use self::queues::QueueMetrics;
-pub(crate) use self::queues::QueueTimes;
+pub(crate) use self::queues::{QueueState, QueueTimes};
 use self::runs::RunCounters;
 pub(crate) use self::runs::RunOutcome;
 
@@ -42,9 +41,12 @@ struct Inner {
     creation_skew: Histogram,
     start_skew: Histogram,
     pod_start: Histogram,
+    pod_creation: Histogram,
+    job_start: Histogram,
     runs: RunCounters,
     missed: Counter,
     cron_jobs: Gauge,
+    future_schedules: Gauge,
     unsynced_scopes: Gauge,
     unreadable_objects: Family<UnreadableLabels, Counter>,
     events_dropped: Counter,
@@ -96,18 +98,26 @@ const SKEW_BUCKETS: [f64; 18] = [
 const POD_START_BUCKETS: [f64; 15] =
     [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
 
+/// Buckets for times of objects, which have whole seconds: one second, doubled nine times. Kubernetes uses
+/// them for the creation skew.
+fn whole_second_buckets() -> impl Iterator<Item = f64> {
+    exponential_buckets(1.0, 2.0, 10)
+}
+
 impl Default for Metrics {
     fn default() -> Metrics {
         let mut inner = Inner {
             registry: Registry::default(),
             api_errors: Family::default(),
-            // The buckets of Kubernetes: one second, doubled nine times.
-            creation_skew: Histogram::new(exponential_buckets(1.0, 2.0, 10)),
+            creation_skew: Histogram::new(whole_second_buckets()),
             start_skew: Histogram::new(SKEW_BUCKETS),
             pod_start: Histogram::new(POD_START_BUCKETS),
+            pod_creation: Histogram::new(whole_second_buckets()),
+            job_start: Histogram::new(whole_second_buckets()),
             runs: RunCounters::default(),
             missed: Counter::default(),
             cron_jobs: Gauge::default(),
+            future_schedules: Gauge::default(),
             unsynced_scopes: Gauge::default(),
             unreadable_objects: Family::default(),
             events_dropped: Counter::default(),
@@ -130,12 +140,12 @@ impl Inner {
         registry.register("punctual_api_errors", "API calls that failed", self.api_errors.clone());
         registry.register(
             "cronjob_controller_job_creation_skew_duration_seconds",
-            "Time from when the slot of a run takes effect to the creation of its Job",
+            "Time from the effective time of a slot (the slot plus its jitter) to the creation of its Job",
             self.creation_skew.clone(),
         );
         registry.register(
             "punctual_start_skew_seconds",
-            "Time from when the slot of a run takes effect to the creation of its Job, finely",
+            "The same with finer buckets",
             self.start_skew.clone(),
         );
         registry.register(
@@ -143,9 +153,24 @@ impl Inner {
             "Time from the first observation of a Pod to its start",
             self.pod_start.clone(),
         );
+        registry.register(
+            "punctual_job_pod_creation_seconds",
+            "Time from the creation of a Job to the creation of its first Pod",
+            self.pod_creation.clone(),
+        );
+        registry.register(
+            "punctual_job_start_seconds",
+            "Time from the creation of a Job of a CronJob to its status.startTime",
+            self.job_start.clone(),
+        );
         registry.register("punctual_runs", "Runs by outcome", self.runs.counters());
         registry.register("punctual_missed", "Slots that were missed", self.missed.clone());
         registry.register("punctual_cron_jobs", "CronJobs in the cache", self.cron_jobs.clone());
+        registry.register(
+            "punctual_future_schedules",
+            "CronJobs that wait because a recorded time lies in the future",
+            self.future_schedules.clone(),
+        );
         registry.register(
             "punctual_unsynced_scopes",
             "Pairs of kind and configured namespace whose first list has not succeeded yet",
@@ -188,13 +213,23 @@ impl Metrics {
         self.inner.pod_start.observe(after.as_secs_f64());
     }
 
+    /// Observes the time from the creation of a Job to the creation of its first Pod.
+    pub(crate) fn observe_pod_creation(&self, after: Duration) {
+        self.inner.pod_creation.observe(after.as_secs_f64());
+    }
+
+    /// Observes the time from the creation of a Job to its `status.startTime`.
+    pub(crate) fn observe_job_start(&self, after: Duration) {
+        self.inner.job_start.observe(after.as_secs_f64());
+    }
+
     /// Observes the time from the effective time of a slot to the creation of its Job.
     pub(crate) fn observe_start_skew(&self, skew: Duration) {
         self.inner.creation_skew.observe(skew.as_secs_f64());
         self.inner.start_skew.observe(skew.as_secs_f64());
     }
 
-    /// Counts runs of a CronJob that ended or were missed.
+    /// Counts runs of a CronJob that ended, were missed or were skipped.
     pub(crate) fn count_runs(&self, namespace: &str, name: &str, outcome: RunOutcome, count: u64) {
         if count == 0 {
             return;
@@ -208,6 +243,11 @@ impl Metrics {
     /// Removes the counters of a CronJob that was deleted.
     pub(crate) fn remove_cron_job(&self, namespace: &str, name: &str) {
         self.inner.runs.remove(namespace, name);
+    }
+
+    /// Sets the number of CronJobs with a recorded time in the future.
+    pub(crate) fn set_future_schedules(&self, count: usize) {
+        self.inner.future_schedules.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Sets the number of cached CronJobs.
@@ -233,14 +273,19 @@ impl Metrics {
         *self.inner.next_due.source() = Some(Box::new(source));
     }
 
-    /// Exports the state of a work queue. `stats` is asked at each scrape and returns `None` after the queue was
+    /// Returns the states of all work queues.
+    pub(crate) fn queue_states(&self) -> Vec<(&'static str, QueueState)> {
+        self.inner.queues.states()
+    }
+
+    /// Exports the state of a work queue. `state` is asked at each scrape and returns `None` after the queue was
     /// dropped. Report the times of the queue's keys to the result.
     pub(crate) fn add_queue(
         &self,
         name: &'static str,
-        stats: impl Fn() -> Option<QueueStats> + Send + Sync + 'static,
+        state: impl Fn() -> Option<QueueState> + Send + Sync + 'static,
     ) -> QueueTimes {
-        self.inner.queues.add(name, Box::new(stats))
+        self.inner.queues.add(name, Box::new(state))
     }
 }
 

@@ -95,23 +95,22 @@ impl NamespaceDefaults {
         stop: &CancellationToken,
     ) -> SyncTracker {
         let synced = SyncTracker::new();
-        let client = || context.client.clone();
         watches.spawn(watch_resource::<CachedNamespace, _>(
-            client(),
+            context.watch_source(),
             &NAMESPACES,
             self.clone(),
             synced.clone(),
             stop.clone(),
         ));
         watches.spawn(watch_resource::<CachedServiceAccount, _>(
-            client(),
+            context.watch_source(),
             &SERVICE_ACCOUNTS,
             self.clone(),
             synced.clone(),
             stop.clone(),
         ));
         watches.spawn(watch_resource::<CachedConfigMap, _>(
-            client(),
+            context.watch_source(),
             &CONFIG_MAPS,
             self.clone(),
             synced.clone(),

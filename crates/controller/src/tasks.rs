@@ -1,4 +1,4 @@
-//! Background tasks of a controller.
+//! Detects a panic in the background tasks of a controller.
 
 use tokio::task::JoinSet;
 
@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 pub(crate) async fn wait_for_panic(tasks: &mut JoinSet<()>) {
     while let Some(joined) = tasks.join_next().await {
         if let Err(error) = joined {
-            tracing::error!(%error, "a watch task panicked; the controller stops, restart the process");
+            tracing::error!(%error, "a watch task panicked; stopping the controller");
             return;
         }
     }

@@ -2,20 +2,24 @@
 
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_client::Clock;
-use punctual_queue::{Backoff, Failure, PoppedKey, Queue, QueueStats};
+use punctual_queue::{Backoff, Failure, PoppedKey, Queue};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::burst_gate::BurstGate;
 use crate::context::Context;
-use crate::metrics::QueueTimes;
+use crate::metrics::{QueueState, QueueTimes};
+
+/// How far the clock must be set back to be noticed. A CronJob waits at most this long without a message.
+const SET_BACK_MIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// A queue of keys, shared by the watches that add keys and the workers that reconcile them.
 pub(crate) struct WorkQueue<K> {
@@ -25,6 +29,13 @@ pub(crate) struct WorkQueue<K> {
     times: QueueTimes,
     burst_gate: BurstGate,
     priority: Priority,
+    /// The number of workers; 0 until they run.
+    workers: AtomicUsize,
+    /// How often a reconcile was started or ended.
+    moves: AtomicU64,
+    /// The clock when a key was last asked for.
+    last_now: Mutex<Timestamp>,
+    clock_set_back: Notify,
 }
 
 /// Which controllers keep all their workers during a burst of slots.
@@ -46,14 +57,18 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
     ) -> Arc<WorkQueue<K>> {
         Arc::new_cyclic(|weak: &Weak<WorkQueue<K>>| {
             let weak = weak.clone();
-            let stats = move || weak.upgrade().map(|queue| queue.stats());
+            let state = move || weak.upgrade().map(|queue| queue.state());
             WorkQueue {
                 queue: Mutex::new(Queue::new(backoff)),
                 changed: Notify::new(),
                 clock: context.clock.clone(),
-                times: context.metrics.add_queue(name, stats),
+                times: context.metrics.add_queue(name, state),
                 burst_gate: context.burst_gate.clone(),
                 priority,
+                workers: AtomicUsize::new(0),
+                moves: AtomicU64::new(0),
+                last_now: Mutex::new(Timestamp::MIN),
+                clock_set_back: Notify::new(),
             }
         })
     }
@@ -103,12 +118,18 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
         self.queue().next_wake()
     }
 
+    /// Waits until the clock is set back. Wake-ups that were computed from the later time are too late then.
+    pub(crate) async fn wait_for_clock_set_back(&self) {
+        self.clock_set_back.notified().await;
+    }
+
     /// Runs up to `workers` reconciles at a time until `stop` is cancelled, then waits for those that run.
     pub(crate) async fn run<W, F>(&self, workers: usize, reconcile: W, stop: CancellationToken)
     where
         W: Fn(K) -> F,
         F: Future<Output = Result<(), Failure>> + Send + 'static,
     {
+        self.workers.store(workers, Ordering::Relaxed);
         let mut running: JoinSet<(K, Result<(), Failure>)> = JoinSet::new();
         while !stop.is_cancelled() {
             let must_yield = self.priority == Priority::Low && self.burst_gate.is_burst();
@@ -144,13 +165,24 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
 
     fn pop(&self) -> Option<PoppedKey<K>> {
         let now = self.clock.now();
+        self.observe_clock(now);
         let popped = self.queue().pop(now)?;
+        self.moves.fetch_add(1, Ordering::Relaxed);
         self.times.observe_queued(popped.queued_for);
         Some(popped)
     }
 
+    fn observe_clock(&self, now: Timestamp) {
+        let mut last_now = self.last_now.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = std::mem::replace(&mut *last_now, now);
+        if last.duration_since(now) >= SET_BACK_MIN {
+            self.clock_set_back.notify_one();
+        }
+    }
+
     fn done(&self, key: &K, result: Result<(), Failure>) {
         let now = self.clock.now();
+        self.moves.fetch_add(1, Ordering::Relaxed);
         let mut queue = self.queue();
         let done = queue.done(key, result, now);
         if self.priority == Priority::High {
@@ -161,9 +193,14 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkQueue<K> {
         }
     }
 
-    fn stats(&self) -> QueueStats {
+    fn state(&self) -> QueueState {
         let now = self.clock.now();
-        self.queue().stats(now)
+        let stats = self.queue().stats(now);
+        QueueState {
+            stats,
+            workers: self.workers.load(Ordering::Relaxed),
+            moves: self.moves.load(Ordering::Relaxed),
+        }
     }
 
     /// How long to sleep until the next key is due.

@@ -1,4 +1,4 @@
-//! The garbage collector with a real server in the same process.
+//! Tests of the garbage collector with a real server in the same process.
 
 #![allow(
     clippy::expect_used,
@@ -8,49 +8,30 @@
     reason = "a test fails by panicking"
 )]
 
+mod in_process_server;
 mod request;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use kube::Client;
-use punctual_controller::{BurstGate, Context, Fence, Metrics, SystemClock, run_garbage_collector};
-use punctual_server::{ADMIN_GROUP, Config, Server, User};
-use punctual_store::{Options, Store};
+use punctual_controller::{SystemClock, run_garbage_collector};
+use punctual_server::Config;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use self::in_process_server::{InProcessServer, controller_context};
 
 struct GarbageTestEnv {
-    client: Client,
-    store: Store,
+    server: InProcessServer,
     _stop: DropGuard,
-    _folder: TempDir,
 }
 
 impl GarbageTestEnv {
     async fn new() -> GarbageTestEnv {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
-        let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
+        let server = InProcessServer::start(Config::new).await;
+        let context = controller_context(server.client(), Arc::new(SystemClock));
         let stop = CancellationToken::new();
-        let context = Context {
-            client: client.clone(),
-            clock: Arc::new(SystemClock),
-            metrics: Metrics::default(),
-            burst_gate: BurstGate::default(),
-            fence: Fence::always_open(),
-        };
         tokio::spawn(run_garbage_collector(context, stop.clone()));
-        GarbageTestEnv { client, store, _stop: stop.drop_guard(), _folder: folder }
-    }
-
-    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, kube::Error> {
-        request::send(&self.client, method, path, body).await
+        GarbageTestEnv { server, _stop: stop.drop_guard() }
     }
 
     /// Creates a ConfigMap with owners, given as name and UID. Returns its UID.
@@ -62,29 +43,23 @@ impl GarbageTestEnv {
             })
             .collect();
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}});
-        let created = self.send("POST", MAPS, &object).await.unwrap();
+        let created = self.server.send("POST", MAPS, &object).await.unwrap();
         created["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
     async fn delete(&self, path: &str) {
-        self.send("DELETE", path, &Value::Null).await.unwrap();
+        self.server.send("DELETE", path, &Value::Null).await.unwrap();
     }
 
     /// Waits until the objects with this key prefix have exactly these names.
     async fn wait_for_names(&self, prefix: &str, names: &[&str]) {
         let found = || {
-            let snapshot = self.store.snapshot();
+            let snapshot = self.server.store.snapshot();
             let keys = snapshot.prefix(prefix).map(|(key, _)| key[prefix.len()..].to_owned());
             keys.collect::<Vec<String>>()
         };
-        let settled = async {
-            let mut watch = self.store.watch(prefix, self.store.revision()).unwrap();
-            while found() != names {
-                watch.next().await.unwrap();
-            }
-        };
-        let outcome = tokio::time::timeout(TIMEOUT, settled).await;
-        assert!(outcome.is_ok(), "{:?} instead of {names:?}", found());
+        let is_met = self.server.wait_until(prefix, || found() == names).await;
+        assert!(is_met, "{:?} instead of {names:?}", found());
     }
 }
 
@@ -108,10 +83,10 @@ async fn a_foreground_deletion_deletes_dependents_before_their_owner() {
     let owner = env.create_config_map("a", &[]).await;
     let child = env.create_config_map("b", &[("a", &owner)]).await;
     env.create_config_map("c", &[("b", &child)]).await;
-    let before = env.store.revision();
+    let before = env.server.store.revision();
     env.delete(&format!("{MAPS}/a?propagationPolicy=Foreground")).await;
     env.wait_for_names(KEYS, &[]).await;
-    let mut watch = env.store.watch(KEYS, before).unwrap();
+    let mut watch = env.server.store.watch(KEYS, before).unwrap();
     let mut deleted = Vec::new();
     while let Some(change) = watch.try_next().unwrap() {
         if change.current.is_none() {
@@ -128,7 +103,7 @@ async fn an_orphan_deletion_keeps_dependents_without_owner_references() {
     env.create_config_map("b", &[("a", &owner)]).await;
     env.delete(&format!("{MAPS}/a?propagationPolicy=Orphan")).await;
     env.wait_for_names(KEYS, &["b"]).await;
-    let remaining = env.send("GET", &format!("{MAPS}/b"), &Value::Null).await.unwrap();
+    let remaining = env.server.send("GET", &format!("{MAPS}/b"), &Value::Null).await.unwrap();
     assert_eq!(remaining["metadata"].get("ownerReferences"), None);
 }
 
@@ -141,20 +116,10 @@ async fn an_object_with_another_owner_loses_only_the_reference_to_the_deleted_on
     env.create_config_map("d", &[("a", "no such uid")]).await;
     env.delete(&format!("{MAPS}/a?propagationPolicy=Background")).await;
     env.wait_for_names(KEYS, &["b", "c"]).await;
-    let owners = async {
-        let mut watch = env.store.watch(KEYS, env.store.revision()).unwrap();
-        loop {
-            let remaining = env.send("GET", &format!("{MAPS}/c"), &Value::Null).await.unwrap();
-            if remaining["metadata"]["ownerReferences"]
-                .as_array()
-                .is_some_and(|owners| owners.len() == 1)
-            {
-                return remaining["metadata"]["ownerReferences"][0]["uid"].clone();
-            }
-            watch.next().await.unwrap();
-        }
-    };
-    assert_eq!(tokio::time::timeout(TIMEOUT, owners).await.unwrap(), json!(second));
+    let owners = || env.server.object(&format!("{KEYS}c"))["metadata"]["ownerReferences"].take();
+    let is_met = env.server.wait_until(KEYS, || owners().as_array().unwrap().len() == 1).await;
+    assert!(is_met, "{}", owners());
+    assert_eq!(owners()[0]["uid"], json!(second));
 }
 
 #[tokio::test]
@@ -162,7 +127,7 @@ async fn an_owner_of_an_unknown_kind_is_assumed_to_exist() {
     let env = GarbageTestEnv::new().await;
     let owners = json!([{"apiVersion": "x.io/v1", "kind": "X", "name": "x", "uid": "u"}]);
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": owners}});
-    env.send("POST", MAPS, &object).await.unwrap();
+    env.server.send("POST", MAPS, &object).await.unwrap();
     // The collector deletes this one after it has reconciled the first.
     env.create_config_map("b", &[("none", "no such uid")]).await;
     env.wait_for_names(KEYS, &["a"]).await;
@@ -172,14 +137,14 @@ async fn an_owner_of_an_unknown_kind_is_assumed_to_exist() {
 async fn a_namespace_is_emptied_and_deleted() {
     let env = GarbageTestEnv::new().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
-    env.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    env.server.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
     for (kind, plural) in [("ConfigMap", "configmaps"), ("Secret", "secrets"), ("Event", "events")]
     {
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}});
         if kind == "Event" {
             object["involvedObject"] = json!({"namespace": "n"});
         }
-        env.send("POST", &format!("/api/v1/namespaces/n/{plural}"), &object).await.unwrap();
+        env.server.send("POST", &format!("/api/v1/namespaces/n/{plural}"), &object).await.unwrap();
     }
     env.delete("/api/v1/namespaces/n").await;
     env.wait_for_names(
@@ -188,6 +153,6 @@ async fn a_namespace_is_emptied_and_deleted() {
     )
     .await;
     for prefix in ["/configmaps/n/", "/secrets/n/", "/events/n/"] {
-        assert_eq!(env.store.snapshot().prefix(prefix).count(), 0, "{prefix}");
+        assert_eq!(env.server.store.snapshot().prefix(prefix).count(), 0, "{prefix}");
     }
 }

@@ -1,4 +1,4 @@
-//! The namespace defaults controller with a real server in the same process.
+//! Tests of the namespace defaults controller with a real server in the same process.
 
 #![allow(
     clippy::expect_used,
@@ -8,55 +8,39 @@
     reason = "a test fails by panicking"
 )]
 
+mod in_process_server;
 mod request;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use kube::Client;
-use punctual_controller::{
-    BurstGate, Context, Fence, Metrics, SystemClock, run_garbage_collector, run_namespace_defaults,
-};
-use punctual_server::{ADMIN_GROUP, Config, Server, User};
-use punctual_store::{Options, Store};
+use punctual_controller::{SystemClock, run_garbage_collector, run_namespace_defaults};
+use punctual_server::Config;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use self::in_process_server::{InProcessServer, controller_context};
+
 const CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const MAP: &str = "/configmaps/n/kube-root-ca.crt";
 const ACCOUNT: &str = "/serviceaccounts/n/default";
 
 struct NamespaceTestEnv {
-    client: Client,
-    store: Store,
+    server: InProcessServer,
     _stop: DropGuard,
-    _folder: TempDir,
 }
 
 impl NamespaceTestEnv {
     async fn new() -> NamespaceTestEnv {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
-        let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
-        let context = Context {
-            client: client.clone(),
-            clock: Arc::new(SystemClock),
-            metrics: Metrics::default(),
-            burst_gate: BurstGate::default(),
-            fence: Fence::always_open(),
-        };
+        let server = InProcessServer::start(Config::new).await;
+        let context = controller_context(server.client(), Arc::new(SystemClock));
         let stop = CancellationToken::new();
         tokio::spawn(run_namespace_defaults(context.clone(), CA.to_owned(), stop.clone()));
         tokio::spawn(run_garbage_collector(context, stop.clone()));
-        NamespaceTestEnv { client, store, _stop: stop.drop_guard(), _folder: folder }
+        NamespaceTestEnv { server, _stop: stop.drop_guard() }
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
-        request::send(&self.client, method, path, body).await.unwrap()
+        self.server.send(method, path, body).await.unwrap()
     }
 
     async fn create_namespace(&self, name: &str) {
@@ -66,18 +50,12 @@ impl NamespaceTestEnv {
     }
 
     fn object(&self, key: &str) -> Value {
-        let entry = self.store.get(key);
-        entry.map(|entry| serde_json::from_slice(&entry.value).unwrap()).unwrap_or_default()
+        self.server.object(key)
     }
 
     async fn wait_for(&self, what: &str, condition: impl Fn(&NamespaceTestEnv) -> bool) {
-        let mut watch = self.store.watch("/", self.store.revision()).unwrap();
-        let wait = async {
-            while !condition(self) {
-                watch.next().await.unwrap();
-            }
-        };
-        assert!(tokio::time::timeout(TIMEOUT, wait).await.is_ok(), "timed out: {what}");
+        let is_met = self.server.wait_until("/", || condition(self)).await;
+        assert!(is_met, "timed out: {what}");
     }
 
     async fn wait_for_defaults(&self) {
@@ -127,7 +105,7 @@ async fn correct_namespaces_are_not_written() {
     let env = NamespaceTestEnv::new().await;
     env.create_namespace("n").await;
     env.wait_for_defaults().await;
-    let before = env.store.revision();
+    let before = env.server.store.revision();
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     env.send("PATCH", "/api/v1/namespaces/n", &label).await;
     let path = "/api/v1/namespaces/n/serviceaccounts/default";
@@ -136,7 +114,7 @@ async fn correct_namespaces_are_not_written() {
     env.create_namespace("later").await;
     let key = "/configmaps/later/kube-root-ca.crt";
     env.wait_for("the later namespace has its defaults", |env| !env.object(key).is_null()).await;
-    let mut watch = env.store.watch("/", before).unwrap();
+    let mut watch = env.server.store.watch("/", before).unwrap();
     let changes = std::iter::from_fn(|| watch.try_next().unwrap());
     let keys: Vec<String> = changes.map(|change| change.key.to_string()).collect();
     let of_n = keys.iter().filter(|key| key.contains("/n/") || key.ends_with("/n")).count();

@@ -1,7 +1,7 @@
-//! `cargo bench -p punctual-engine`: the time of one decision.
+//! `cargo bench -p punctual-engine`: the time of one decision and of one Job manifest.
 //!
-//! Decides and settles a CronJob with ten Jobs and a due slot, with the last run a minute ago and in
-//! 1970. Reports the best of many runs, because other processes disturb the measurement.
+//! Decides what to do for a CronJob with ten Jobs and a due slot, and computes its new status. There
+//! are two cases: the last run was a minute ago, and it was in 1970. Reports the best of many runs, because other processes disturb the measurement.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use std::{hint::black_box, process::ExitCode, time::Instant};
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job};
 use punctual_engine::cronjob::{
-    self, CreateResult, Decision, EffectResult, JobView, Observed, Timetable,
+    self, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed, Timetable,
 };
 use punctual_schedule::Zones;
 use serde_json::json;
@@ -50,7 +50,8 @@ fn bench_input(zone: &str, last: &str) -> BenchInput {
         "status": {"lastScheduleTime": last},
     }))
     .expect("a CronJob");
-    let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
+    let timetable =
+        Timetable::from_cron_job(&cron_job, &Zones::bundled().utc(), &FeatureGates::default());
     BenchInput { cron_job, timetable, jobs: (0..10).map(finished_job).collect() }
 }
 
@@ -74,9 +75,10 @@ fn finished_job(minute: i64) -> JobView {
 /// Decides and settles. Returns a checksum of the results.
 fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
     let BenchInput { cron_job, timetable, jobs } = input;
-    let Decision::Execute(plan) =
-        cronjob::decide(&Observed { cron_job, timetable, jobs, live_jobs: &[] }, now)
-    else {
+    let gates = FeatureGates::default();
+    let observed =
+        Observed { cron_job, timetable, jobs, live_jobs: &[], older_namesake: None, gates };
+    let Decision::Execute(plan) = cronjob::decide(&observed, now) else {
         return 0;
     };
     let pending = plan.pending_slots;

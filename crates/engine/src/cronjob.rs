@@ -5,42 +5,55 @@
 //!
 //! - `active_jobs`: which Jobs are active, and how often finished Jobs are counted
 //! - `history_limits`: which finished Jobs are deleted
-//! - `pending_slots`: which slots are pending, and which are missed
+//! - `pending_slots`: which slots (scheduled times) are pending, and which are missed
 //! - `concurrency`: which pending slot starts while Jobs are active
+//! - `skipped_slots`: which slots never start, because a later one starts
 //! - `job_manifest`: the Job to create
+//! - `pending_deadline`: which active Jobs to give up, because none of their Pods started
 //! - `next_wake`: when to reconcile again
 //! - `conditions`: the conditions of the status
+//! - `future_record`: which recorded times lie in the future
+//! - `feature_gates`: which features are on
 //! - `settle`: the status after the effects
 
 mod active_jobs;
 mod concurrency;
 mod conditions;
+mod effective_schedule;
+mod feature_gates;
+mod future_record;
 mod history_limits;
 mod job_manifest;
 mod job_view;
 mod next_wake;
+mod pending_deadline;
 mod pending_slots;
 mod plan;
 mod reasons;
 mod schedule_error;
-mod schedule_since;
 mod settle;
+mod skipped_slots;
 mod timetable;
+mod zone_gate_record;
 
 use jiff::Timestamp;
 use punctual_api::CronJob;
-pub use punctual_api::cronjob::ScheduleSince;
+pub use punctual_api::cronjob::EffectiveSchedule;
 
 pub use conditions::ConditionsDraft;
+pub use feature_gates::{FeatureGate, FeatureGates, FeatureGatesError};
+pub use future_record::FutureRecord;
 pub use job_manifest::build_job_manifest;
 pub use job_view::{JobResult, JobView};
 pub use plan::{
-    CreateError, CreateJob, CreateResult, CronJobRef, Decision, EffectResult, JobKey, Plan,
-    Settled, StartDecision,
+    CreateError, CreateJob, CreateResult, CronJobRef, Decision, EffectResult, FinishedRun,
+    GiveUpJob, JobKey, MissReason, MissedSlots, Plan, Settled, StartDecision,
 };
 pub use schedule_error::ScheduleError;
 pub use settle::settle;
+pub use skipped_slots::SkippedSlots;
 pub use timetable::Timetable;
+pub use zone_gate_record::ZoneGateRecord;
 
 /// The observed state of a CronJob and its Jobs.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +69,11 @@ pub struct Observed<'a> {
     /// They answer [`Decision::ReadJobs`]. After an unconfirmed create, the caller reads that Job
     /// too, because the cache may not have it yet.
     pub live_jobs: &'a [(String, Option<JobView>)],
+    /// The timetable of an older object of another kind with the same namespace and name, if that object
+    /// can start runs. The names of the Jobs of its slots belong to it.
+    pub older_namesake: Option<&'a Timetable>,
+    /// The features that are on. The timetable must be made with the same gates.
+    pub gates: FeatureGates,
 }
 
 /// Decides what to do for a CronJob at `now`.
@@ -72,6 +90,9 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
     history_limits::find_surplus_jobs(observed, &mut plan);
     // 3. Add unrecorded Jobs to `status.active`, and count and remove the finished ones.
     active_jobs::update_status(observed, &mut plan);
+    if let Ok(timetable) = observed.timetable {
+        pending_slots::count_slots_before_unrecorded_jobs(observed, timetable, &mut plan, now);
+    }
     match blocked_reason(observed) {
         // 4. Start nothing if the CronJob is being deleted, is suspended or has no valid schedule.
         Err(reason) => plan.start_decision = reason,
@@ -80,12 +101,20 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
             // 5. Find the slots that are due and not started. Count those past their deadline as missed.
             let pending = pending_slots::find_pending_slots(observed, timetable, &mut plan, now);
             // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
-            plan.start_decision = concurrency::choose_slot(observed, &pending, &mut plan);
+            plan.start_decision =
+                concurrency::choose_slot(observed, timetable, &pending, &mut plan);
+            if let Some(job) = concurrency::unread_replacement(observed, &plan) {
+                return Decision::ReadJobs(vec![job]);
+            }
+            concurrency::keep_jobs_if_name_is_taken(observed, &mut plan);
             // 7. Wake up at the next slot.
             next_wake::set_next_wake(observed, timetable, &pending, &mut plan, now);
         }
     }
-    // 8. Draft the conditions. `settle` adds the errors of the effects and writes the conditions.
+    // 8. Give up active Jobs of which no Pod started within the pending deadline.
+    pending_deadline::find_runs_to_give_up(observed, &mut plan, now);
+    // 9. Draft the conditions. `settle` adds the errors of the effects and writes the conditions.
+    plan.future_record = future_record::find_future_record(observed, &plan, now);
     conditions::draft_conditions(observed, &mut plan);
     Decision::Execute(Box::new(plan))
 }
@@ -105,5 +134,11 @@ fn blocked_reason<'a>(observed: &Observed<'a>) -> Result<&'a Timetable, StartDec
     if observed.cron_job.is_suspended() {
         return Err(StartDecision::Suspended);
     }
-    observed.timetable.as_ref().map_err(|error| StartDecision::NoSchedule(error.clone()))
+    match observed.timetable {
+        Ok(timetable) if timetable.is_single() && !observed.gates.one_shot => {
+            Err(StartDecision::OneShotDisabled)
+        }
+        Ok(timetable) => Ok(timetable),
+        Err(error) => Err(StartDecision::NoSchedule(error.clone())),
+    }
 }

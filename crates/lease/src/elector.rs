@@ -1,4 +1,4 @@
-//! A candidate of the election.
+//! [`Elector`]: the state machine of one candidate for leadership.
 
 use jiff::Timestamp;
 

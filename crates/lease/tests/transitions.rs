@@ -1,4 +1,4 @@
-//! A single elector, step by step.
+//! Tests of a single elector, step by step.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 

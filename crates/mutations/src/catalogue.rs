@@ -1,4 +1,4 @@
-//! The list of bugs, read from the files of `catalogue/`.
+//! The list of deliberate bugs, read from the files of `catalogue/`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,12 +8,13 @@ use serde::Deserialize;
 use crate::edit::Edit;
 
 /// One file for each crate of the product.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("../catalogue/client.toml"),
     include_str!("../catalogue/controller.toml"),
     include_str!("../catalogue/engine.toml"),
     include_str!("../catalogue/lease.toml"),
     include_str!("../catalogue/queue.toml"),
+    include_str!("../catalogue/runner.toml"),
     include_str!("../catalogue/server.toml"),
     include_str!("../catalogue/store.toml"),
 ];
@@ -31,7 +32,7 @@ pub struct Mutation {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TableRow {
+struct CatalogueEntry {
     summary: String,
     edits: Vec<Edit>,
 }
@@ -40,11 +41,13 @@ struct TableRow {
 #[expect(clippy::expect_used, reason = "the files are part of the program, and a test reads them")]
 pub fn catalogue() -> &'static [Mutation] {
     static CATALOGUE: LazyLock<Vec<Mutation>> = LazyLock::new(|| {
-        let read = |file: &&str| -> BTreeMap<String, TableRow> {
+        let read = |file: &&str| -> BTreeMap<String, CatalogueEntry> {
             toml::from_str(file).expect("a file of catalogue/ is not valid")
         };
-        let rows = FILES.iter().flat_map(read);
-        rows.map(|(name, TableRow { summary, edits })| Mutation { name, summary, edits }).collect()
+        let entries = FILES.iter().flat_map(read);
+        entries
+            .map(|(name, CatalogueEntry { summary, edits })| Mutation { name, summary, edits })
+            .collect()
     });
     &CATALOGUE
 }

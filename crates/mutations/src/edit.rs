@@ -1,4 +1,4 @@
-//! Applying one edit to a source text.
+//! Applies one edit of a deliberate bug to the text of a source file.
 
 use regex::{NoExpand, Regex};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The catalogue against the sources of the workspace.
+//! Tests that every deliberate bug of the catalogue fits the sources of the workspace.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn edit(find: &str, replace: &str) -> Edit {
 }
 
 #[test]
-fn every_edit_applies_to_the_sources() {
+fn every_edit_applies_to_the_sources_and_the_result_parses() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut sources: BTreeMap<String, String> = BTreeMap::new();
     for (index, mutation) in catalogue().iter().enumerate() {
@@ -19,6 +19,10 @@ fn every_edit_applies_to_the_sources() {
                 .entry(edit.file.clone())
                 .or_insert_with(|| std::fs::read_to_string(root.join(&edit.file)).unwrap());
             *source = edit.apply(source, index).unwrap_or_else(|error| panic!("{error}"));
+        }
+        for edit in &mutation.edits {
+            let parsed = syn::parse_file(&sources[&edit.file]);
+            assert!(parsed.is_ok(), "{}: {}: {:?}", mutation.name, edit.file, parsed.err());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Delays after failures.
+//! How long a key waits after a failure: exponential backoff with a cap, or what the server asked
+//! for.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::time;
 /// A delay of zero would make a failing key a busy loop.
 const BASE_MIN: Duration = Duration::from_millis(1);
 
-/// A longer `Retry-After` is treated as a mistake of the server.
+/// A longer `Retry-After` is capped, because it is probably a mistake of the server.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
 /// The longest backoff after a transient failure.
@@ -23,14 +24,14 @@ pub struct Backoff {
     cap: Duration,
 }
 
-/// The failure of a run.
+/// A failed reconcile, and when to retry it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// The delay that the server asked for (`Retry-After`). The longer of this and the backoff
-    /// applies. More than an hour counts as an hour.
+    /// applies. It is capped at an hour.
     pub retry_after: Option<Duration>,
-    /// The backoff ends at this instant at the latest, because work is due then. It does not shorten
-    /// `retry_after`.
+    /// The backoff ends at this instant at the latest, because work is due then. This deadline does
+    /// not shorten `retry_after`.
     pub no_later_than: Option<Timestamp>,
     /// The failure is not caused by the key: the server was unavailable or busy, or another writer
     /// was faster. The backoff stays short, because the cause may disappear at any moment.

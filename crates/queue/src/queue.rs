@@ -1,4 +1,5 @@
-//! The queue. Each call updates the state of one key and repositions it in the lists.
+//! [`Queue`], the work queue. Each call updates the state of one key and repositions it in the
+//! lists.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -202,7 +203,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             in_flight: self.runs.len(),
             unfinished: ages.clone().fold(Duration::ZERO, Duration::saturating_add),
             longest_running: ages.max().unwrap_or_default(),
-            sleeping: self.wakes.len(),
+            wake_ups: self.wakes.len(),
             backing_off: self.retries.len(),
         }
     }

@@ -1,4 +1,4 @@
-//! The state of one key.
+//! The state of one key of the queue: the reasons to run it, and whether it runs now.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The start and the end of a run, as reported to the worker.
+//! What a worker gets when it takes a key from the queue, and when it returns it.
 
 use std::time::Duration;
 

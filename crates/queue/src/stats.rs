@@ -1,4 +1,4 @@
-//! The values of Kubernetes' `workqueue_*` metrics.
+//! Statistics of the queue, for Kubernetes' `workqueue_*` metrics.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct QueueStats {
     /// The duration of the longest active run (`longest_running_processor_seconds`).
     pub longest_running: Duration,
     /// Keys with a wake-up time, due or not.
-    pub sleeping: usize,
+    pub wake_ups: usize,
     /// Keys that wait for a retry, due or not.
     pub backing_off: usize,
 }

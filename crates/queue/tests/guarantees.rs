@@ -1,4 +1,4 @@
-//! The guarantees of the queue.
+//! Tests of the guarantees that the crate documentation states.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 

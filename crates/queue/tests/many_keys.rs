@@ -1,4 +1,4 @@
-//! Many keys, and one key that moves constantly.
+//! Tests with many keys, and with one key that moves constantly.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! File descriptors that a task can wait for.
+//! Registers file descriptors with tokio, so that a task can wait for them.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -16,10 +16,10 @@ use futures::Stream;
 use jiff::Timestamp;
 
 use self::log_reader::LogReader;
-pub(crate) use self::log_tail::read_log_tail;
+pub(crate) use self::log_tail::{FAILURE_TAIL, MESSAGE_TAIL, read_log_tail};
 use crate::folder_watcher::FolderWatcher;
 use crate::pod_folder::PodFolder;
-use crate::pod_state::{PodState, RunState, reasons};
+use crate::pod_state::{PodState, ReasonAndMessage, RunState, Termination, reasons};
 
 /// The logs of the Pods of a machine.
 #[derive(Debug)]
@@ -64,6 +64,16 @@ pub enum LogError {
         /// The reason why it waits.
         reason: String,
     },
+    /// The container could not be started, so it has no output.
+    #[error("container {container:?} in pod {pod:?} did not start: {message}")]
+    NotStarted {
+        /// The container.
+        container: String,
+        /// The Pod.
+        pod: String,
+        /// Why it did not start.
+        message: String,
+    },
     /// The Pod has no such container.
     #[error("container {container} is not valid for pod {pod}")]
     NoContainer {
@@ -86,7 +96,7 @@ pub enum LogError {
 }
 
 impl Logs {
-    /// The logs below the data folder of a [`ProcessRuntime`](crate::ProcessRuntime).
+    /// The logs below the data directory of a [`ProcessRuntime`](crate::ProcessRuntime).
     pub fn new(data_dir: impl Into<PathBuf>) -> Logs {
         Logs { data_dir: data_dir.into(), folder_watcher: Mutex::default() }
     }
@@ -99,7 +109,9 @@ impl Logs {
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, LogError> {
         let folder = PodFolder::of_pod(&self.data_dir, uid);
         let folder = folder.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-        let state = folder.state()?.ok_or_else(|| waiting(&query, reasons::CREATING))?;
+        let state = folder.state()?;
+        let creating = || waiting(&query, &ReasonAndMessage::new(reasons::CREATING, ""));
+        let state = state.ok_or_else(creating)?;
         let run = run_number(&state, &query)?;
         let folder_watcher = if query.follow { Some(self.folder_watcher()?) } else { None };
         let reader = LogReader::open(folder, run, query, folder_watcher).await?;
@@ -125,21 +137,44 @@ fn run_number(state: &PodState, query: &LogQuery) -> Result<u32, LogError> {
         return Err(LogError::NoContainer { container, pod });
     };
     if query.previous {
+        check_started(record.last_termination.as_ref(), query)?;
         let previous = record.restarts.checked_sub(1);
         return previous.ok_or(LogError::NoPrevious { container, pod });
     }
-    record.run_number().ok_or_else(|| match &record.current {
-        RunState::Waiting(explanation) => waiting(query, &explanation.reason),
-        _ => waiting(query, reasons::CREATING),
-    })
+    let run = record.run_number().ok_or_else(|| match &record.current {
+        RunState::Waiting(cause) => waiting(query, cause),
+        _ => waiting(query, &ReasonAndMessage::new(reasons::CREATING, "")),
+    })?;
+    let latest = match &record.current {
+        RunState::Waiting(_) => record.last_termination.as_ref(),
+        _ => record.termination(),
+    };
+    check_started(latest, query)?;
+    Ok(run)
 }
 
-fn waiting(query: &LogQuery, reason: &str) -> LogError {
-    LogError::Waiting {
-        container: query.container.clone(),
-        pod: query.pod.clone(),
-        reason: reason.to_owned(),
+/// Returns an error if a run ended before its program was started.
+fn check_started(termination: Option<&Termination>, query: &LogQuery) -> Result<(), LogError> {
+    match termination {
+        Some(end) if is_start_failure(end) => Err(LogError::NotStarted {
+            container: query.container.clone(),
+            pod: query.pod.clone(),
+            message: end.message.clone(),
+        }),
+        _ => Ok(()),
     }
+}
+
+fn is_start_failure(termination: &Termination) -> bool {
+    [reasons::CANNOT_RUN, reasons::START_ERROR].contains(&termination.reason.as_str())
+}
+
+fn waiting(query: &LogQuery, cause: &ReasonAndMessage) -> LogError {
+    let reason = match cause.message.as_str() {
+        "" => cause.reason.clone(),
+        message => format!("{}: {message}", cause.reason),
+    };
+    LogError::Waiting { container: query.container.clone(), pod: query.pod.clone(), reason }
 }
 
 /// The two files of a run's log: the rotated one and the current one.

@@ -1,4 +1,4 @@
-//! The Node object of this machine.
+//! Creates and updates the Node object of this machine.
 
 use std::fs;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! pod.json                  the plan, written once by the daemon
 //! stop                      the stop request, written by the daemon
-//! lock                      held by the supervisor while it runs
+//! lock                      held by the supervisor while it runs, with its process ID
 //! state.json                the state, written by the supervisor
 //! supervisor.log            errors of the supervisor
 //! logs/<container>/<n>.log  the output of the n-th run; <n>.log.1 is the older part
@@ -11,17 +11,24 @@
 //! volumes/<name>/           volumes that are deleted with the Pod
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::Pid;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded_file;
 use crate::pod_plan::PodPlan;
 use crate::pod_state::PodState;
+
+/// The maximum size of a plan. It contains the values of config maps and secrets.
+const PLAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The maximum size of the other files.
+const STATE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The folder of a Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +52,15 @@ pub(crate) enum Durability {
 
 /// The exclusive right to run a Pod. Dropping it releases the right.
 #[derive(Debug)]
-pub(crate) struct SupervisorLock(#[expect(dead_code, reason = "held, not used")] File);
+pub(crate) struct SupervisorLock(File);
+
+impl SupervisorLock {
+    /// Writes the process ID of the holder into the lock's file.
+    pub(crate) fn write_pid(&self, pid: Pid) -> io::Result<()> {
+        self.0.set_len(0)?;
+        (&self.0).write_all(pid.as_raw_nonzero().to_string().as_bytes())
+    }
+}
 
 impl PodFolder {
     pub(crate) fn new(path: impl Into<PathBuf>) -> PodFolder {
@@ -74,7 +89,8 @@ impl PodFolder {
     }
 
     pub(crate) fn plan(&self) -> io::Result<PodPlan> {
-        read_json(&self.0.join("pod.json"))?.ok_or_else(|| io::ErrorKind::NotFound.into())
+        read_json(&self.0.join("pod.json"), PLAN_BYTES_MAX)?
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     pub(crate) fn write_plan(&self, plan: &PodPlan) -> io::Result<()> {
@@ -87,9 +103,10 @@ impl PodFolder {
         self.0.join("pod.json").try_exists()
     }
 
-    /// The state; `None` if no supervisor has ever written one.
+    /// The state; `None` if no supervisor has ever written one. The error has the kind `InvalidData` if the
+    /// file is unusable, because another process has replaced or damaged it.
     pub(crate) fn state(&self) -> io::Result<Option<PodState>> {
-        read_json(&self.0.join("state.json"))
+        read_json(&self.0.join("state.json"), STATE_BYTES_MAX)
     }
 
     pub(crate) fn write_state(&self, state: &PodState, durability: Durability) -> io::Result<()> {
@@ -97,7 +114,7 @@ impl PodFolder {
     }
 
     pub(crate) fn stop_request(&self) -> io::Result<Option<StopRequest>> {
-        read_json(&self.0.join("stop"))
+        read_json(&self.0.join("stop"), STATE_BYTES_MAX)
     }
 
     pub(crate) fn write_stop(&self, stop: &StopRequest) -> io::Result<()> {
@@ -106,14 +123,18 @@ impl PodFolder {
 
     /// Takes the lock; `None` if another process holds it.
     pub(crate) fn lock(&self) -> io::Result<Option<SupervisorLock>> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(self.0.join("lock"))?;
+        let file = bounded_file::open_append(&self.0.join("lock"))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(SupervisorLock(file))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The process ID of the supervisor that holds the lock; `None` if it has not written it yet.
+    pub(crate) fn lock_holder(&self) -> io::Result<Option<i32>> {
+        let text = bounded_file::read(&self.0.join("lock"), STATE_BYTES_MAX)?;
+        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()))
     }
 
     /// Creates an empty folder for a Pod that was never started.
@@ -143,10 +164,14 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
 }
 
 /// Reads a JSON file; `None` if it does not exist.
-fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+fn read_json<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> io::Result<Option<T>> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
+    };
+    match bounded_file::read(path, bytes_max) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| unusable(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(unusable(&error)),
         Err(error) => Err(error),
     }
 }
@@ -159,8 +184,7 @@ fn replace_json<T: Serialize>(
     durability: Durability,
 ) -> io::Result<()> {
     let temporary = folder.join(format!(".{name}.new"));
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let mut file = bounded_file::create(&temporary)?;
     file.write_all(&serde_json::to_vec(content)?)?;
     if durability == Durability::Durable {
         file.sync_data()?;

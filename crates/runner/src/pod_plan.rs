@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that marks the processes of a container, so that they can be found.
 pub(crate) const CONTAINER_MARK: &str = "PUNCTUAL_CONTAINER";
 
+/// The environment variable with the file of the termination message.
+pub(crate) const TERMINATION_LOG_VARIABLE: &str = "PUNCTUAL_TERMINATION_LOG";
+
+/// Where containers of other users see their scratch folder, because they may not enter the data directory.
+pub(crate) const SCRATCH_MOUNT_POINT: &str = "/run/punctual/scratch";
+
 /// The value of [`CONTAINER_MARK`] for a container.
 pub(crate) fn container_mark(uid: &str, container: &str) -> String {
     format!("{uid}/{container}")
@@ -31,6 +37,37 @@ pub(crate) struct PodPlan {
     pub(crate) log_bytes_max: u64,
     /// Whether to use cgroups where the system allows it.
     pub(crate) use_cgroups: bool,
+    /// The volumes in memory, which the supervisor mounts.
+    #[serde(default)]
+    pub(crate) memory_volumes: Vec<MemoryVolume>,
+    /// The volumes on disk with a maximum size.
+    #[serde(default)]
+    pub(crate) size_limits: Vec<SizeLimit>,
+    /// The interval at which the sizes of volumes are checked, in milliseconds.
+    #[serde(default)]
+    pub(crate) size_check_ms: u64,
+}
+
+/// A volume in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MemoryVolume {
+    pub(crate) path: PathBuf,
+    /// The maximum size; `None` for the default of the system.
+    pub(crate) bytes_max: Option<u64>,
+    /// The group of the volume.
+    pub(crate) group: Option<u32>,
+}
+
+/// A volume on disk with a maximum size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SizeLimit {
+    pub(crate) volume: String,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes_max: u64,
+    /// The limit as the user has written it.
+    pub(crate) text: String,
 }
 
 /// When a container that has ended is restarted.
@@ -74,7 +111,13 @@ pub(crate) struct ContainerPlan {
     /// The working directory; `None` for the scratch folder of the container.
     pub(crate) working_dir: Option<String>,
     pub(crate) mounts: Vec<MountPlan>,
+    /// Whether the scratch folder is mounted at [`SCRATCH_MOUNT_POINT`].
+    pub(crate) has_scratch_mount: bool,
+    /// Whether the container has a PID namespace of its own.
+    #[serde(default)]
+    pub(crate) has_pid_namespace: bool,
     pub(crate) user: UserPlan,
+    pub(crate) security: SecurityPlan,
     pub(crate) limits: ResourceLimits,
     pub(crate) termination_message_path: String,
     pub(crate) falls_back_to_logs: bool,
@@ -85,8 +128,15 @@ pub(crate) struct ContainerPlan {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MountPlan {
     pub(crate) source: PathBuf,
+    /// The path below the source that is mounted. Containers can write there, so links in it are not
+    /// followed.
+    #[serde(default)]
+    pub(crate) sub_path: PathBuf,
     pub(crate) target: PathBuf,
     pub(crate) read_only: bool,
+    /// Whether mounts below the source are read-only too.
+    #[serde(default)]
+    pub(crate) is_recursively_read_only: bool,
     pub(crate) missing_source: MissingSource,
 }
 
@@ -111,6 +161,20 @@ pub(crate) struct UserPlan {
     /// Whether the container must not run as root.
     pub(crate) must_not_be_root: bool,
     pub(crate) no_new_privileges: bool,
+}
+
+/// The rights that a container gives up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SecurityPlan {
+    /// A bit for each capability that is dropped.
+    pub(crate) dropped_capabilities: u64,
+    /// A bit for each capability that the container has even if it was dropped or its user has none.
+    pub(crate) added_capabilities: u64,
+    /// Whether everything is read-only except volumes, the working directory, `/dev` and `/proc`.
+    pub(crate) is_root_read_only: bool,
+    /// Whether the seccomp profile applies.
+    pub(crate) has_seccomp: bool,
 }
 
 /// The resource limits of a container.

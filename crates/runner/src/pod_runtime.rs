@@ -24,7 +24,7 @@ pub trait PodRuntime: Send + Sync + 'static {
     fn is_prepared(&self, uid: &str) -> io::Result<bool>;
 
     /// The state of a prepared Pod; `None` if it was never started.
-    fn state(&self, uid: &str) -> io::Result<Option<PodState>>;
+    fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>>;
 
     /// The termination grace period of a prepared Pod, in seconds; `None` if it is unknown.
     fn grace_seconds(&self, uid: &str) -> Option<u64>;

@@ -1,7 +1,7 @@
 //! `state.json`: the durable state of a Pod.
 //!
 //! It is the only record of the results of containers. The supervisor replaces the file at every
-//! change; the daemon and the log readers only read it.
+//! change; the daemon (the process `punctual up`) and the log readers only read it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,17 +16,17 @@ const WARNINGS_MAX: usize = 16;
 #[serde(rename_all = "camelCase")]
 pub struct PodState {
     /// The process ID of the supervisor that wrote the state.
-    pub supervisor: i32,
-    /// When the Pod was started first.
+    pub supervisor_pid: i32,
+    /// When the Pod was first started.
     pub started_at: Timestamp,
     /// The phase.
     pub phase: PodPhase,
     /// Why the Pod was stopped; `None` if its containers ended without being stopped.
-    pub reason: Option<Explanation>,
+    pub stop_reason: Option<ReasonAndMessage>,
     /// The containers in the order of the plan: init containers first.
     pub containers: Vec<ContainerRecord>,
-    /// Problems that did not keep the Pod from running. Each occurs once.
-    pub warnings: Vec<Explanation>,
+    /// Problems that did not keep the Pod from running, without duplicates.
+    pub warnings: Vec<ReasonAndMessage>,
 }
 
 /// The phase of a Pod.
@@ -44,7 +44,7 @@ pub enum PodPhase {
 
 /// Why a Pod or container is in its state: a word for programs and a message for users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Explanation {
+pub struct ReasonAndMessage {
     /// The reason: one word in camel case.
     pub reason: String,
     /// The message for users.
@@ -72,7 +72,7 @@ pub struct ContainerRecord {
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum RunState {
     /// The container was never started, or waits for its restart.
-    Waiting(Explanation),
+    Waiting(ReasonAndMessage),
     /// The container is about to start. After a crash it must be assumed that it did start.
     Starting,
     /// The container is running.
@@ -114,18 +114,18 @@ pub(crate) mod reasons {
     pub(crate) const CREATING: &str = "ContainerCreating";
     pub(crate) const DEADLINE: &str = "DeadlineExceeded";
     pub(crate) const ERROR: &str = "Error";
+    pub(crate) const EVICTED: &str = "Evicted";
     pub(crate) const INITIALIZING: &str = "PodInitializing";
     pub(crate) const LIMITS_NOT_SET: &str = "LimitsNotSet";
     pub(crate) const OOM_KILLED: &str = "OOMKilled";
     pub(crate) const START_ERROR: &str = "StartError";
     pub(crate) const UNKNOWN: &str = "ContainerStatusUnknown";
-    pub(crate) const VOLUMES_NOT_MOUNTED: &str = "VolumesNotMounted";
 }
 
-impl Explanation {
-    /// An explanation.
-    pub fn new(reason: &str, message: impl Into<String>) -> Explanation {
-        Explanation { reason: reason.to_owned(), message: message.into() }
+impl ReasonAndMessage {
+    /// Creates a reason and its message.
+    pub fn new(reason: &str, message: impl Into<String>) -> ReasonAndMessage {
+        ReasonAndMessage { reason: reason.to_owned(), message: message.into() }
     }
 }
 
@@ -148,7 +148,7 @@ impl ContainerRecord {
         ContainerRecord {
             name: plan.name.clone(),
             is_init: plan.is_init,
-            current: RunState::Waiting(Explanation::new(waiting_reason, "")),
+            current: RunState::Waiting(ReasonAndMessage::new(waiting_reason, "")),
             last_termination: None,
             restarts: 0,
         }
@@ -187,20 +187,29 @@ impl PodState {
         let reason = if has_init { reasons::INITIALIZING } else { reasons::CREATING };
         let containers = plan.containers.iter();
         PodState {
-            supervisor: 0,
+            supervisor_pid: 0,
             started_at: now,
             phase: if has_init { PodPhase::Pending } else { PodPhase::Running },
-            reason: None,
+            stop_reason: None,
             containers: containers.map(|plan| ContainerRecord::new(plan, reason)).collect(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The state of a Pod whose own is lost: every container may have been started.
+    pub(crate) fn lost(plan: &PodPlan, now: Timestamp) -> PodState {
+        let mut state = PodState::new(plan, now);
+        for record in &mut state.containers {
+            record.current = RunState::Starting;
+        }
+        state
     }
 
     pub(crate) fn container(&self, name: &str) -> Option<&ContainerRecord> {
         self.containers.iter().find(|record| record.name == name)
     }
 
-    pub(crate) fn add_warning(&mut self, warning: Explanation) {
+    pub(crate) fn add_warning(&mut self, warning: ReasonAndMessage) {
         if self.warnings.len() < WARNINGS_MAX && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }

@@ -7,6 +7,8 @@ mod env;
 mod expand;
 mod fields;
 mod references;
+mod security;
+mod user;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -15,14 +17,21 @@ use std::path::Path;
 
 use punctual_api::Pod;
 use punctual_api::pod::Container;
+use punctual_api::well_known::annotations;
 
 pub(crate) use self::fields::NODE_ADDRESS;
 pub use self::references::{MissingReference, ReferenceKind, References};
+use self::user::UserDatabase;
 use self::volumes::Volumes;
 use crate::pod_folder::{PodFolder, is_file_name};
-use crate::pod_plan::{
-    ContainerPlan, PodPlan, ResourceLimits, RestartBackoff, RestartPolicy, UserPlan,
-};
+use crate::pod_plan::{ContainerPlan, PodPlan, ResourceLimits, RestartBackoff, RestartPolicy};
+
+/// The resource whose limit is the number of processes. Kubernetes has no such resource, and accepts other
+/// resources only with a prefix.
+const PIDS_RESOURCE: &str = "punctual.dev/pids";
+
+/// The interval at which the sizes of volumes are checked, as in Kubernetes.
+const SIZE_CHECK_MS: u64 = 10_000;
 
 /// The parts of a plan that do not depend on the Pod.
 #[derive(Clone, Debug)]
@@ -51,7 +60,7 @@ pub enum PrepareError {
     #[error("{0}")]
     Unsupported(String),
     /// The Pod's folder could not be written.
-    #[error("could not write the Pod's folder: {0}")]
+    #[error("could not write the Pod's directory: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -65,9 +74,11 @@ pub(crate) fn prepare(
     check_names(pod)?;
     folder.create()?;
     let volumes = volumes::create(pod, references, folder, settings)?;
+    let users = UserDatabase::read();
+    let inputs = PlanInputs { references, settings, volumes: &volumes, users: &users };
     let mut containers = Vec::new();
     for (list, _, container) in pod.spec.containers_in_order() {
-        let mut plan = container_plan(pod, container, references, &volumes, settings)?;
+        let mut plan = container_plan(pod, container, &inputs)?;
         plan.is_init = list == "initContainers";
         containers.push(plan);
     }
@@ -83,6 +94,9 @@ pub(crate) fn prepare(
         restart_backoff: settings.restart_backoff,
         log_bytes_max: settings.log_bytes_max,
         use_cgroups: settings.use_cgroups,
+        memory_volumes: volumes.memory,
+        size_limits: volumes.size_limits,
+        size_check_ms: SIZE_CHECK_MS,
     })?;
     Ok(())
 }
@@ -106,18 +120,26 @@ fn restart_policy(text: &str) -> RestartPolicy {
     }
 }
 
+/// What the plans of all containers of a Pod are made from.
+struct PlanInputs<'a> {
+    references: &'a References,
+    settings: &'a PlanSettings,
+    volumes: &'a Volumes,
+    users: &'a UserDatabase,
+}
+
 fn container_plan(
     pod: &Pod,
     container: &Container,
-    references: &References,
-    volumes: &Volumes,
-    settings: &PlanSettings,
+    inputs: &PlanInputs<'_>,
 ) -> Result<ContainerPlan, PrepareError> {
-    let mut env = env::resolve(pod, container, references, settings)?;
+    let mut env = env::resolve(pod, container, inputs.references, inputs.settings)?;
     let arguments = container.command.iter().chain(&container.args);
     let command = arguments.map(|argument| expand::expand(argument, &env)).collect();
-    let mounts = volumes.mounts(container, &env)?;
-    env::add_defaults(&mut env, pod, container, volumes);
+    let mounts = inputs.volumes.mounts(container, &env)?;
+    let own_user = rustix::process::geteuid();
+    let user = user::container_user(pod, container, inputs.users, own_user.as_raw())?;
+    env::add_defaults(&mut env, pod, container, &user, inputs.volumes);
     let working_dir = container.working_dir.clone();
     Ok(ContainerPlan {
         name: container.name.clone(),
@@ -127,11 +149,28 @@ fn container_plan(
         env: env.into_iter().collect(),
         working_dir: Some(working_dir).filter(|path| !path.is_empty()),
         mounts,
-        user: user_plan(pod, container),
+        // Only root can run containers as other users.
+        has_scratch_mount: user.is_other && own_user.is_root(),
+        has_pid_namespace: has_pid_namespace(pod)?,
+        user: user.plan,
+        security: security::security_plan(pod, container, own_user.is_root())?,
         limits: resource_limits(container),
         termination_message_path: container.termination_message_path.clone(),
         falls_back_to_logs: container.termination_message_policy == "FallbackToLogsOnError",
     })
+}
+
+/// Whether the containers of a Pod have PID namespaces. They are opt-in, because scripts signal services of
+/// the machine by their process IDs.
+fn has_pid_namespace(pod: &Pod) -> Result<bool, PrepareError> {
+    let key = annotations::PID_NAMESPACE;
+    match pod.metadata.annotation(key) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(PrepareError::Unsupported(format!(
+            "the annotation {key} is {other:?}; set it to \"true\" or \"false\""
+        ))),
+    }
 }
 
 /// Why a container can never run; `None` if it can.
@@ -151,27 +190,13 @@ fn unsupported_reason(container: &Container) -> Option<String> {
     })
 }
 
-fn user_plan(pod: &Pod, container: &Container) -> UserPlan {
-    let pod = pod.spec.security_context.clone().unwrap_or_default();
-    let own = container.security_context.clone().unwrap_or_default();
-    let id = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok());
-    let groups = pod.supplemental_groups.iter().chain(&pod.fs_group);
-    UserPlan {
-        user: id(own.run_as_user.or(pod.run_as_user)),
-        group: id(own.run_as_group.or(pod.run_as_group)),
-        groups: groups.filter_map(|group| id(Some(*group))).collect(),
-        must_not_be_root: own.run_as_non_root.or(pod.run_as_non_root) == Some(true),
-        no_new_privileges: own.allow_privilege_escalation == Some(false),
-    }
-}
-
 fn resource_limits(container: &Container) -> ResourceLimits {
     let limit = |name: &str| container.resources.limits.get(name);
     let amount = |amount: i64| u64::try_from(amount).ok();
     ResourceLimits {
         memory_bytes: limit("memory").and_then(|quantity| amount(quantity.value())),
         cpu_milli: limit("cpu").and_then(|quantity| amount(quantity.milli_value())),
-        pids: limit("pids").and_then(|quantity| amount(quantity.value())),
+        pids: limit(PIDS_RESOURCE).and_then(|quantity| amount(quantity.value())),
     }
 }
 

@@ -11,7 +11,7 @@ mod pod_status;
 mod pod_watch;
 mod pod_worker;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use punctual_api::Pod;
 use punctual_api::event::EventSource;
 use punctual_client::resources::PODS;
 use punctual_client::{
-    ApiClient, Clock, EventRecorder, SyncTracker, SystemClock, WatchScope, watch_resource,
+    ApiClient, Clock, EventRecorder, SyncTracker, SystemClock, WatchScope, WatchSource,
+    watch_resource,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -44,6 +45,8 @@ const COMPONENT: &str = "punctual-runner";
 pub struct RunnerOptions {
     /// The API to read Pods from and to report them to.
     pub client: kube::Client,
+    /// Where the watch of Pods comes from.
+    pub watches: WatchSource,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The name of this node. The runner runs the Pods that are assigned to it.
@@ -61,6 +64,7 @@ impl RunnerOptions {
     /// The system clock, and at most 110 Pods as in Kubernetes.
     pub fn new(client: kube::Client, node_name: &str) -> RunnerOptions {
         RunnerOptions {
+            watches: client.clone().into(),
             client,
             clock: Arc::new(SystemClock),
             node_name: node_name.to_owned(),
@@ -83,7 +87,7 @@ struct WorkerContext {
 /// Runs the Pods of one node.
 pub struct Runner {
     context: Arc<WorkerContext>,
-    client: kube::Client,
+    watches: WatchSource,
     node_name: String,
     recording: Recording,
     pods: HashMap<String, TrackedPod>,
@@ -106,7 +110,7 @@ struct TrackedPod {
 
 impl Runner {
     /// A runner that has found the Pods that run already.
-    pub fn new(options: RunnerOptions, runtime: Arc<dyn PodRuntime>) -> io::Result<Runner> {
+    pub async fn new(options: RunnerOptions, runtime: Arc<dyn PodRuntime>) -> io::Result<Runner> {
         let api = ApiClient::new(options.client.clone(), Arc::new(()));
         let source =
             EventSource { component: COMPONENT.to_owned(), host: options.node_name.clone() };
@@ -123,26 +127,31 @@ impl Runner {
         };
         let mut runner = Runner {
             context: Arc::new(context),
-            client: options.client,
+            watches: options.watches,
             node_name: options.node_name,
             recording: Recording { work: Box::pin(work), stop },
             pods: HashMap::new(),
             workers: JoinSet::new(),
             claimed: HashMap::new(),
         };
-        runner.claim_permits()?;
+        runner.claim_permits().await?;
         Ok(runner)
     }
 
     /// Runs until `stop` is cancelled. The Pods keep running after that.
     pub async fn run(mut self, stop: CancellationToken) {
-        let (handler, mut updates) = PodWatchHandler::new();
-        let scope = WatchScope::from(&PODS)
-            .with_field_selector(format!("spec.nodeName={}", self.node_name));
-        let client = self.client.clone();
-        let watching = watch_resource(client, scope, &handler, SyncTracker::new(), stop.clone());
+        let (handler, mut updates) = PodWatchHandler::new(&self.node_name);
+        let scope = match &self.watches {
+            WatchSource::Own(_) => WatchScope::from(&PODS)
+                .with_field_selector(format!("spec.nodeName={}", self.node_name)),
+            // The shared watch has the Pods of all nodes, and the handler selects those of this node.
+            WatchSource::Shared(_) => WatchScope::from(&PODS),
+        };
+        let source = self.watches.clone();
+        let watching = watch_resource(source, scope, &handler, SyncTracker::new(), stop.clone());
         let mut recording = std::mem::replace(&mut self.recording.work, Box::pin(async {}));
         tokio::select! {
+            biased;
             () = watching => {}
             () = self.handle_updates(&mut updates) => {}
             () = &mut recording => {}
@@ -155,60 +164,62 @@ impl Runner {
     async fn handle_updates(&mut self, updates: &mut mpsc::UnboundedReceiver<PodUpdate>) {
         loop {
             tokio::select! {
-                Some(update) = updates.recv() => self.handle_update(update),
-                Some(Ok(result)) = self.workers.join_next() => self.handle_result(result),
+                biased;
+                Some(Ok(result)) = self.workers.join_next() => self.handle_result(result).await,
+                Some(update) = updates.recv() => self.handle_update(update).await,
                 else => return,
             }
         }
     }
 
     /// Reserves permits for Pods that run already, before any other Pod gets one.
-    fn claim_permits(&mut self) -> io::Result<()> {
+    async fn claim_permits(&mut self) -> io::Result<()> {
         for uid in self.context.runtime.pod_uids()? {
-            if self.context.is_prepared(&uid) && !self.context.has_ended(&uid) {
+            if self.context.is_prepared(&uid) && !self.context.has_ended(&uid).await {
                 self.claimed.insert(uid, self.context.permits.claim());
             }
         }
         Ok(())
     }
 
-    fn handle_update(&mut self, update: PodUpdate) {
+    async fn handle_update(&mut self, update: PodUpdate) {
         match update {
-            PodUpdate::Listed { pods, uids } => self.replace_all(pods, &uids),
-            PodUpdate::Applied(pod) => self.set_pod(pod),
-            PodUpdate::Deleted { uid } => self.delete_pod(&uid),
+            PodUpdate::Listed { pods, uids } => self.replace_all(pods, &uids).await,
+            PodUpdate::Applied(pod) => self.set_pod(pod).await,
+            PodUpdate::Deleted { uid } => self.delete_pod(&uid).await,
         }
     }
 
     /// Applies a complete list: all other Pods were deleted.
-    fn replace_all(&mut self, mut pods: Vec<Arc<Pod>>, uids: &HashSet<String>) {
+    async fn replace_all(&mut self, mut pods: Vec<Arc<Pod>>, uids: &HashSet<String>) {
         let tracked = self.pods.keys().cloned();
         let with_data = self.context.runtime.pod_uids().unwrap_or_default();
-        let known: HashSet<String> = tracked.chain(with_data).collect();
+        // Sorted, so that a simulation with the same seed handles them in the same order.
+        let known: BTreeSet<String> = tracked.chain(with_data).collect();
         for uid in known.iter().filter(|uid| !uids.contains(*uid)) {
-            self.delete_pod(uid);
+            self.delete_pod(uid).await;
         }
         // Older Pods get their permits first.
         pods.sort_by_key(|pod| (created_at(pod), pod.metadata.name.clone()));
         for pod in pods {
-            self.set_pod(pod);
+            self.set_pod(pod).await;
         }
     }
 
-    fn set_pod(&mut self, pod: Arc<Pod>) {
+    async fn set_pod(&mut self, pod: Arc<Pod>) {
         let uid = pod.metadata.uid.clone();
         let is_new = !self.pods.contains_key(&uid);
         let is_deleting = pod.metadata.deletion_timestamp.is_some();
         self.set_desired(&uid, DesiredPod::Present(pod));
         if is_new || is_deleting {
-            self.ensure_worker(&uid);
+            self.ensure_worker(&uid).await;
         }
     }
 
     /// Stops and removes a Pod whose object was deleted.
-    fn delete_pod(&mut self, uid: &str) {
+    async fn delete_pod(&mut self, uid: &str) {
         self.set_desired(uid, DesiredPod::Deleted);
-        self.ensure_worker(uid);
+        self.ensure_worker(uid).await;
     }
 
     fn set_desired(&mut self, uid: &str, desired: DesiredPod) {
@@ -222,21 +233,23 @@ impl Runner {
     }
 
     /// Starts a worker for a Pod unless it has one.
-    fn ensure_worker(&mut self, uid: &str) {
+    async fn ensure_worker(&mut self, uid: &str) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         if pod.has_worker || !self.context.runtime.is_valid_uid(uid) {
             return;
         }
         pod.has_worker = true;
         let desired = pod.desired.subscribe();
-        let claimed = self.claimed.remove(uid);
-        let permit = claimed.or_else(|| self.context.permit_for(uid, &desired.borrow()));
+        let permit = match self.claimed.remove(uid) {
+            Some(claimed) => Some(claimed),
+            None => self.context.permit_for(uid, &desired).await,
+        };
         let worker = PodWorker::new(self.context.clone(), uid.to_owned(), desired, permit);
         self.workers.spawn(run_worker(worker, uid.to_owned()));
     }
 
     /// Handles the end of a worker. Starts another one if the Pod changed in the meantime.
-    fn handle_result(&mut self, WorkerResult { uid, end }: WorkerResult) {
+    async fn handle_result(&mut self, WorkerResult { uid, end }: WorkerResult) {
         let Some(pod) = self.pods.get_mut(&uid) else { return };
         pod.has_worker = false;
         let needs_worker = match end {
@@ -250,18 +263,22 @@ impl Runner {
             WorkerEnd::Unfinished => true,
         };
         if needs_worker {
-            self.ensure_worker(&uid);
+            self.ensure_worker(&uid).await;
         }
     }
 }
 
 impl WorkerContext {
     /// The permit of a Pod that runs, or the wait for one if it is to be started.
-    fn permit_for(&self, uid: &str, desired: &DesiredPod) -> Option<PodPermit> {
+    async fn permit_for(
+        &self,
+        uid: &str,
+        desired: &watch::Receiver<DesiredPod>,
+    ) -> Option<PodPermit> {
         if self.is_prepared(uid) {
-            return (!self.has_ended(uid)).then(|| self.permits.claim());
+            return (!self.has_ended(uid).await).then(|| self.permits.claim());
         }
-        match desired {
+        match &*desired.borrow() {
             DesiredPod::Present(pod) if !pod.status.is_terminal() => {
                 Some(self.permits.enqueue(created_at(pod)))
             }
@@ -275,8 +292,8 @@ impl WorkerContext {
     }
 
     /// Whether the state of a Pod is final.
-    fn has_ended(&self, uid: &str) -> bool {
-        self.runtime.state(uid).ok().flatten().is_some_and(|state| state.phase.is_final())
+    async fn has_ended(&self, uid: &str) -> bool {
+        self.runtime.state(uid).await.ok().flatten().is_some_and(|state| state.phase.is_final())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The supervisor of one Pod: a separate process that outlives the daemon.
+//! The supervisor of one Pod: a separate process that outlives the daemon (the process `punctual up`).
 //!
 //! It is started with the Pod's folder. It takes the lock in the folder, or exits if another supervisor
 //! holds it, so that only one process starts, restarts and stops containers. It calls no API: the plan is
@@ -9,27 +9,42 @@
 //! session, cgroup, mounts and user and then executes the container's program. No code runs between fork
 //! and exec.
 
+mod beneath;
 mod cgroup;
 mod container;
 mod container_setup;
 mod exit_status;
 mod log_writer;
+mod memory_volumes;
 mod mount_view;
 mod mounts;
+mod pid_namespace;
 mod pod_lifecycle;
 mod process_tree;
+mod read_only;
+mod seccomp;
+mod security;
+mod signals;
+mod volume_sizes;
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io::{self, Write as _};
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use punctual_client::SystemClock;
+use punctual_client::{Clock as _, SystemClock};
 
 use self::pod_lifecycle::PodLifecycle;
 use crate::pod_folder::{PodFolder, SupervisorLock};
+use crate::pod_plan::PodPlan;
+use crate::pod_state::PodState;
+
+/// The environment variable, and its value, that keeps the allocator jemalloc from starting a thread. The
+/// kernel gives a user namespace, which mounts need without root, only to a process with one thread.
+pub(crate) const SINGLE_THREAD_VARIABLE: [&str; 2] =
+    ["_RJEM_MALLOC_CONF", "background_thread:false"];
 
 /// Supervises a Pod, or becomes a container of one. This is the hidden command `supervise`.
 ///
@@ -42,7 +57,7 @@ pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         [folder, container @ ..] => {
             Ok(container_setup::become_container(Path::new(folder), container))
         }
-        [] => Err(io::Error::other("usage: supervise <pod folder>")),
+        [] => Err(io::Error::other("usage: supervise <pod directory>")),
     };
     result.unwrap_or_else(|error| {
         // The daemon redirects this to `supervisor.log` in the Pod's folder.
@@ -55,9 +70,15 @@ fn supervise_pod(folder: &Path) -> io::Result<ExitCode> {
     close_inherited()?;
     let folder = PodFolder::new(folder.canonicalize()?);
     let Some(lock) = folder.lock()? else { return Ok(ExitCode::SUCCESS) };
+    lock.write_pid(rustix::process::getpid())?;
+    signals::reset_dispositions();
     detach()?;
+    let plan = folder.plan()?;
+    set_process_name(&plan.name);
+    // Before the runtime starts threads: a process with several gets no user namespace.
+    let volume_failure = memory_volumes::mount_all(&plan).err().map(|error| error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(run(folder, &lock));
+    let result = runtime.block_on(run(folder, plan, volume_failure, &lock));
     result.map(|()| ExitCode::SUCCESS)
 }
 
@@ -90,10 +111,31 @@ fn detach() -> io::Result<()> {
     Ok(())
 }
 
-async fn run(folder: PodFolder, _lock: &SupervisorLock) -> io::Result<()> {
-    let state = folder.state()?;
+async fn run(
+    folder: PodFolder,
+    plan: PodPlan,
+    volume_failure: Option<String>,
+    _lock: &SupervisorLock,
+) -> io::Result<()> {
+    let clock = SystemClock;
+    let state = match folder.state() {
+        // The state is lost, and containers may have run.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Some(PodState::lost(&plan, clock.now()))
+        }
+        state => state?,
+    };
     if state.as_ref().is_some_and(|state| state.phase.is_final()) {
         return Ok(());
     }
-    PodLifecycle::new(folder, state, Arc::new(SystemClock))?.run().await
+    let mut lifecycle = PodLifecycle::new(folder, plan, state, Arc::new(clock));
+    lifecycle.volume_failure = volume_failure;
+    lifecycle.run().await
+}
+
+/// Sets the name that `ps` and `top` show. The kernel keeps the first 15 bytes.
+fn set_process_name(pod: &str) {
+    if let Ok(name) = CString::new(format!("pod:{pod}")) {
+        let _ = rustix::thread::set_name(&name);
+    }
 }

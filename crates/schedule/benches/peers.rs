@@ -1,7 +1,7 @@
 //! Benchmarks this library and other cron libraries: `cargo bench -p punctual-schedule`.
 //!
-//! This program builds and runs `bench/schedule-peers`, a crate outside the workspace, so that no
-//! other build compiles the other libraries. `-- --markdown` prints the tables as Markdown.
+//! This program builds and runs `bench/schedule-peers`, a crate outside the workspace, so that the
+//! other libraries are not dependencies of the workspace. It prints the tables as Markdown.
 
 use std::{
     env, io,

@@ -1,4 +1,4 @@
-//! English descriptions of schedules.
+//! Describes a schedule in English.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Arithmetic on day numbers of the proleptic Gregorian calendar.
 //!
 //! Years begin in March, so a leap day is the last day of its year and every month except the last
-//! has a fixed length. Day numbers and years count from a March so early that they are positive
+//! has a fixed length. Day 0 is 1 March of the year -12000, so day numbers and years are positive
 //! for every timestamp that jiff represents. Months are 0 (March) to 11 (February), days of the
 //! month are 0 to 30, weekdays are 0 (Sunday) to 6.
 
@@ -16,7 +16,7 @@ const CYCLE_YEARS: u32 = 400;
 
 /// Offset between our years and civil years: a whole number of cycles, which keeps weekdays and
 /// leap years aligned.
-const BIAS_YEARS: u32 = 30 * CYCLE_YEARS;
+const YEAR_OFFSET: u32 = 30 * CYCLE_YEARS;
 /// The day number of 1970-01-01.
 pub(crate) const UNIX_DAY: u32 = 30 * CYCLE_DAYS + 719_468;
 
@@ -64,7 +64,7 @@ impl CivilDate {
     pub(crate) fn to_jiff(self) -> Option<jiff::civil::Date> {
         let after_december = self.month >= 10;
         let month = if after_december { self.month - 9 } else { self.month + 3 };
-        let year = (self.year + u32::from(after_december)) as i32 - BIAS_YEARS as i32;
+        let year = (self.year + u32::from(after_december)) as i32 - YEAR_OFFSET as i32;
         jiff::civil::Date::new(year as i16, month as i8, self.day as i8 + 1).ok()
     }
 }

@@ -160,6 +160,7 @@ mod parse;
 mod schedule;
 mod search;
 mod slots;
+mod suggest;
 mod time_set;
 mod utc_minute;
 mod zone;

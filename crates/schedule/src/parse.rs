@@ -290,9 +290,9 @@ pub(crate) fn bounds(field: CronField) -> (u64, u64) {
     }
 }
 
-const MONTHS: [&str; 12] =
+pub(crate) const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// Parses a number, or the name of a month or weekday in any case.
 fn parse_value(text: &str, field: CronField) -> Result<u64, ParseError> {

@@ -1,4 +1,4 @@
-//! The schedule type.
+//! [`Schedule`]: parsing, queries (next, latest, count, matches), and its text and equality.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! Searching and counting the slots of a calendar rule in a zone.
+//! Searches and counts the slots of a calendar rule in a zone.
 //!
 //! A slot is every whole UTC minute whose civil time matches the rule. Within a segment the search
 //! is civil arithmetic; between segments it steps along the offset table. All three operations take

@@ -1,4 +1,4 @@
-//! Iterators over the slots of a schedule.
+//! Iterators over the slots (instants at which to run) of a schedule, forwards and backwards.
 
 use std::iter::FusedIterator;
 

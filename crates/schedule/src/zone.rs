@@ -1,4 +1,4 @@
-//! Time zones by name, from one database.
+//! Time zones by name, from a database that is bundled or read from the system.
 
 use std::{
     collections::HashMap,
@@ -128,6 +128,22 @@ impl Zones {
         }
         let loaded = LoadedZone::new(name, time_zone.clone());
         Ok(Zone { zones: self.clone(), loaded })
+    }
+
+    /// Returns the zone of a POSIX rule such as `EST5EDT,M3.2.0,M11.1.0`. Its name is the rule.
+    ///
+    /// ```
+    /// # use punctual_schedule::Zones;
+    /// let zone = Zones::bundled().from_posix("EST5EDT,M3.2.0,M11.1.0")?;
+    /// let summer = zone.at("2026-07-01T12:00:00Z".parse().unwrap());
+    /// assert_eq!(summer.strftime("%H:%M").to_string(), "08:00");
+    /// assert!(Zones::bundled().from_posix("Europe/Berlin").is_err());
+    /// # Ok::<(), punctual_schedule::ZoneError>(())
+    /// ```
+    pub fn from_posix(&self, rule: &str) -> Result<Zone, ZoneError> {
+        let unknown = |_| ZoneError::Unknown { name: rule.into(), suggestion: None };
+        let time_zone = TimeZone::posix(rule).map_err(unknown)?;
+        Ok(Zone { zones: self.clone(), loaded: LoadedZone::new(rule, time_zone) })
     }
 
     /// Returns all names of the database, in no particular order.

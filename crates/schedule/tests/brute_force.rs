@@ -58,7 +58,7 @@ fn random_item(rng: &TestRng, bounds: RangeInclusive<u64>, near: u64) -> String 
 /// Returns the matching Unix minutes of a window by checking each of them.
 fn find_slots(expression: &str, zone: &TimeZone, window: Range<i64>) -> Vec<i64> {
     let range = window.start * 60..=window.end * 60;
-    let oracle = ScheduleOracle::read_in_zone(expression, zone.clone(), range).unwrap();
+    let oracle = ScheduleOracle::parse_in_zone(expression, zone.clone(), range).unwrap();
     window.filter(|minute| oracle.has(minute * 60)).collect()
 }
 

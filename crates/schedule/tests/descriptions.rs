@@ -1,4 +1,4 @@
-//! Descriptions and lints.
+//! Tests of descriptions and lints.
 
 #![cfg(feature = "bundled-tzdata")]
 #![allow(

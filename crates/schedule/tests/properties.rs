@@ -1,4 +1,4 @@
-//! Properties of every schedule, zone and instant.
+//! Property tests: what holds for every schedule, zone and instant.
 
 #![cfg(feature = "bundled-tzdata")]
 #![allow(

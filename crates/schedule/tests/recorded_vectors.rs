@@ -1,4 +1,5 @@
-//! Compares the library with the recorded vectors.
+//! Compares slots and parse results with the vectors recorded from robfig/cron and from a check of
+//! every minute.
 
 #![cfg(feature = "bundled-tzdata")]
 #![allow(

@@ -1,4 +1,4 @@
-//! Schedules and zones as values: text, equality, hashing, iteration, conversion.
+//! Tests of schedules and zones as values: text, equality, hashing, iteration, conversion.
 
 #![cfg(feature = "bundled-tzdata")]
 #![allow(

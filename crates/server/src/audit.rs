@@ -1,169 +1,169 @@
 //! The audit log: one JSON line per request. Bodies and tokens are never written.
+//!
+//! No client can erase the log by a flood of requests. Requests without valid credentials have a file
+//! of their own. The reads and the refused requests of a user are recorded up to a rate, and writes
+//! always. Every field is bounded. What is left out is counted.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+mod file;
+mod record;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use jiff::Timestamp;
-use serde::{Serialize, Serializer};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use tokio::time::Instant;
 
-use crate::secret_file;
+use self::file::{AuditFile, Rotation};
+pub(crate) use self::record::{AuditRecord, Decision, RequestOrigin};
+use crate::limits::TokenBucket;
 
-/// One line of the audit log.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct AuditRecord {
-    /// When the request arrived.
-    #[serde(serialize_with = "serialize_time")]
-    pub(crate) time: Timestamp,
-    /// The authenticated user.
-    pub(crate) user: String,
-    /// The Kubernetes verb.
-    pub(crate) verb: &'static str,
-    /// The path and the query.
-    pub(crate) uri: String,
-    /// The `User-Agent` that the client claims.
-    pub(crate) user_agent: String,
-    /// The status code of the response.
-    pub(crate) code: u16,
-    /// Microseconds from the request to the response.
-    pub(crate) micros: u64,
-}
-
-fn serialize_time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(time)
+/// Which requests are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditLevel {
+    /// Requests of clients that change something, or that are refused.
+    Writes,
+    /// All requests of clients except health checks.
+    Requests,
+    /// All requests, also health checks and those of this process.
+    All,
 }
 
 /// Maximum number of records that wait to be written.
 const QUEUE_MAX: usize = 4096;
-/// Size in bytes at which the file is rotated. One older file is kept.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The rotation of the log.
+const ROTATION: Rotation = Rotation { file_bytes_max: 32 << 20, files_max: 8 };
+/// The rotation of the log of requests without valid credentials.
+const UNAUTHENTICATED_ROTATION: Rotation = Rotation { file_bytes_max: 8 << 20, files_max: 2 };
+/// How many reads and refused requests of a user are recorded per second, and at once.
+const RATE_PER_USER: f64 = 100.0;
+const BURST_PER_USER: f64 = 1_000.0;
+/// Above this number of users those who have made no request lately are forgotten.
+const USERS_MAX: usize = 1_000;
 
-/// An audit log, written by a background thread. Clones share it.
+/// The label of a record that was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DropReason {
+    reason: &'static str,
+}
+
+/// The number of records that were not written, by reason.
+pub(crate) type DroppedRecords = Family<DropReason, Counter>;
+
+/// An audit log, written by background threads. Clones share it.
 #[derive(Clone)]
 pub struct AuditLog {
-    queue: Option<SyncSender<AuditRecord>>,
+    writer: Option<Arc<AuditWriter>>,
+    dropped: DroppedRecords,
+}
+
+struct AuditWriter {
+    level: AuditLevel,
+    authenticated: SyncSender<AuditRecord>,
+    unauthenticated: SyncSender<AuditRecord>,
+    rates: Mutex<HashMap<String, TokenBucket>>,
 }
 
 impl AuditLog {
     /// Returns a log that discards all records.
     pub fn none() -> AuditLog {
-        AuditLog { queue: None }
+        AuditLog { writer: None, dropped: Family::default() }
     }
 
-    /// Opens a log file, which is rotated by size.
-    pub fn to_file(path: &Path) -> std::io::Result<AuditLog> {
-        let file = AuditFile::open(path.to_owned())?;
-        let (queue, records) = sync_channel(QUEUE_MAX);
-        thread::Builder::new().name("audit".to_owned()).spawn(move || file.run(&records))?;
-        Ok(AuditLog { queue: Some(queue) })
-    }
-
-    /// Queues a record. Requests never wait for the disk: if the queue is full, the record is lost
-    /// and a warning is logged.
-    pub(crate) fn record(&self, make_record: impl FnOnce() -> AuditRecord) {
-        let Some(queue) = &self.queue else {
-            return;
+    /// Opens a log file, which is rotated by size. Requests without valid credentials are written to
+    /// a second file next to it, whose name has the suffix `-unauthenticated`.
+    pub fn to_file(path: &Path, level: AuditLevel) -> std::io::Result<AuditLog> {
+        let dropped = DroppedRecords::default();
+        for reason in ["rate", "queue", "error"] {
+            // A counter that exists from the start can be observed when it first increases.
+            drop(dropped.get_or_create(&DropReason { reason }));
+        }
+        let writer = AuditWriter {
+            level,
+            authenticated: start_thread(path, ROTATION, &dropped)?,
+            unauthenticated: start_thread(
+                &unauthenticated_path(path),
+                UNAUTHENTICATED_ROTATION,
+                &dropped,
+            )?,
+            rates: Mutex::default(),
         };
-        if let Err(TrySendError::Full(_)) = queue.try_send(make_record()) {
-            tracing::warn!("the disk of the audit log is too slow; a request was not recorded");
+        Ok(AuditLog { writer: Some(Arc::new(writer)), dropped })
+    }
+
+    /// Returns the number of records that were not written.
+    pub(crate) fn dropped(&self) -> DroppedRecords {
+        self.dropped.clone()
+    }
+
+    /// Queues a record if the level includes it. Requests never wait for the disk: if the queue is
+    /// full, the record is counted and lost.
+    pub(crate) fn record(&self, record: AuditRecord) {
+        let Some(writer) = &self.writer else { return };
+        if !record.is_included(writer.level) {
+            return;
+        }
+        if !record.is_change() && !writer.is_within_rate(&record, Instant::now()) {
+            count(&self.dropped, "rate");
+            return;
+        }
+        let queue =
+            if record.is_authenticated { &writer.authenticated } else { &writer.unauthenticated };
+        if let Err(TrySendError::Full(_)) = queue.try_send(record.bounded()) {
+            count(&self.dropped, "queue");
         }
     }
 }
 
-struct AuditFile {
-    path: PathBuf,
-    file: BufWriter<File>,
-    bytes: u64,
+fn count(dropped: &DroppedRecords, reason: &'static str) {
+    dropped.get_or_create(&DropReason { reason }).inc();
 }
 
-impl AuditFile {
-    fn open(path: PathBuf) -> std::io::Result<AuditFile> {
-        let file = secret_file::create_options().append(true).open(&path)?;
-        let bytes = file.metadata()?.len();
-        Ok(AuditFile { path, file: BufWriter::new(file), bytes })
-    }
+fn start_thread(
+    path: &Path,
+    rotation: Rotation,
+    dropped: &DroppedRecords,
+) -> std::io::Result<SyncSender<AuditRecord>> {
+    let file = AuditFile::open(path.to_owned(), rotation)?;
+    let (queue, records) = sync_channel(QUEUE_MAX);
+    let dropped = dropped.clone();
+    let run = move || file.run(&records, &|| count(&dropped, "error"));
+    thread::Builder::new().name("audit".to_owned()).spawn(run)?;
+    Ok(queue)
+}
 
-    /// Writes records until all senders are dropped. Flushes whenever the queue is empty.
-    fn run(mut self, records: &Receiver<AuditRecord>) {
-        while let Ok(record) = records.recv() {
-            if let Err(error) = self.write_queued(&record, records) {
-                let path = self.path.display();
-                tracing::warn!(%error, %path, "cannot write the audit log; requests are not recorded");
-            }
-        }
+/// Returns `audit-unauthenticated.log` for `audit.log`.
+fn unauthenticated_path(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-unauthenticated");
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
     }
+    path.with_file_name(name)
+}
 
-    fn write_queued(
-        &mut self,
-        first: &AuditRecord,
-        records: &Receiver<AuditRecord>,
-    ) -> std::io::Result<()> {
-        self.write(first)?;
-        while let Ok(record) = records.try_recv() {
-            self.write(&record)?;
+impl AuditWriter {
+    /// Whether a record is within the rate of its user.
+    fn is_within_rate(&self, record: &AuditRecord, now: Instant) -> bool {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.len() >= USERS_MAX {
+            rates.retain(|_, bucket| !bucket.is_full(now));
         }
-        self.file.flush()
-    }
-
-    fn write(&mut self, record: &AuditRecord) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
-        line.push(b'\n');
-        if self.bytes + line.len() as u64 > FILE_BYTES_MAX {
-            self.file.flush()?;
-            let mut rotated = self.path.clone().into_os_string();
-            rotated.push(".1");
-            std::fs::rename(&self.path, rotated)?;
-            *self = AuditFile::open(self.path.clone())?;
+        let user = if record.is_authenticated { record.user.as_str() } else { "" };
+        if let Some(bucket) = rates.get_mut(user) {
+            return bucket.try_take(now);
         }
-        self.bytes += line.len() as u64;
-        self.file.write_all(&line)
+        let mut bucket = TokenBucket::with_burst(RATE_PER_USER, BURST_PER_USER);
+        let is_within_rate = bucket.try_take(now);
+        rates.insert(user.to_owned(), bucket);
+        is_within_rate
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_a_json_line_without_the_body() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.log");
-        let mut file = AuditFile::open(path.clone()).unwrap();
-        let record = AuditRecord {
-            time: Timestamp::UNIX_EPOCH,
-            user: "admin".to_owned(),
-            verb: "create",
-            uri: "/api/v1/namespaces".to_owned(),
-            user_agent: "kubectl".to_owned(),
-            code: 201,
-            micros: 7,
-        };
-        file.write(&record).unwrap();
-        file.file.flush().unwrap();
-        let want = "{\"time\":\"1970-01-01T00:00:00Z\",\"user\":\"admin\",\"verb\":\"create\",\
-                    \"uri\":\"/api/v1/namespaces\",\"userAgent\":\"kubectl\",\"code\":201,\"micros\":7}\n";
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), want);
-    }
-
-    #[test]
-    fn a_large_file_is_rotated() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.log");
-        let mut file = AuditFile::open(path.clone()).unwrap();
-        file.bytes = FILE_BYTES_MAX;
-        let record = AuditRecord {
-            time: Timestamp::UNIX_EPOCH,
-            user: String::new(),
-            verb: "get",
-            uri: String::new(),
-            user_agent: String::new(),
-            code: 200,
-            micros: 0,
-        };
-        file.write(&record).unwrap();
-        assert!(path.exists() && folder.path().join("audit.log.1").exists());
-    }
-}
+mod tests;

@@ -2,7 +2,8 @@
 //!
 //! There are two roles. Members of the group `system:masters` may do everything. Members of
 //! `punctual:view` may read everything but Secrets. Other authenticated users may use discovery and
-//! ask for their own permissions. Anonymous clients may read the health endpoints and the version.
+//! query their own permissions (SelfSubjectAccessReview). Anonymous clients may read the health
+//! endpoints and the version.
 
 mod policy;
 mod review;
@@ -19,6 +20,7 @@ pub const ADMIN_GROUP: &str = "system:masters";
 /// The group of users who may read everything but Secrets.
 pub const VIEW_GROUP: &str = "punctual:view";
 const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// A user and the groups that decide the user's permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl User {
 
     /// Returns the user of requests without credentials.
     pub fn anonymous() -> User {
-        let groups = vec!["system:unauthenticated".to_owned()];
+        let groups = vec![UNAUTHENTICATED.to_owned()];
         User { name: "system:anonymous".to_owned(), groups }
     }
 
@@ -50,6 +52,11 @@ impl User {
         let organizations = subject.iter_organization().filter_map(|o| o.as_str().ok());
         let groups = organizations.chain([AUTHENTICATED]).map(str::to_owned).collect();
         Some(User { name, groups })
+    }
+
+    /// Whether the request had no credentials.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.is_member_of(UNAUTHENTICATED)
     }
 
     pub(crate) fn is_member_of(&self, group: &str) -> bool {

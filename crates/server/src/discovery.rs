@@ -10,7 +10,7 @@ pub(crate) mod aggregated;
 use serde_json::{Value, json};
 
 use crate::resource::{
-    ALL, GROUP_VERSIONS, GroupVersion, NAMESPACES, REVIEWS, Resource, SelfReview, VERBS,
+    GROUP_VERSIONS, GroupVersion, NAMESPACES, RESOURCES, REVIEWS, Resource, SelfReview, VERBS,
 };
 
 /// Returns the document at `/api`, with one server address for all clients.
@@ -134,7 +134,7 @@ fn group_names() -> impl Iterator<Item = &'static str> {
 }
 
 fn resources_of(group_version: GroupVersion) -> impl Iterator<Item = &'static Resource> {
-    ALL.into_iter().filter(move |resource| resource.group_versions.contains(&group_version))
+    RESOURCES.into_iter().filter(move |resource| resource.group_versions.contains(&group_version))
 }
 
 fn reviews_of(group_version: GroupVersion) -> impl Iterator<Item = &'static SelfReview> {

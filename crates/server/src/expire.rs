@@ -48,7 +48,7 @@ pub(crate) async fn expire_events(
                 Err(Error::Compacted { .. }) => {}
                 Err(Error::Closed) | Ok(()) => return,
                 Err(error) => {
-                    tracing::error!(%error, "expired Events are no longer deleted; restart the server");
+                    tracing::error!(%error, "the expiry of Events failed; expired Events stay until the server restarts");
                     return;
                 }
             }

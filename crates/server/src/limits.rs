@@ -1,11 +1,15 @@
-//! ServerLimits that keep one client from using all resources of the server.
+//! Limits that keep one client from using all resources of the server: sizes, rates, concurrent
+//! requests, watches and connections.
 
-use std::sync::Arc;
+mod fair_share;
+mod rate;
+mod request_limiter;
+
 use std::time::Duration;
 
-use punctual_api::Status;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+pub(crate) use self::fair_share::Share;
+pub(crate) use self::rate::TokenBucket;
+pub(crate) use self::request_limiter::{RequestLimiter, RequestPermit};
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +20,52 @@ pub struct ServerLimits {
     pub requests_max: usize,
     /// Maximum number of concurrent watches.
     pub watches_max: usize,
+    /// Maximum number of logs that are read at a time. Each one needs a file descriptor.
+    pub log_streams_max: usize,
+    /// Maximum number of request bodies that are received at a time.
+    pub bodies_max: usize,
+    /// Maximum number of bytes of request bodies in memory.
+    pub request_bytes_max: usize,
+    /// Maximum number of bytes of responses that wait to be sent.
+    pub response_bytes_max: usize,
     /// Maximum rate of requests other than watches. Bursts of one second's worth are allowed.
     pub requests_per_second: u32,
-    /// Time limit of a request other than a watch.
+    /// Maximum rate of requests for CronJobs and ScheduledJobs, other than watches.
+    pub cron_job_requests_per_second: Option<u32>,
+    /// Maximum rate of requests for Jobs, other than watches.
+    pub job_requests_per_second: Option<u32>,
+    /// Time limit of a request other than a watch, until its response begins.
     pub request_timeout: Duration,
-    /// Maximum number of concurrent connections.
-    pub connections_max: usize,
+    /// Maximum time without progress of a request body.
+    pub body_stall_timeout: Duration,
+    /// Time limit to send a whole response other than a watch or a followed log.
+    pub response_timeout: Duration,
+    /// The limits of connections.
+    pub connections: ConnectionLimits,
+}
+
+/// The limits of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Maximum number of connections. Beyond it the connection that has been idle for the longest
+    /// time is closed, or else the new one.
+    pub total_max: usize,
+    /// Maximum number of connections of an IPv4 address or an IPv6 network of 64 bits.
+    pub per_address_max: usize,
+    /// Maximum number of connections of a user who is not an administrator.
+    pub per_user_max: usize,
+    /// Time limit of the TLS handshake.
+    pub handshake_timeout: Duration,
+    /// Time limit from the handshake until the headers of the first request have arrived.
+    pub first_request_timeout: Duration,
+    /// Time limit of the headers of a later HTTP/1.1 request, from their first byte.
+    pub header_timeout: Duration,
+    /// Maximum time without a request. A watch is a request, so its connection is not idle.
+    pub idle_timeout: Duration,
+    /// The age at which a connection accepts no more requests and ends with its last response.
+    pub age_max: Duration,
+    /// Maximum time for which a client may accept no bytes that are ready to be sent.
+    pub write_timeout: Duration,
 }
 
 impl Default for ServerLimits {
@@ -30,105 +74,35 @@ impl Default for ServerLimits {
             body_bytes_max: 3 << 20,
             requests_max: 1_000,
             watches_max: 10_000,
+            log_streams_max: 1_000,
+            bodies_max: 500,
+            request_bytes_max: 256 << 20,
+            response_bytes_max: 256 << 20,
             requests_per_second: 20_000,
+            cron_job_requests_per_second: None,
+            job_requests_per_second: None,
             request_timeout: Duration::from_secs(60),
-            connections_max: 20_000,
+            body_stall_timeout: Duration::from_secs(10),
+            response_timeout: Duration::from_secs(300),
+            connections: ConnectionLimits::with_total(20_000),
         }
     }
 }
 
-/// Enforces the limits on concurrent requests and on their rate.
-pub(crate) struct RequestLimiter {
-    requests: Arc<Semaphore>,
-    watches: Arc<Semaphore>,
-    rate: std::sync::Mutex<TokenBucket>,
-}
-
-impl RequestLimiter {
-    pub(crate) fn new(limits: &ServerLimits) -> RequestLimiter {
-        let rate = f64::from(limits.requests_per_second);
-        RequestLimiter {
-            requests: Arc::new(Semaphore::new(limits.requests_max)),
-            watches: Arc::new(Semaphore::new(limits.watches_max)),
-            rate: std::sync::Mutex::new(TokenBucket { rate, tokens: rate, filled_at: None }),
+impl ConnectionLimits {
+    /// Returns the default limits for a total number of connections. One address may have three
+    /// quarters of them, and one user who is not an administrator one quarter.
+    pub fn with_total(total_max: usize) -> ConnectionLimits {
+        ConnectionLimits {
+            total_max,
+            per_address_max: (total_max - total_max / 4).max(1),
+            per_user_max: (total_max / 4).max(1),
+            handshake_timeout: Duration::from_secs(10),
+            first_request_timeout: Duration::from_secs(10),
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            age_max: Duration::from_secs(60 * 60),
+            write_timeout: Duration::from_secs(30),
         }
-    }
-
-    /// Takes a permit for a request other than a watch. Fails if a limit is reached.
-    pub(crate) fn acquire_request(&self, now: Instant) -> Result<OwnedSemaphorePermit, Status> {
-        let mut rate = self.rate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !rate.try_take(now) {
-            return Err(too_many("too many requests in a second"));
-        }
-        drop(rate);
-        let permit = self.requests.clone().try_acquire_owned();
-        permit.map_err(|_| too_many("too many requests at a time"))
-    }
-
-    /// Takes a permit for a watch. Fails if the limit is reached.
-    pub(crate) fn acquire_watch(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let permit = self.watches.clone().try_acquire_owned();
-        permit.map_err(|_| too_many("too many watches at a time"))
-    }
-}
-
-fn too_many(why: &str) -> Status {
-    Status::too_many_requests(format!("{why}, please try again later"), 1)
-}
-
-/// A token bucket that holds one second's worth of requests.
-struct TokenBucket {
-    rate: f64,
-    tokens: f64,
-    filled_at: Option<Instant>,
-}
-
-impl TokenBucket {
-    fn try_take(&mut self, now: Instant) -> bool {
-        if let Some(before) = self.filled_at {
-            let elapsed = now.saturating_duration_since(before).as_secs_f64();
-            self.tokens = (self.tokens + elapsed * self.rate).min(self.rate);
-        }
-        self.filled_at = Some(now);
-        let has_token = self.tokens >= 1.0;
-        if has_token {
-            self.tokens -= 1.0;
-        }
-        has_token
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn requests_above_the_rate_are_refused_until_the_bucket_refills() {
-        let limiter = RequestLimiter::new(&ServerLimits {
-            requests_per_second: 10,
-            ..ServerLimits::default()
-        });
-        let accepted = |count: usize| {
-            let results = (0..count).map(|_| limiter.acquire_request(Instant::now()));
-            results.filter(Result::is_ok).count()
-        };
-        assert_eq!(accepted(25), 10);
-        tokio::time::advance(Duration::from_millis(500)).await;
-        assert_eq!(accepted(25), 5);
-        tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(accepted(25), 10);
-    }
-
-    #[tokio::test]
-    async fn a_permit_is_free_again_when_its_request_ends() {
-        let limits = ServerLimits { requests_max: 1, watches_max: 1, ..ServerLimits::default() };
-        let limiter = RequestLimiter::new(&limits);
-        let permit = limiter.acquire_request(Instant::now()).unwrap();
-        let refused = limiter.acquire_request(Instant::now()).unwrap_err();
-        assert_eq!((refused.code, refused.details.unwrap().retry_after_seconds), (429, 1));
-        drop(permit);
-        assert!(limiter.acquire_request(Instant::now()).is_ok());
-        let _watch = limiter.acquire_watch().unwrap();
-        assert_eq!(limiter.acquire_watch().unwrap_err().code, 429);
     }
 }

@@ -1,6 +1,7 @@
-//! Metrics, under the names of Kubernetes where they exist.
+//! Metrics of the API server. A metric that Kubernetes has too has the same name.
 
 mod process;
+mod tzdata;
 
 use std::time::Duration;
 
@@ -8,13 +9,17 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use punctual_schedule::Zones;
 use punctual_store::Snapshot;
 
 use self::process::ProcessCollector;
+use crate::audit::DroppedRecords;
+use crate::registry::resource_prefix;
+use crate::resource::RESOURCES;
 
 /// The labels of a request. All values come from static tables, which bounds the number of series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -37,8 +42,14 @@ struct ResponseLabels {
     code: u16,
 }
 
+/// The label of a resource, such as `jobs.batch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResourceLabel {
+    resource: String,
+}
+
 /// Appends metrics of other components in OpenMetrics text format, without the final `# EOF`.
-pub type ExtraMetrics = dyn Fn(&mut String) + Send + Sync;
+pub type AppendMetrics = dyn Fn(&mut String) + Send + Sync;
 
 /// Histogram buckets in seconds, from half a millisecond to half a minute.
 const BUCKETS: [f64; 14] =
@@ -51,12 +62,14 @@ pub(crate) struct Metrics {
     durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     watches: Gauge,
-    objects: Gauge,
+    refused_connections: Counter,
+    objects: Family<ResourceLabel, Gauge>,
     revision: Gauge,
 }
 
-impl Default for Metrics {
-    fn default() -> Metrics {
+impl Metrics {
+    /// Creates the metrics of a server that uses these time zones.
+    pub(crate) fn new(zones: &Zones, dropped_audit_records: DroppedRecords) -> Metrics {
         let durations: fn() -> Histogram = || Histogram::new(BUCKETS);
         let mut metrics = Metrics {
             registry: Registry::default(),
@@ -64,16 +77,20 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(durations),
             in_flight: Gauge::default(),
             watches: Gauge::default(),
-            objects: Gauge::default(),
+            refused_connections: Counter::default(),
+            objects: Family::default(),
             revision: Gauge::default(),
         };
-        metrics.register();
+        metrics.registry.register(
+            "punctual_audit_records_dropped",
+            "Number of requests missing in the audit log, by reason",
+            dropped_audit_records,
+        );
+        metrics.register(zones);
         metrics
     }
-}
 
-impl Metrics {
-    fn register(&mut self) {
+    fn register(&mut self, zones: &Zones) {
         let registry = &mut self.registry;
         registry.register("apiserver_request", "Number of responses", self.requests.clone());
         registry.register(
@@ -92,8 +109,13 @@ impl Metrics {
             self.watches.clone(),
         );
         registry.register(
+            "punctual_refused_connections",
+            "Number of connections closed at once, because a limit was reached and none was idle",
+            self.refused_connections.clone(),
+        );
+        registry.register(
             "apiserver_storage_objects",
-            "Number of stored objects",
+            "Number of stored objects by resource",
             self.objects.clone(),
         );
         registry.register(
@@ -101,7 +123,7 @@ impl Metrics {
             "Latest revision of the store",
             self.revision.clone(),
         );
-        register_process(registry);
+        register_process(registry, zones);
     }
 
     /// Records a response, and its latency unless it is a watch.
@@ -112,6 +134,11 @@ impl Metrics {
         if verb != "watch" {
             self.durations.get_or_create(request).observe(latency.as_secs_f64());
         }
+    }
+
+    /// Counts a connection that was refused.
+    pub(crate) fn count_refused_connection(&self) {
+        self.refused_connections.inc();
     }
 
     /// Counts a request as in flight until the guard is dropped.
@@ -125,8 +152,14 @@ impl Metrics {
     }
 
     /// Encodes all metrics, with those of other components.
-    pub(crate) fn encode(&self, snapshot: &Snapshot, extra: Option<&ExtraMetrics>) -> String {
-        self.objects.set(i64::try_from(snapshot.len()).unwrap_or(i64::MAX));
+    pub(crate) fn encode(&self, snapshot: &Snapshot, extra: Option<&AppendMetrics>) -> String {
+        for resource in RESOURCES {
+            let prefix = resource_prefix(resource);
+            let label = ResourceLabel { resource: prefix.trim_matches('/').to_owned() };
+            let count = snapshot.segment_len(&label.resource);
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.objects.get_or_create(&label).set(count);
+        }
         self.revision.set(i64::try_from(snapshot.revision()).unwrap_or(i64::MAX));
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -144,9 +177,9 @@ pub(crate) const OPEN_METRICS_TYPE: &str =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Encodes the metrics of a process that has no server.
-pub(crate) fn encode_process_metrics(extra: &ExtraMetrics) -> String {
+pub(crate) fn encode_process_metrics(zones: &Zones, extra: &AppendMetrics) -> String {
     let mut registry = Registry::default();
-    register_process(&mut registry);
+    register_process(&mut registry, zones);
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = encode_registry(&mut text, &registry);
@@ -155,9 +188,18 @@ pub(crate) fn encode_process_metrics(extra: &ExtraMetrics) -> String {
     text
 }
 
-fn register_process(registry: &mut Registry) {
-    let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-    registry.register("punctual_build", "Version of the program", build);
+fn register_process(registry: &mut Registry, zones: &Zones) {
+    let tzdata = tzdata::version(zones);
+    let version = env!("CARGO_PKG_VERSION");
+    let build = Info::new([("version", version.to_owned()), ("tzdata", tzdata.to_owned())]);
+    registry.register("punctual_build", "Versions of the program and of its time zone data", build);
+    if let Some(released) = tzdata::released_by(tzdata) {
+        registry.register(
+            "punctual_tzdata_release_timestamp_seconds",
+            "When the time zone data was released at the latest",
+            ConstGauge::new(released.as_second()),
+        );
+    }
     registry.register_collector(Box::new(ProcessCollector));
 }
 

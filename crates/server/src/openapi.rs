@@ -62,6 +62,7 @@ impl Document {
 /// The documents of a server. Each is generated at its first use.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
+    /// Whether the documents describe the fields and values that only Punctual has.
     dialect: Dialect,
     index: OnceLock<Document>,
     v3: [OnceLock<Document>; GROUP_VERSIONS.len()],
@@ -81,7 +82,7 @@ impl Documents {
             let paths: Map<String, Value> = GROUP_VERSIONS
                 .into_iter()
                 .filter_map(|group_version| {
-                    let path = path_of(group_version);
+                    let path = group_version_path(group_version);
                     let hash = &self.v3(&path)?.hash;
                     let url = format!("/openapi/v3/{path}?hash={hash}");
                     Some((path, json!({ "serverRelativeURL": url })))
@@ -93,8 +94,9 @@ impl Documents {
 
     /// Returns the document at `/openapi/v3/<path>`, where a path is for example `apis/batch/v1`.
     pub(crate) fn v3(&self, path: &str) -> Option<&Document> {
-        let index =
-            GROUP_VERSIONS.into_iter().position(|group_version| path_of(group_version) == path)?;
+        let index = GROUP_VERSIONS
+            .into_iter()
+            .position(|group_version| group_version_path(group_version) == path)?;
         let group_version = *GROUP_VERSIONS.get(index)?;
         let document = self.v3.get(index)?;
         Some(document.get_or_init(|| Document::json(&v3_document(group_version, self.dialect))))
@@ -112,7 +114,7 @@ impl Documents {
 }
 
 /// Returns the path of a group and version, without the leading slash.
-fn path_of(group_version: GroupVersion) -> String {
+fn group_version_path(group_version: GroupVersion) -> String {
     match group_version.group {
         "" => format!("api/{}", group_version.version),
         group => format!("apis/{group}/{}", group_version.version),
@@ -121,7 +123,7 @@ fn path_of(group_version: GroupVersion) -> String {
 
 fn v3_document(group_version: GroupVersion, dialect: Dialect) -> Value {
     let components = Components::new(group_version, dialect);
-    let paths = paths::of(group_version);
+    let paths = paths::render(group_version);
     let schemas = components.reachable_from(&paths);
     json!({
         "openapi": "3.0.0",

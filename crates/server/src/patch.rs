@@ -7,8 +7,9 @@
 //!   [`apply_strategic_patch`]: compute the new object, validate and default it, then call
 //!   [`track_fields`] **before** the server sets its own fields (UIDs, selectors, generated labels and
 //!   finalizers), since these have no manager.
-//! - For a server-side apply: call [`server_side_apply`], then validate and default its result. The
-//!   result has its `managedFields` already and must **not** be tracked, since defaults have no manager.
+//! - For a server-side apply: call [`server_side_apply`], then validate and default its result. Do
+//!   **not** call [`track_fields`]: the result has its `managedFields` already, and defaults have no
+//!   manager.
 //! - In both cases call [`restore_unchanged_times`] last. If nothing but times changed, it restores them,
 //!   so that a write without effect leaves the object identical.
 //!
@@ -41,7 +42,7 @@ pub use self::track::{manager_from_user_agent, restore_unchanged_times, track_fi
 #[derive(Clone, Copy, Debug)]
 pub struct FieldManager<'a> {
     /// The name of the manager: the request's `fieldManager`, or else [`manager_from_user_agent`].
-    pub manager: &'a str,
+    pub name: &'a str,
     /// The group and version of the request.
     pub api_version: &'a str,
     /// The written subresource; empty for the object itself.

@@ -2,7 +2,7 @@
 //!
 //! Every write uses optimistic concurrency: it is computed from the stored object and committed on
 //! the condition that the object has not changed. If it has changed, the write is computed again.
-//! `punctual_api::strategy` decides what a write may change.
+//! `punctual_api::write_rules` decides what a write may change.
 
 mod create;
 mod delete;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_api::decode::UnknownFields;
 use punctual_api::status::{GroupResource, StatusCause, StatusReason};
-use punctual_api::strategy::ResourceKind;
 use punctual_api::validate::ValidationOptions;
+use punctual_api::write_rules::ResourceKind;
 use punctual_api::{Dialect, Status, schema};
 use punctual_store::{Error, Op, Precondition, Store};
 use serde_json::Value;
@@ -27,6 +27,7 @@ pub(crate) use self::update::ObjectUpdate;
 pub(crate) use self::watch::{ObjectWatch, WatchEvent};
 use crate::env::ServerEnv;
 use crate::patch::{self, FieldManager};
+use crate::quota::UsageTracker;
 use crate::resource::{NAMESPACES, Resource, ServedResource, Subresource};
 use crate::stored::{StoredObject, convert_to_served, convert_to_stored};
 
@@ -38,6 +39,8 @@ pub(crate) struct Registry {
     pub(crate) env: Arc<dyn ServerEnv>,
     /// The node to which Pods without a `nodeName` are assigned, if any.
     pub(crate) node: Option<String>,
+    /// Counts objects for the quotas.
+    pub(crate) usage: Arc<UsageTracker>,
 }
 
 /// A collection of objects: a resource, in one namespace or at the cluster scope.
@@ -103,7 +106,7 @@ impl ObjectRef {
             .ok_or_else(|| Status::internal("the kind has no schema"))?;
         let subresource = self.subresource.map_or("", Subresource::name);
         Ok(FieldManager {
-            manager,
+            name: manager,
             api_version: served.group_version.api_version,
             subresource,
             schema,
@@ -134,17 +137,17 @@ impl Registry {
         Ok(StoredObject::from_entry(object.collection.served, &entry))
     }
 
-    /// Returns the kind whose strategy applies to a resource.
+    /// Returns the kind whose write rules apply to a resource.
     fn resource_kind(&self, served: &ServedResource) -> Result<ResourceKind, Status> {
         ResourceKind::from_gvk(served.resource.storage_version().api_version, served.resource.kind)
-            .ok_or_else(|| Status::internal("the kind has no strategy"))
+            .ok_or_else(|| Status::internal("the kind has no write rules"))
     }
 
     /// Keeps unknown fields unless the dialect is strict.
     pub(crate) fn unknown_fields(&self) -> UnknownFields {
         match self.validation.dialect {
             Dialect::Punctual => UnknownFields::Keep,
-            Dialect::Strict => UnknownFields::Drop,
+            Dialect::Kubernetes => UnknownFields::Drop,
         }
     }
 

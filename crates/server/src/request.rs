@@ -6,7 +6,7 @@ mod query;
 mod target;
 
 pub(crate) use self::media_type::{
-    BodyEncoding, ResponseFormat, ResponseShape, TextFormat, discovery_versions, encoding,
+    BodyEncoding, Representation, ResponseFormat, TextFormat, discovery_versions, encoding,
     media_type,
 };
 pub(crate) use self::options::{

@@ -199,6 +199,16 @@ pub(crate) static NODES: Resource = Resource {
     ..PLAIN
 };
 
+/// Resource quotas.
+pub(crate) static RESOURCE_QUOTAS: Resource = Resource {
+    plural: "resourcequotas",
+    singular: "resourcequota",
+    kind: "ResourceQuota",
+    short_names: &["quota"],
+    subresources: &[Subresource::Status],
+    ..PLAIN
+};
+
 /// Leases.
 pub(crate) static LEASES: Resource = Resource {
     plural: "leases",
@@ -209,12 +219,13 @@ pub(crate) static LEASES: Resource = Resource {
 };
 
 /// All served resources.
-pub(crate) static ALL: [&Resource; 11] = [
+pub(crate) static RESOURCES: [&Resource; 12] = [
     &CONFIG_MAPS,
     &EVENT_RESOURCE,
     &NAMESPACES,
     &NODES,
     &PODS,
+    &RESOURCE_QUOTAS,
     &SECRETS,
     &SERVICE_ACCOUNTS,
     &CRON_JOBS,
@@ -280,7 +291,7 @@ impl Resource {
         version: &str,
         plural: &str,
     ) -> Option<(&'static Resource, GroupVersion)> {
-        ALL.into_iter().filter(|resource| resource.plural == plural).find_map(|resource| {
+        RESOURCES.into_iter().filter(|resource| resource.plural == plural).find_map(|resource| {
             let is_wanted =
                 |served: &&GroupVersion| served.group == group && served.version == version;
             Some((resource, *resource.group_versions.iter().find(is_wanted)?))
@@ -316,6 +327,14 @@ impl ServedResource {
     /// Returns the API version and kind that request bodies must have.
     pub(crate) fn expected_kind(&self) -> ExpectedKind<'static> {
         ExpectedKind { api_version: self.group_version.api_version, kind: self.resource.kind }
+    }
+
+    /// Returns kube-apiserver's warning about a version that it has removed, and we still serve.
+    pub(crate) fn deprecation_warning(&self) -> Option<&'static str> {
+        (self.group_version == BATCH_BETA).then_some(
+            "batch/v1beta1 CronJob is deprecated in v1.21+, unavailable in v1.25+; use batch/v1 \
+             CronJob",
+        )
     }
 
     /// Whether this is the version in which objects are stored.

@@ -10,25 +10,27 @@ use punctual_api::Status;
 use serde_json::Value;
 
 pub(crate) use self::list::{ListResponse, render_list};
-use crate::request::{ResponseFormat, ResponseShape, TextFormat};
+use crate::request::{Representation, ResponseFormat, TextFormat};
 use crate::stored::{StoredObject, TypeMeta};
-use crate::table::{self, IncludeObject, TableOptions, partial};
+use crate::table::{self, IncludeObject, TableOptions, partial_metadata};
 
 /// A response, or an error that becomes one.
 pub(crate) type ApiResult = Result<Response<Body>, Status>;
 
-/// How a response shows objects.
+/// What the client asked for in the `Accept` header and the query: how objects are rendered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RenderOptions {
+pub(crate) struct ResponseOptions {
+    /// JSON or YAML; whole objects, metadata or a table.
     pub(crate) format: ResponseFormat,
-    pub(crate) include: IncludeObject,
+    /// What the rows of a table contain of their objects.
+    pub(crate) include_object: IncludeObject,
     /// The current time, for the ages in tables.
     pub(crate) now: Timestamp,
 }
 
-impl RenderOptions {
+impl ResponseOptions {
     pub(crate) fn table_options(&self) -> TableOptions {
-        TableOptions { include: self.include, has_columns: true, now: self.now }
+        TableOptions { include_object: self.include_object, has_columns: true, now: self.now }
     }
 }
 
@@ -36,7 +38,7 @@ impl RenderOptions {
 pub(crate) fn render_object(
     code: StatusCode,
     stored: &StoredObject,
-    options: RenderOptions,
+    options: ResponseOptions,
 ) -> ApiResult {
     if options.format == ResponseFormat::JSON {
         let mut body = Vec::with_capacity(stored.value.len() + 64);
@@ -45,10 +47,10 @@ pub(crate) fn render_object(
         return Ok(from_bytes(code, "application/json", body.into()));
     }
     let tree = stored.to_served_json()?;
-    let rendered = match options.format.shape {
-        ResponseShape::Full => tree,
-        ResponseShape::Metadata => partial::object(&tree),
-        ResponseShape::Table => {
+    let rendered = match options.format.representation {
+        Representation::Full => tree,
+        Representation::Metadata => partial_metadata::object(&tree),
+        Representation::Table => {
             let metadata = table::metadata_of_one(&tree);
             table::render(stored.served, &[tree], metadata, options.table_options())
         }
@@ -115,9 +117,23 @@ pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
         }
         let visible: String = warning.chars().filter(|c| !c.is_control()).take(remaining).collect();
         remaining -= visible.chars().count().min(remaining);
-        let quoted = visible.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+        if let Some(value) = warning_value(&visible) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
+}
+
+/// Adds a warning header before the others.
+pub(crate) fn prepend_warning(response: &mut Response<Body>, warning: &str) {
+    let headers = response.headers_mut();
+    let others: Vec<HeaderValue> = headers.get_all(header::WARNING).iter().cloned().collect();
+    headers.remove(header::WARNING);
+    for value in warning_value(warning).into_iter().chain(others) {
+        headers.append(header::WARNING, value);
+    }
+}
+
+fn warning_value(text: &str) -> Option<HeaderValue> {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }

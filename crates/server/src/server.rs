@@ -1,4 +1,4 @@
-//! The server: its configuration, its state and its router.
+//! [`Server`]: its configuration, the state that all requests share, and its router.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,12 @@ use crate::expire;
 use crate::http;
 use crate::limits::{RequestLimiter, ServerLimits};
 use crate::logs::LogSource;
-use crate::metrics::{ExtraMetrics, Metrics};
+use crate::metrics::{AppendMetrics, Metrics};
 use crate::openapi::Documents;
+use crate::quota;
 use crate::registry::{CollectionRef, Registry, WriteContext};
 use crate::resource::{NAMESPACES, ServedResource};
+use crate::stored_check;
 
 /// The configuration of a server.
 pub struct Config {
@@ -45,7 +47,7 @@ pub struct Config {
     pub env: Arc<dyn ServerEnv>,
     /// Appends the metrics of other components of this process to the response of `/metrics`, in
     /// OpenMetrics text format without the final `# EOF`.
-    pub extra_metrics: Option<Arc<ExtraMetrics>>,
+    pub extra_metrics: Option<Arc<AppendMetrics>>,
     /// How long Events are kept after their last write. The oldest Events are deleted earlier if
     /// there are more than 100,000.
     pub event_ttl: Duration,
@@ -88,7 +90,7 @@ pub(crate) struct ServerState {
     pub(crate) audit: AuditLog,
     pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
-    pub(crate) extra_metrics: Option<Arc<ExtraMetrics>>,
+    pub(crate) extra_metrics: Option<Arc<AppendMetrics>>,
     /// Cancelled on shutdown, to end watches and followed logs.
     pub(crate) shutdown: CancellationToken,
 }
@@ -102,11 +104,18 @@ const INITIAL_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-publi
 
 impl Server {
     /// Starts a server and creates the initial namespaces. Must be called within a tokio runtime,
-    /// since it spawns the task that deletes expired Events.
+    /// since it spawns the tasks that delete expired Events, update the statuses of quotas and move
+    /// unreadable objects aside.
     pub async fn start(config: Config) -> Result<Server, Status> {
+        let metrics = Metrics::new(&config.zones, config.audit.dropped());
         let validation = ValidationOptions { zones: config.zones, dialect: config.dialect };
-        let registry =
-            Registry { store: config.store, validation, env: config.env, node: config.node };
+        let registry = Registry {
+            store: config.store,
+            validation,
+            env: config.env,
+            node: config.node,
+            usage: Arc::default(),
+        };
         let state = ServerState {
             registry,
             tokens: config.tokens,
@@ -115,7 +124,7 @@ impl Server {
             limits: config.limits,
             audit: config.audit,
             logs: config.logs,
-            metrics: Metrics::default(),
+            metrics,
             extra_metrics: config.extra_metrics,
             shutdown: CancellationToken::new(),
         };
@@ -123,9 +132,15 @@ impl Server {
         for name in INITIAL_NAMESPACES {
             server.ensure_namespace(name).await?;
         }
+        let snapshot = server.state.registry.store.snapshot();
         let state = Arc::downgrade(&server.state);
+        let checked = state.clone();
+        tokio::spawn(stored_check::move_unreadable(snapshot, move || {
+            checked.upgrade().map(|state| state.registry.store.clone())
+        }));
         let shutdown = server.state.shutdown.clone();
-        tokio::spawn(expire::expire_events(state, config.event_ttl, shutdown));
+        tokio::spawn(expire::expire_events(state.clone(), config.event_ttl, shutdown.clone()));
+        tokio::spawn(quota::update_quota_statuses(state, shutdown));
         Ok(server)
     }
 
@@ -157,10 +172,5 @@ impl Server {
     /// Running writes finish. Events no longer expire.
     pub fn shutdown(&self) {
         self.state.shutdown.cancel();
-    }
-
-    /// Returns the time limit of a request other than a watch.
-    pub(crate) fn request_timeout(&self) -> Duration {
-        self.state.limits.request_timeout
     }
 }

@@ -11,7 +11,7 @@ use punctual_store::StoreEntry;
 use serde_json::{Map, Value};
 
 use crate::resource::{EVENT_RESOURCE, Resource, ServedResource};
-use crate::table::partial;
+use crate::table::partial_metadata;
 
 /// Encodes an object in its stored form. `resourceVersion` is left empty, since the store knows it.
 pub(crate) fn encode(object: &Value, resource: &Resource) -> Bytes {
@@ -122,7 +122,7 @@ impl StoredObject {
                 out.push(b'}');
                 Ok(())
             }
-            _ => serde_json::to_writer(out, &partial::object(&self.to_served_json()?))
+            _ => serde_json::to_writer(out, &partial_metadata::object(&self.to_served_json()?))
                 .map_err(|why| Status::internal(&why.to_string())),
         }
     }
@@ -277,7 +277,7 @@ mod tests {
                 object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
             }
             let written: Value = serde_json::from_slice(&out).unwrap();
-            assert_eq!(written, partial::object(&object));
+            assert_eq!(written, partial_metadata::object(&object));
         }
     }
 

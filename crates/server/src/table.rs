@@ -7,11 +7,12 @@
 mod age;
 mod batch;
 mod cluster;
+mod column_descriptions;
 mod config;
 mod event;
-pub(crate) mod partial;
+pub(crate) mod partial_metadata;
 mod pod;
-mod recorded;
+mod quota;
 mod row;
 mod selector;
 
@@ -58,7 +59,7 @@ impl IncludeObject {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableOptions {
     /// What rows contain of their objects.
-    pub(crate) include: IncludeObject,
+    pub(crate) include_object: IncludeObject,
     /// Whether columns are described. In a watch only the first event describes them.
     pub(crate) has_columns: bool,
     /// The current time, for ages.
@@ -73,13 +74,8 @@ pub(crate) fn render(
     metadata: Value,
     options: TableOptions,
 ) -> Value {
-    let layout = TableLayout::of(served.resource.kind);
-    let columns = if options.has_columns {
-        layout.columns.iter().map(Column::definition).collect()
-    } else {
-        Value::Null
-    };
-    let rows: Vec<_> = objects.iter().map(|object| layout.render_row(object, options)).collect();
+    let columns = if options.has_columns { column_definitions(served) } else { Value::Null };
+    let rows: Vec<_> = objects.iter().map(|object| render_row(served, object, options)).collect();
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -87,6 +83,16 @@ pub(crate) fn render(
         "columnDefinitions": columns,
         "rows": rows,
     })
+}
+
+/// Returns the descriptions of the columns of a resource.
+pub(crate) fn column_definitions(served: ServedResource) -> Value {
+    TableLayout::for_kind(served.resource.kind).columns.iter().map(Column::definition).collect()
+}
+
+/// Renders the row of an object.
+pub(crate) fn render_row(served: ServedResource, object: &Value, options: TableOptions) -> Value {
+    TableLayout::for_kind(served.resource.kind).render_row(object, options)
 }
 
 /// Returns the metadata of a table with one object, for a get or an event of a watch.
@@ -109,7 +115,7 @@ impl TableLayout {
         TableLayout { columns, conditions: |_| None }
     }
 
-    fn of(kind: &str) -> &'static TableLayout {
+    fn for_kind(kind: &str) -> &'static TableLayout {
         match kind {
             "CronJob" | "ScheduledJob" => &batch::CRON_JOB,
             "Job" => &batch::JOB,
@@ -120,6 +126,7 @@ impl TableLayout {
             "ConfigMap" => &config::CONFIG_MAP,
             "Secret" => &config::SECRET,
             "Lease" => &config::LEASE,
+            "ResourceQuota" => &quota::RESOURCE_QUOTA,
             _ => &config::NAME_AND_AGE,
         }
     }
@@ -127,7 +134,7 @@ impl TableLayout {
     fn render_row(&self, object: &Value, options: TableOptions) -> Value {
         let row = TableRow { object, now: options.now };
         let cells: Vec<_> = self.columns.iter().map(|column| (column.cell)(&row)).collect();
-        let object = included_object(object, options.include);
+        let object = included_object(object, options.include_object);
         match (self.conditions)(&row) {
             Some(conditions) => {
                 json!({ "cells": cells, "conditions": conditions, "object": object })
@@ -137,12 +144,12 @@ impl TableLayout {
     }
 }
 
-fn included_object(object: &Value, include: IncludeObject) -> Value {
+fn included_object(object: &Value, include_object: IncludeObject) -> Value {
     let ends_initial_events = || object.pointer(INITIAL_EVENTS_END).is_some();
-    match include {
+    match include_object {
         IncludeObject::Object => object.clone(),
         IncludeObject::None if !ends_initial_events() => Value::Null,
-        IncludeObject::None | IncludeObject::Metadata => partial::object(object),
+        IncludeObject::None | IncludeObject::Metadata => partial_metadata::object(object),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Properties of patches, applies and field tracking.
+//! Property tests of patches, server-side apply and field ownership.
 
 #![allow(
     clippy::expect_used,
@@ -14,10 +14,10 @@ use punctual_api::{defaults, schema};
 use punctual_server::patch::{self, FieldManager};
 use serde_json::{Map, Value, json};
 
-fn writer(manager: &str, second: i64) -> FieldManager<'_> {
+fn field_manager(name: &str, second: i64) -> FieldManager<'_> {
     let now = jiff::Timestamp::from_second(second).unwrap();
     let schema = schema::find_struct("Pod").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", schema, now }
+    FieldManager { name, api_version: "v1", subresource: "", schema, now }
 }
 
 /// Any JSON value, with some names and values that are meaningful in patches.
@@ -128,7 +128,7 @@ fn without_managed_fields(mut object: Value) -> Value {
 
 fn track_write(old: Option<&Value>, new: &Value, manager: &str, second: i64) -> Value {
     let mut new = new.clone();
-    patch::track_fields(old, &mut new, &writer(manager, second));
+    patch::track_fields(old, &mut new, &field_manager(manager, second));
     new
 }
 
@@ -142,12 +142,12 @@ proptest! {
         let _ = patch::apply_strategic_patch(&a, b.clone(), pod);
         let _ = patch::apply_merge_patch(&a, text.as_bytes());
         let _ = patch::apply_json_patch(&a, text.as_bytes());
-        let _ = patch::server_side_apply(Some(&a), b.clone(), &writer("one", 1), force);
-        let _ = patch::server_side_apply(None, b.clone(), &writer("one", 1), force);
+        let _ = patch::server_side_apply(Some(&a), b.clone(), &field_manager("one", 1), force);
+        let _ = patch::server_side_apply(None, b.clone(), &field_manager("one", 1), force);
         let mut new = b.clone();
-        patch::track_fields(Some(&a), &mut new, &writer("one", 1));
+        patch::track_fields(Some(&a), &mut new, &field_manager("one", 1));
         patch::restore_unchanged_times(&a, &mut new);
-        patch::track_fields(None, &mut new, &writer("one", 1));
+        patch::track_fields(None, &mut new, &field_manager("one", 1));
     }
 
     #[test]
@@ -182,8 +182,8 @@ proptest! {
     #[test]
     fn applied_fields_are_set_and_applying_again_changes_nothing(live in config(), config in config()) {
         let live = track_write(None, &canonical(live), "updater", 1);
-        let once = patch::server_side_apply(Some(&live), config.clone(), &writer("one", 2), true).unwrap();
-        let again = patch::server_side_apply(Some(&once), config.clone(), &writer("one", 3), false).unwrap();
+        let once = patch::server_side_apply(Some(&live), config.clone(), &field_manager("one", 2), true).unwrap();
+        let again = patch::server_side_apply(Some(&once), config.clone(), &field_manager("one", 3), false).unwrap();
         prop_assert_eq!(&again, &once);
         prop_assert_eq!(&once["metadata"]["labels"]["a"].is_null(),
             &(config["metadata"]["labels"]["a"].is_null() && live["metadata"]["labels"]["a"].is_null()));
@@ -192,11 +192,11 @@ proptest! {
     #[test]
     fn applying_an_empty_configuration_undoes_an_apply(live in config(), config in config()) {
         let live = track_write(None, &canonical(live), "updater", 1);
-        let Ok(once) = patch::server_side_apply(Some(&live), config, &writer("one", 2), false) else {
+        let Ok(once) = patch::server_side_apply(Some(&live), config, &field_manager("one", 2), false) else {
             return Ok(());
         };
         let nothing = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
-        let back = patch::server_side_apply(Some(&once), nothing, &writer("one", 3), false).unwrap();
+        let back = patch::server_side_apply(Some(&once), nothing, &field_manager("one", 3), false).unwrap();
         prop_assert_eq!(owned_paths(&back), owned_paths(&live));
         prop_assert_eq!(without_managed_fields(canonical(back)), without_managed_fields(canonical(live)));
     }

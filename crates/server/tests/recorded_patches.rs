@@ -115,7 +115,7 @@ impl RecordedWrite {
     fn with_writer<T>(&self, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
         let api_version = self.api_version();
         act(&FieldManager {
-            manager: self.parameter("fieldManager").unwrap_or("python-requests"),
+            name: self.parameter("fieldManager").unwrap_or("python-requests"),
             api_version: &api_version,
             subresource: &self.subresource,
             schema: schema::find_kind(&api_version, self.kind()).unwrap(),

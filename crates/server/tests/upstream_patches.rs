@@ -1,4 +1,5 @@
-//! Replays random patches and applies whose results were computed by Kubernetes' own libraries.
+//! Replays random strategic merge patches, updates and server-side applies, and compares the results
+//! with those of Kubernetes' own libraries.
 
 #![allow(
     clippy::expect_used,
@@ -70,8 +71,8 @@ fn managed_fields_match_those_of_kubernetes_after_any_sequence_of_writes() {
     for line in lines(OWNERSHIP) {
         let mut live: Option<Value> = None;
         for step in line["steps"].as_array().unwrap() {
-            let writer = FieldManager {
-                manager: step["manager"].as_str().unwrap(),
+            let manager = FieldManager {
+                name: step["manager"].as_str().unwrap(),
                 api_version: "v1",
                 subresource: "",
                 schema: schema::find_struct("Pod").unwrap(),
@@ -80,10 +81,10 @@ fn managed_fields_match_those_of_kubernetes_after_any_sequence_of_writes() {
             let force = step["force"] == true;
             let found = if step["update"].is_object() {
                 let mut new = canonical(step["update"].clone());
-                patch::track_fields(live.as_ref(), &mut new, &writer);
+                patch::track_fields(live.as_ref(), &mut new, &manager);
                 Ok(new)
             } else {
-                patch::server_side_apply(live.as_ref(), step["apply"].clone(), &writer, force)
+                patch::server_side_apply(live.as_ref(), step["apply"].clone(), &manager, force)
             };
             match (found, &step["error"]) {
                 (Ok(mut found), Value::Null) => {

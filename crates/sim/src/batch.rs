@@ -1,4 +1,4 @@
-//! Runs many simulations on several threads.
+//! Runs the simulations of many seeds on several threads, and counts the failed ones.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ pub struct BatchResult {
     pub simulations: u64,
     /// Virtual time.
     pub millis: u64,
-    /// Slots that the checker judged.
+    /// Slots that the checker checked.
     pub slots: u64,
     /// Jobs that were created for slots.
     pub runs: u64,

@@ -9,7 +9,7 @@ use punctual_testing::scenario::{FaultWindow, Millis, Scenario};
 use tokio::time::Instant;
 
 /// More calls than this in one virtual second are an endless loop.
-const CALLS_MAX: u32 = 60_000;
+const CALLS_PER_SECOND_MAX: u32 = 60_000;
 /// More clock reads than this in one virtual second are an endless loop.
 const CLOCK_READS_MAX: u64 = 2_000_000;
 
@@ -62,7 +62,7 @@ impl SimulationEnv {
     pub(crate) fn has_too_many_calls(&self) -> bool {
         let second = self.now() / 1000;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.in_second == CALLS_MAX {
+        if calls.in_second == CALLS_PER_SECOND_MAX {
             return true;
         }
         if calls.second == second {
@@ -70,10 +70,12 @@ impl SimulationEnv {
         } else {
             *calls = CallCount { second, in_second: 1 };
         }
-        if calls.in_second == CALLS_MAX {
-            tokio::spawn(async move { panic!("hot loop: {CALLS_MAX} calls in second {second}") });
+        if calls.in_second == CALLS_PER_SECOND_MAX {
+            tokio::spawn(async move {
+                panic!("hot loop: {CALLS_PER_SECOND_MAX} calls in second {second}")
+            });
         }
-        calls.in_second == CALLS_MAX
+        calls.in_second == CALLS_PER_SECOND_MAX
     }
 
     /// Counts a clock read. Panics if there were too many in this second: in an endless loop without

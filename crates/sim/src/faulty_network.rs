@@ -2,7 +2,6 @@
 //! faults of open watches.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
@@ -11,12 +10,11 @@ use http_body_util::BodyExt as _;
 use kube::Client;
 use punctual_testing::scenario::{CallFault, CrashPoint, Fault, Millis, ProcessId};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 use crate::environment::SimulationEnv;
 use crate::faulty_watch::FaultyWatch;
-use crate::simulated_clock::paused_until;
+use crate::process_faults::ProcessFaults;
 use crate::simulated_server::{ServerDown, SimulatedServer};
 
 /// The share of calls that take a moment even without a fault.
@@ -34,21 +32,17 @@ pub(crate) struct FaultyTransport {
     env: Arc<SimulationEnv>,
     server: Arc<SimulatedServer>,
     process: ProcessId,
-    /// Cancelled when the process is killed.
-    killed: CancellationToken,
-    /// The number of calls in each fault window of the scenario.
-    calls: Vec<AtomicU32>,
+    process_faults: Arc<ProcessFaults>,
 }
 
 impl FaultyTransport {
     pub(crate) fn new(
         env: Arc<SimulationEnv>,
         server: Arc<SimulatedServer>,
-        process: ProcessId,
-        killed: CancellationToken,
+        process_faults: Arc<ProcessFaults>,
     ) -> Arc<FaultyTransport> {
-        let calls = env.scenario.faults.iter().map(|_| AtomicU32::new(0)).collect();
-        Arc::new(FaultyTransport { env, server, process, killed, calls })
+        let process = process_faults.process();
+        Arc::new(FaultyTransport { env, server, process, process_faults })
     }
 
     /// A Kubernetes client that uses this connection.
@@ -64,51 +58,21 @@ impl FaultyTransport {
         self: Arc<FaultyTransport>,
         request: Request<Body>,
     ) -> Result<Response<Body>, BoxError> {
-        let crash_point = self.crash_point(&request);
+        let faults = self.process_faults.clone();
+        let crash_point = faults.crash_point(is_create(&request));
         if self.env.has_too_many_calls() {
             return std::future::pending().await;
         }
-        if self.killed.is_cancelled() || crash_point == Some(CrashPoint::Before) {
-            self.kill().await;
+        if faults.is_killed() || crash_point == Some(CrashPoint::Before) {
+            faults.kill_and_wait().await;
         }
-        self.wait_while_paused().await;
-        let response = self.clone().send(request).await;
+        faults.wait_while_paused().await;
+        let response = self.send(request).await;
         if crash_point.is_some() {
-            self.kill().await;
+            faults.kill_and_wait().await;
         }
-        self.wait_while_paused().await;
+        faults.wait_while_paused().await;
         response
-    }
-
-    /// Whether the process is killed at this call.
-    fn crash_point(&self, request: &Request<Body>) -> Option<CrashPoint> {
-        let now = self.env.now();
-        let is_create =
-            request.method() == Method::POST && CREATED.contains(&last_segment(request));
-        let windows = self.env.scenario.faults.iter().zip(&self.calls);
-        let mut found = None;
-        for (window, calls) in windows.filter(|(window, _)| window.contains(now)) {
-            if let Fault::Kill(process, count, crash_point) = window.fault
-                && process == self.process
-                && crash_point.counts(is_create)
-                && calls.fetch_add(1, Ordering::Relaxed) == count
-            {
-                found = Some(crash_point);
-            }
-        }
-        found
-    }
-
-    /// Kills the process. The caller never gets a response.
-    async fn kill(&self) {
-        self.killed.cancel();
-        std::future::pending().await
-    }
-
-    async fn wait_while_paused(&self) {
-        while let Some(until) = paused_until(&self.env, self.process, self.env.now()) {
-            self.env.sleep_until(until).await;
-        }
     }
 
     /// Sends a request through the network and returns the response.
@@ -248,6 +212,11 @@ async fn transfer(bytes: u64) {
     if millis > 0 {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
+}
+
+/// Whether a request counts for [`CrashPoint::AfterCreate`].
+fn is_create(request: &Request<Body>) -> bool {
+    request.method() == Method::POST && CREATED.contains(&last_segment(request))
 }
 
 fn last_segment(request: &Request<Body>) -> &str {

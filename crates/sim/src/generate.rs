@@ -8,12 +8,19 @@ use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use punctual_testing::scenario::{
-    ActionKind, CronJobSpec, Fault, FaultWindow, Millis, ProcessId, Scenario, UserAction,
+    ActionKind, Fault, FaultWindow, Millis, ProcessId, Scenario, ScenarioCronJob, UserAction,
 };
 use punctual_testing::{ConcurrencyPolicy, TestRng};
 
+use crate::presets::DEFAULT_MAX_PODS;
+
 const SECOND: Millis = 1000;
 const MINUTE: Millis = 60 * SECOND;
+
+/// The number of Pods that run at a time in scenarios with room for few.
+const FEW_PODS: usize = 1;
+/// In these scenarios no Pod runs longer.
+const SHORT_POD_MAX: Millis = 5 * SECOND;
 
 /// The number of touches while a controller's watches are delayed.
 const TOUCHES: usize = 6;
@@ -49,6 +56,18 @@ pub fn generate(seed: u64) -> Scenario {
         random,
     };
     generator.generate(seed)
+}
+
+/// The number of Pods that run at a time. Some scenarios have room for few, if the Pods are short enough
+/// that the queue does not grow.
+fn max_pods(seed: u64, actions: &[UserAction]) -> usize {
+    let is_short = |action: &UserAction| match &action.kind {
+        ActionKind::Create(_, spec) | ActionKind::Replace(_, spec) => {
+            spec.pod_duration <= SHORT_POD_MAX
+        }
+        _ => true,
+    };
+    if seed.is_multiple_of(2) && actions.iter().all(is_short) { FEW_PODS } else { DEFAULT_MAX_PODS }
 }
 
 /// The start of the simulation, and the zone of its CronJobs if it is near a transition.
@@ -102,6 +121,7 @@ impl ScenarioGenerator {
             start: self.start,
             length: self.length,
             controllers: self.controllers,
+            max_pods: max_pods(seed, &actions),
             actions,
             faults,
         }
@@ -112,15 +132,15 @@ impl ScenarioGenerator {
         UserAction { at, kind: ActionKind::Create(number, self.spec()) }
     }
 
-    fn spec(&self) -> CronJobSpec {
+    fn spec(&self) -> ScenarioCronJob {
         let random = &self.random;
-        let work = match random.below(10) {
+        let pod_duration = match random.below(10) {
             0..5 => random.between(0, 5 * SECOND),
             5..7 => random.between(5 * SECOND, 80 * SECOND),
             _ => random.between(MINUTE, 150 * SECOND),
         };
         let policy = random.pick_or_default(&ConcurrencyPolicy::ALL);
-        CronJobSpec {
+        ScenarioCronJob {
             is_scheduled_job: random.percent(25),
             schedule: self.schedule(),
             zone: match self.zone {
@@ -145,8 +165,8 @@ impl ScenarioGenerator {
                 (2, 2),
             ]),
             ttl: random.percent(30).then(|| i32::try_from(random.between(0, 15)).unwrap_or(0)),
-            work,
-            failures_of_ten: random.pick_or_default(&[0, 0, 0, 3, 10]),
+            pod_duration,
+            failing_pods_per_ten: random.pick_or_default(&[0, 0, 0, 3, 10]),
         }
     }
 

@@ -1,8 +1,9 @@
 //! The whole system under virtual time and faults, in one thread, from one seed.
 //!
-//! Server, store, controllers, leader election and the Job controller are the real ones. The disk, the
-//! network, the clocks, the node and the users are simulated. The simulated parts record what happened
-//! ([`History`](punctual_testing::history::History)), and the checker of [`punctual_testing`] judges it.
+//! Server, store, controllers, leader election and the runner of Pods are the real ones. The disk, the
+//! network, the clocks, the processes of Pods and the users are simulated. The simulated parts record what happened
+//! ([`History`](punctual_testing::history::History)), and the checker of [`punctual_testing`] verifies it:
+//! for example, every slot (a scheduled time) must run exactly once.
 
 mod batch;
 mod environment;
@@ -12,15 +13,18 @@ mod generate;
 mod mutation_test;
 mod presets;
 mod process;
+mod process_faults;
 mod run;
 mod shrink;
 mod simulated_clock;
 mod simulated_disk;
 mod simulated_node;
+mod simulated_runtime;
 mod simulated_server;
 mod simulated_users;
 mod simulation;
 mod timeline;
+mod virtual_pod;
 
 pub use self::batch::{BatchResult, run_batch};
 pub use self::generate::generate;

@@ -12,10 +12,6 @@ use punctual_sim::{
 };
 use punctual_testing::check::{CheckReport, Violation};
 
-/// The allocator of `punctual` itself.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// Runs simulations and checks what happened in them.
 #[derive(Debug, Parser)]
 struct Arguments {

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_testing::scenario::{
-    ActionKind, CrashPoint, CronJobSpec, Fault, FaultWindow, Millis, ProcessId, Scenario,
+    ActionKind, CrashPoint, Fault, FaultWindow, Millis, ProcessId, Scenario, ScenarioCronJob,
     UserAction,
 };
 use punctual_testing::{ConcurrencyPolicy, TestRng};
 
 const SECOND: Millis = 1000;
 const MINUTE: Millis = 60 * SECOND;
+/// The default of the runner.
+pub(crate) const DEFAULT_MAX_PODS: usize = 110;
 const DAY: Millis = 24 * 60 * MINUTE;
 
 /// A scenario with a name.
@@ -22,6 +24,8 @@ pub enum Preset {
     PastDeadline,
     /// Five thousand CronJobs that are due in the same minute, in which the leader is killed.
     Crowd,
+    /// A thousand CronJobs that are due once, in the same minute, in which the leader is killed.
+    SmallCrowd,
     /// A year of ten thousand CronJobs with a fault every month.
     Year,
 }
@@ -34,13 +38,14 @@ impl Preset {
             Preset::Restarts => restarts(seed, &random),
             Preset::PastDeadline => past_deadline(seed, &random),
             Preset::Crowd => crowd(seed, &random),
+            Preset::SmallCrowd => small_crowd(seed, &random),
             Preset::Year => year(seed, &random),
         }
     }
 }
 
-fn default_spec(schedule: &'static str) -> CronJobSpec {
-    CronJobSpec {
+fn default_spec(schedule: &'static str) -> ScenarioCronJob {
+    ScenarioCronJob {
         is_scheduled_job: false,
         schedule: Cow::Borrowed(schedule),
         zone: None,
@@ -50,13 +55,13 @@ fn default_spec(schedule: &'static str) -> CronJobSpec {
         jitter: 0,
         history: (1, 1),
         ttl: None,
-        work: SECOND,
-        failures_of_ten: 0,
+        pod_duration: SECOND,
+        failing_pods_per_ten: 0,
     }
 }
 
 /// Creates this many CronJobs after the first second.
-fn creations(count: usize, spec: impl Fn(usize) -> CronJobSpec) -> Vec<UserAction> {
+fn creations(count: usize, spec: impl Fn(usize) -> ScenarioCronJob) -> Vec<UserAction> {
     let create =
         |number: usize| UserAction { at: SECOND, kind: ActionKind::Create(number, spec(number)) };
     (0..count).map(create).collect()
@@ -64,7 +69,15 @@ fn creations(count: usize, spec: impl Fn(usize) -> CronJobSpec) -> Vec<UserActio
 
 fn empty_scenario(seed: u64, start: &str, length: Millis) -> Scenario {
     let start = start.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-    Scenario { seed, start, length, controllers: 2, actions: Vec::new(), faults: Vec::new() }
+    Scenario {
+        seed,
+        start,
+        length,
+        controllers: 2,
+        max_pods: DEFAULT_MAX_PODS,
+        actions: Vec::new(),
+        faults: Vec::new(),
+    }
 }
 
 fn policy(number: usize) -> ConcurrencyPolicy {
@@ -74,7 +87,8 @@ fn policy(number: usize) -> ConcurrencyPolicy {
 
 fn restarts(seed: u64, random: &TestRng) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 30 * MINUTE);
-    let spec = |number: usize| CronJobSpec { policy: policy(number), ..default_spec("* * * * *") };
+    let spec =
+        |number: usize| ScenarioCronJob { policy: policy(number), ..default_spec("* * * * *") };
     scenario.actions = creations(40, spec);
     let mut at = 30 * SECOND;
     while at < scenario.length - MINUTE {
@@ -94,7 +108,7 @@ fn restarts(seed: u64, random: &TestRng) -> Scenario {
 fn past_deadline(seed: u64, random: &TestRng) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 30 * MINUTE);
     scenario.controllers = 1;
-    let spec = |number: usize| CronJobSpec {
+    let spec = |number: usize| ScenarioCronJob {
         policy: policy(number),
         deadline: Some(random.between(5, 50)),
         ..default_spec("*/2 * * * *")
@@ -119,6 +133,15 @@ fn crowd(seed: u64, random: &TestRng) -> Scenario {
     scenario
 }
 
+fn small_crowd(seed: u64, random: &TestRng) -> Scenario {
+    let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 3 * MINUTE);
+    scenario.actions = creations(1000, |_| default_spec("2 10 * * *"));
+    let calls = u32::try_from(random.between(200, 800)).unwrap_or(200);
+    let fault = Fault::Kill(ProcessId::Controller(0), calls, CrashPoint::After);
+    scenario.faults.push(FaultWindow { from: 99 * SECOND, to: 120 * SECOND, fault });
+    scenario
+}
+
 fn year(seed: u64, random: &TestRng) -> Scenario {
     let zones =
         ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"];
@@ -134,10 +157,10 @@ fn year(seed: u64, random: &TestRng) -> Scenario {
     ];
     let mut scenario = empty_scenario(seed, "2027-12-31T20:00:20Z", 366 * DAY);
     scenario.controllers = 1;
-    let spec = |number: usize| CronJobSpec {
+    let spec = |number: usize| ScenarioCronJob {
         zone: random.pick(&zones),
         policy: policy(number),
-        failures_of_ten: u8::from(number.is_multiple_of(10)) * 5,
+        failing_pods_per_ten: u8::from(number.is_multiple_of(10)) * 5,
         ..default_spec(random.pick(&schedules).unwrap_or("0 3 1 * *"))
     };
     scenario.actions = creations(10_000, spec);

@@ -1,4 +1,4 @@
-//! Runs one scenario and checks what happened.
+//! Runs one scenario in the simulator and checks what happened.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

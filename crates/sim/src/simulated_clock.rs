@@ -13,8 +13,8 @@ use crate::environment::SimulationEnv;
 /// The longest sleep between two clock reads.
 const SLEEP_MAX: Millis = 3_600_000;
 
-/// The clock of one process. It stops while the process is paused, as a stopped program reads no clock
-/// between two instructions.
+/// The clock of one process. While the process is paused, its clock shows the start of the pause: a
+/// paused program cannot read the time.
 pub(crate) struct SimulatedClock {
     env: Arc<SimulationEnv>,
     faults: Vec<ClockFault>,
@@ -31,9 +31,9 @@ struct ClockFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockFaultKind {
     Paused,
-    /// By this much.
+    /// The clock jumped by this many milliseconds.
     Stepped(Millis),
-    /// By this many parts per million.
+    /// The clock is too fast by this many parts per million.
     Drifting(i64),
 }
 
@@ -42,6 +42,15 @@ impl SimulatedClock {
         let windows = env.scenario.faults.iter();
         let faults = windows.filter_map(|window| ClockFault::new(window, owner)).collect();
         Arc::new(SimulatedClock { env, faults })
+    }
+
+    /// The clock of the machine on which a process runs. It does not stop while the process is paused.
+    pub(crate) fn of_machine(env: Arc<SimulationEnv>, process: ProcessId) -> SimulatedClock {
+        let windows = env.scenario.faults.iter();
+        let faults =
+            windows.filter_map(|window| ClockFault::new(window, ClockOwner::Process(process)));
+        let faults = faults.filter(|fault| fault.kind != ClockFaultKind::Paused).collect();
+        SimulatedClock { env, faults }
     }
 
     /// The true time as the process sees it: the start of the pause while it is paused.

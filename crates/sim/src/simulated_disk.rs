@@ -8,12 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use punctual_store::{Change, CommitBatch, Error, Log, LogContents, LogRow};
 use punctual_testing::history::HistoryEvent;
 use punctual_testing::scenario::{CrashPoint, Fault, Millis};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::SimulationEnv;
 
-const PODS: &str = "/pods/";
 const JOBS: &str = "/jobs.batch/";
 /// How long a server with a full disk answers at most.
 const EXIT_AFTER_FAILURE: Millis = 1000;
@@ -24,8 +22,6 @@ pub(crate) struct SimulatedDisk {
     content: Mutex<DiskContent>,
     /// The number of commits in each fault window of the scenario.
     commits: Mutex<BTreeMap<usize, u32>>,
-    /// Notifies the node of changed Pods.
-    pods: mpsc::UnboundedSender<Arc<Change>>,
 }
 
 #[derive(Default)]
@@ -36,11 +32,8 @@ struct DiskContent {
 }
 
 impl SimulatedDisk {
-    pub(crate) fn new(
-        env: Arc<SimulationEnv>,
-        pods: mpsc::UnboundedSender<Arc<Change>>,
-    ) -> Arc<SimulatedDisk> {
-        Arc::new(SimulatedDisk { env, content: Mutex::default(), commits: Mutex::default(), pods })
+    pub(crate) fn new(env: Arc<SimulationEnv>) -> Arc<SimulatedDisk> {
+        Arc::new(SimulatedDisk { env, content: Mutex::default(), commits: Mutex::default() })
     }
 
     /// The log for one start of the server. It fails once the server has crashed.
@@ -60,9 +53,6 @@ impl SimulatedDisk {
             content.rows.insert(*revision, row);
             let value = current.as_ref().map(|entry| entry.value.clone());
             let key = key.clone();
-            if key.starts_with(PODS) {
-                let _ = self.pods.send(change.clone());
-            }
             self.env.record(HistoryEvent::Written { revision: *revision, key, value });
         }
         for revision in batch.dropped {

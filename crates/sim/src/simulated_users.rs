@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use punctual_testing::history::HistoryEvent;
 use punctual_testing::manifest::command_job_spec;
-use punctual_testing::scenario::{ActionKind, CronJobSpec, Millis};
+use punctual_testing::scenario::{ActionKind, Millis, ScenarioCronJob};
 use serde_json::{Value, json};
 
 use crate::environment::SimulationEnv;
@@ -54,7 +54,7 @@ impl SimulatedUsers {
     }
 
     /// Replaces the spec of an existing CronJob of this kind.
-    async fn replace(&self, number: usize, spec: &CronJobSpec) -> u16 {
+    async fn replace(&self, number: usize, spec: &ScenarioCronJob) -> u16 {
         let path = format!("{}/c{number}", collection(spec.is_scheduled_job));
         let (code, mut object) = self.send(Method::GET, &path, &Value::Null).await;
         if code != 200 {

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use punctual_testing::history::{FINAL_PERIOD, History, HistoryEvent};
+use punctual_testing::history::{History, HistoryEvent, IDLE_CHECK_PERIOD};
 use punctual_testing::scenario::{Fault, FaultWindow, Millis, ProcessId, Scenario};
 use tokio::runtime::Builder;
-use tokio::sync::mpsc;
 
 use crate::environment::SimulationEnv;
-use crate::process;
+use crate::process::SimulatedProcess;
 use crate::simulated_disk::SimulatedDisk;
 use crate::simulated_node::SimulatedNode;
 use crate::simulated_server::SimulatedServer;
@@ -26,15 +25,20 @@ pub fn simulate(scenario: &Scenario) -> std::io::Result<History> {
 async fn run(scenario: Arc<Scenario>) -> History {
     let end = scenario.end();
     let env = SimulationEnv::new(scenario.clone());
-    let (pods, pod_changes) = mpsc::unbounded_channel();
-    let server = SimulatedServer::new(env.clone(), SimulatedDisk::new(env.clone(), pods));
+    let server = SimulatedServer::new(env.clone(), SimulatedDisk::new(env.clone()));
+    let node = SimulatedNode::new(env.clone());
     tokio::spawn(server.clone().run());
-    tokio::spawn(SimulatedNode::new(env.clone(), server.clone()).run(pod_changes));
     let users = Arc::new(SimulatedUsers { env: env.clone(), server: server.clone() });
     tokio::spawn(users.clone().run());
     let controllers = (0..scenario.controllers).map(ProcessId::Controller);
-    for process in controllers.chain([ProcessId::Jobs]) {
-        tokio::spawn(process::run_with_restarts(env.clone(), server.clone(), process));
+    for process in controllers.chain([ProcessId::JobsAndPods]) {
+        let process = SimulatedProcess {
+            env: env.clone(),
+            server: server.clone(),
+            node: node.clone(),
+            process,
+        };
+        tokio::spawn(process.run_with_restarts());
     }
     for window in &scenario.faults {
         tokio::spawn(record_fault(env.clone(), window.clone()));
@@ -42,11 +46,11 @@ async fn run(scenario: Arc<Scenario>) -> History {
             tokio::spawn(compact(env.clone(), server.clone(), window.clone()));
         }
     }
-    env.sleep_until(scenario.suspended_at()).await;
+    env.sleep_until(scenario.all_suspended_at()).await;
     for number in scenario.cron_jobs() {
         users.suspend(number, true).await;
     }
-    env.sleep_until(end - FINAL_PERIOD).await;
+    env.sleep_until(end - IDLE_CHECK_PERIOD).await;
     let reads_before = env.clock_reads();
     env.sleep_until(end).await;
     env.record(HistoryEvent::ClockReads(env.clock_reads() - reads_before));

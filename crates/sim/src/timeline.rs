@@ -1,4 +1,4 @@
-//! Formats a history for people.
+//! Formats the history of a simulation for people, one line for each event.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +34,10 @@ fn format_event(event: &HistoryEvent, objects: &mut BTreeMap<String, Value>) -> 
         HistoryEvent::PodStarted { pod, job } => {
             format!("  node: starts Pod {pod} of Job {job}")
         }
-        HistoryEvent::PodEnded { pod, exit } => format!("  node: Pod {pod} ended: {exit:?}"),
+        HistoryEvent::PodEnded { pod, exit_code, was_stopped } => {
+            let how = if *was_stopped { "was stopped" } else { "ended" };
+            format!("  node: Pod {pod} {how} with exit code {exit_code}")
+        }
         HistoryEvent::Response { action, code } => {
             format!("  user: response {code} to action {action}")
         }

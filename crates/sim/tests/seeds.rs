@@ -42,3 +42,11 @@ fn shrinking_keeps_only_what_is_needed() {
     assert_eq!(small.faults, [wanted]);
     assert_eq!(small.actions.len(), 1);
 }
+
+/// A CronJob under Replace and a ScheduledJob of the same name were due at the same slot. The CronJob deleted its
+/// running Job, but the ScheduledJob had taken the name of the next one, so nothing took its place.
+#[test]
+fn nothing_is_deleted_for_a_slot_whose_name_another_kind_has_taken() {
+    let violations = run_scenario(&generate(7_771_790)).report.violations;
+    assert!(violations.is_empty(), "{violations:?}");
+}

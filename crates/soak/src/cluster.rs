@@ -3,17 +3,16 @@
 //!
 //! CronJobs and ScheduledJobs are due all the time. Meanwhile the controllers, mostly the leader, are
 //! killed, paused and disconnected, and sometimes kube-apiserver is killed. Watches that bypass the
-//! faults record every Job and every leader. At the end the record must show that no slot has two Jobs
-//! and that no slot was lost that could have started within its deadline.
+//! faults record every Job and every leader. At the end the record must show that no slot (scheduled
+//! time) has two Jobs, and that no slot was lost that could have started within its deadline.
 
 mod availability;
-mod background_thread;
 mod checker;
 mod controller_processes;
 mod fault;
 mod fault_injector;
 mod final_state;
-mod heartbeat;
+mod latency_probe;
 mod proxy;
 mod recorded_jobs;
 mod recorder;
@@ -43,7 +42,7 @@ use self::{
     controller_processes::ControllerSetup,
     fault::RecordedFault,
     fault_injector::FaultInjector,
-    heartbeat::Heartbeat,
+    latency_probe::LatencyProbe,
     recorded_jobs::{LeaseTerms, RecordedJobs},
     recorder::WatchRecorder,
     workload::{NAMESPACE, WorkloadObject},
@@ -119,7 +118,7 @@ async fn run_test(args: &ClusterArgs, home: &TempDir) -> anyhow::Result<ClusterR
     let mut client = Client::new(&cluster)?;
     let token = controller::create_account(&mut client)?;
     punctual_e2e::install_crd(&mut client, punctual.binary())?;
-    let heartbeat = Heartbeat::start(&cluster)?;
+    let latency_probe = LatencyProbe::start(&cluster)?;
     let jobs_path = format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs");
     let jobs = WatchRecorder::<RecordedJobs>::start(&cluster, &jobs_path)?;
     let leases_path = format!("/apis/coordination.k8s.io/v1/namespaces/{OWN_NAMESPACE}/leases");
@@ -156,7 +155,7 @@ async fn run_test(args: &ClusterArgs, home: &TempDir) -> anyhow::Result<ClusterR
         jobs: recorded_jobs.value,
         lease_holds: fault_injector::lease_holds(&controllers, &terms, clock::wall_time())?,
         leader_changes: terms.changes(),
-        slow: heartbeat.slow_spans(),
+        slow: latency_probe.slow_spans(),
         suspended,
         final_objects,
         errors,
@@ -234,7 +233,7 @@ fn print_report(record: &ClusterRecord, report: &ClusterReport, errors: &[String
     let test = TimeSpan { from: start, to: end };
     println!(
         "the server was slow or down for {:.0} s of {:.0} s, measured by an undisturbed client",
-        heartbeat::seconds_within(&record.slow, test),
+        latency_probe::seconds_within(&record.slow, test),
         test.seconds()
     );
     print!("{}{}", report::format_counts(report), report::format_missed(report));

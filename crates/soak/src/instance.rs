@@ -50,9 +50,9 @@ impl UpInstance {
         &self.path
     }
 
-    /// The data folder of the server.
-    pub(crate) fn data_folder(&self) -> PathBuf {
-        Punctual::data_folder(&self.path)
+    /// The data directory of the server.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        Punctual::data_dir(&self.path)
     }
 
     /// The number of Pod supervisors that run.

@@ -2,12 +2,12 @@
 //!
 //! CronJobs run every minute. Each run appends a line to a file when it begins and when it ends.
 //! Meanwhile `punctual up` is killed with SIGKILL, while it serves and while it starts, and restarted. At
-//! the end the files must show that every slot ran exactly once.
+//! the end the files must show that every slot (scheduled time) ran exactly once.
 
 mod checker;
+mod event_log;
 mod final_state;
 mod killer;
-mod run_log;
 mod workload;
 
 use std::{path::PathBuf, time::Duration};
@@ -82,13 +82,13 @@ async fn run_test(
     let first = next_minute(clock::wall_time());
     println!("{} CronJobs; the first checked slot is {first}", args.cron_jobs);
     let rng = TestRng::new(args.seed.wrapping_add(1));
-    let killer = Killer { instance, workload, kills: args.kills, rng };
+    let killer = Killer { instance, workload, target_kills: args.kills, rng };
     let (cluster, restarts) = killer.run(cluster).await?;
     let checked = suspend(workload, &cluster, first).await?;
     let state = FinalState::wait_until_idle(instance, &cluster).await?;
-    let run_logs = workload.run_logs()?;
-    let mut report = checker::check(&run_logs, checked);
-    report.violations.extend(state.violations(&workload.cron_jobs, &run_logs));
+    let event_logs = workload.event_logs()?;
+    let mut report = checker::check(&event_logs, checked);
+    report.violations.extend(state.violations(&workload.cron_jobs, &event_logs));
     Ok((report, restarts))
 }
 

@@ -1,4 +1,4 @@
-//! Time spans and random durations.
+//! Spans between two instants, and random durations, for the soak tests.
 
 use std::{ops::RangeInclusive, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Waits for a future on a thread without a runtime.
+//! Waits for a future on a thread without an async runtime.
 
 use std::{
     pin::pin,

@@ -1,4 +1,5 @@
-//! Values of keys and changes of keys. Values are shared, never copied.
+//! [`StoreEntry`], the value of a key, and [`Change`], a change of it. Values are shared, never
+//! copied.
 
 use std::sync::Arc;
 

@@ -173,7 +173,7 @@ impl Committer {
         let replies: Vec<_> = group
             .writes
             .into_iter()
-            .map(|(transaction, reply)| (reply, batch.apply(transaction)))
+            .map(|(transaction, reply)| (reply, self.apply(transaction, &mut batch)))
             .collect();
         // Conflicts wait for the commit too, because they may contain a value of this batch.
         let failure = self.commit(batch).err();
@@ -185,6 +185,20 @@ impl Committer {
             // The writer may have stopped waiting for the reply.
             let _ = reply.send(result);
         }
+    }
+
+    /// Adds a transaction to the batch if its guard is met. The guard gets the published changes and
+    /// those of the batch.
+    fn apply(&self, mut transaction: Transaction, batch: &mut BatchBuilder) -> WriteResult {
+        if let Some(guard) = transaction.guard.take() {
+            let (_, mut changes) =
+                self.published.since(guard.since).map_err(|_| Error::GuardFailed)?;
+            changes.extend(batch.changes.iter().cloned());
+            if !(guard.is_met)(&changes) {
+                return Err(Error::GuardFailed);
+            }
+        }
+        batch.apply(transaction)
     }
 
     fn commit(&mut self, batch: BatchBuilder) -> Result<(), Arc<Error>> {

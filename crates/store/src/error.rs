@@ -1,15 +1,15 @@
-//! The errors of the store. The messages say what to do.
+//! The errors of the store. Their messages tell the operator what to do.
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use crate::transaction::Conflict;
+use crate::{codec::CodecError, transaction::Conflict};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Another process has locked the store. Stop that process or use another directory.
-    #[error("{path} is in use by {}; stop it or use another data folder", format_process(.process))]
+    #[error("{path} is in use by {}; stop it or use another data directory", format_process(.process))]
     Locked {
         /// The file of the store.
         path: PathBuf,
@@ -34,8 +34,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The file is corrupted, and none of it is served. Restore it from a backup.
-    #[error("{path} is corrupted: {detail}; restore it from a backup")]
+    /// The file or its directory was deleted or replaced while the store was open. Nothing more is
+    /// written. Put it back and restart.
+    #[error("{path} was deleted or replaced while it was in use; put it back and restart")]
+    Replaced {
+        /// The file that is not at its path any more.
+        path: PathBuf,
+    },
+    /// The file is corrupted, and none of it is served. Restore a backup or salvage the file.
+    #[error("{path} is corrupted: {detail}; restore a backup, or salvage what is undamaged")]
     Corrupted {
         /// The corrupted file.
         path: PathBuf,
@@ -63,10 +70,22 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A stored value cannot be decoded, or a value cannot be encoded.
+    #[error("{path}: {source}")]
+    Codec {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: CodecError,
+    },
     /// A precondition of the transaction failed, and the transaction changed nothing. Read the
     /// current value and decide again.
     #[error("{0}")]
     Conflict(Box<Conflict>),
+    /// The guard of the transaction failed, or the changes that it needs are compacted. The transaction
+    /// changed nothing. Read the current state and decide again.
+    #[error("the guard of the transaction failed; read the current state and decide again")]
+    GuardFailed,
     /// The transaction exceeds the limits or uses a key twice. Correct the caller.
     #[error("the transaction is invalid: {0}")]
     InvalidTransaction(String),

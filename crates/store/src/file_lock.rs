@@ -1,7 +1,7 @@
 //! The lock against a second process: a file next to the store with the ID of the process.
 //!
 //! The operating system releases the lock when the process ends for any reason. The file itself
-//! stays and has no meaning. redb locks its own file too, but it does not know which process has the
+//! stays; without a lock it has no effect. redb locks its own file too, but it does not know which process has the
 //! lock, and its file does not exist while a new store is created.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
     process,
 };
 
-use crate::{Error, redb_log::errors};
+use crate::{Error, file_location::FileLocation, redb_log::errors};
 
 /// The maximum number of digits of a process ID.
 const DIGITS_MAX: u64 = 20;
@@ -19,7 +19,8 @@ const DIGITS_MAX: u64 = 20;
 /// The lock of a store. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 impl FileLock {
@@ -27,14 +28,7 @@ impl FileLock {
     pub(crate) fn acquire(store: &Path) -> Result<Self, Error> {
         let path = sibling_path(store, "lock");
         let failed = |source| errors::from_io("lock", &path, source);
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut file = owner_only().create(true).truncate(false).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => write_process_id(&mut file).map_err(failed)?,
             Err(TryLockError::Error(source)) => return Err(failed(source)),
@@ -43,8 +37,25 @@ impl FileLock {
                 return Err(Error::Locked { path: store.into(), process });
             }
         }
-        Ok(Self { _file: file })
+        Ok(Self { file, path })
     }
+
+    /// Identifies the lock file, to find out later whether it was deleted or replaced.
+    pub(crate) fn location(&self) -> Result<FileLocation, Error> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|source| errors::from_io("lock", &self.path, source))?;
+        Ok(FileLocation::new(&self.path, &metadata))
+    }
+}
+
+/// Returns options that open a file for reading and writing, and create it so that only its owner can
+/// open it.
+pub(crate) fn owner_only() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Returns the path of a file next to the store: the path of the store with a suffix.

@@ -43,26 +43,38 @@
 //! # }
 //! ```
 
+mod backup;
 mod batch_builder;
 mod block_on;
 mod change;
 mod change_history;
+mod codec;
 mod committer;
 mod error;
+mod file_location;
 mod file_lock;
+mod guard;
 mod log;
 mod notifier;
 mod recovery;
 mod redb_log;
+mod repair;
+mod salvage;
 mod state;
 mod store;
 mod transaction;
 mod watch;
 
+pub use backup::{BackupChunks, BackupError, read_backup};
 pub use change::{Change, ChangeKind, StoreEntry};
+pub use codec::{CodecError, DecodedValue, ValueCodec};
 pub use error::Error;
+pub use file_location::FileLocation;
+pub use guard::Guard;
 pub use log::{CommitBatch, InMemoryLog, Log, LogContents, LogRow};
 pub use redb_log::RedbLog;
+pub use repair::{damaged_path, read_store, restore_backup, salvage_store};
+pub use salvage::{Damage, LostRow, Salvage};
 pub use state::Snapshot;
 pub use store::{Options, PendingWrite, Store};
 pub use transaction::{Committed, Conflict, Op, Precondition, Transaction, TransactionLimits};

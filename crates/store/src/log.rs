@@ -2,13 +2,13 @@
 //!
 //! The log has one row for every change that is still needed. Applying the rows in the order of their
 //! revisions restores the state. A log keeps the newest row of every key, the rows of all changes
-//! after `compacted`, and the rows of the values that these replaced. So its size is bounded by the
-//! state and the change history.
+//! after the compacted revision, and the previous row of each key that changed there, because a watch
+//! event needs the old value. So its size is bounded by the state and the change history.
 
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    Error,
+    Error, FileLocation,
     change::{Change, StoreEntry},
 };
 
@@ -61,6 +61,11 @@ pub trait Log: Send {
 
     /// Returns unused space to the file system. May take long.
     fn shrink(&mut self) -> Result<(), Error>;
+
+    /// Returns the files that must stay at their paths while the log is used.
+    fn locations(&self) -> &[FileLocation] {
+        &[]
+    }
 }
 
 /// A log that stores nothing, for a store that lives only in memory.

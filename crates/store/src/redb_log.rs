@@ -8,7 +8,12 @@
 //! second fsync and the state of the allocator in every commit, which doubles the latency of single
 //! writes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use redb::{
     Builder, Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
@@ -16,30 +21,35 @@ use redb::{
 };
 
 use crate::{
-    Error,
+    CodecError, Error, FileLocation, StoreEntry, ValueCodec,
+    codec::{self, Codec},
     file_lock::FileLock,
     log::{CommitBatch, Log, LogContents},
 };
 
-mod create_file;
+pub(crate) mod create_file;
 pub(crate) mod errors;
-mod header;
-mod row;
+pub(crate) mod header;
+pub(crate) mod row;
 
 use header::LogHeader;
 
 /// Reads are served from memory, so the cache is only for the pages of a commit.
 const CACHE_BYTES: usize = 4 << 20;
 
-const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
-const HEADER: TableDefinition<'_, (), &[u8]> = TableDefinition::new("record");
+pub(crate) const ROWS_TABLE: &str = "rows";
+pub(crate) const HEADER_TABLE: &str = "record";
+const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new(ROWS_TABLE);
+const HEADER: TableDefinition<'_, (), &[u8]> = TableDefinition::new(HEADER_TABLE);
 
 /// The log in a redb file. It locks the file until it is dropped.
-#[derive(Debug)]
 pub struct RedbLog {
     database: Database,
     header: LogHeader,
     path: PathBuf,
+    codec: Codec,
+    /// The store and its lock. Empty if the log is not in a file.
+    locations: Vec<FileLocation>,
     /// Released after the database is closed.
     _lock: Option<FileLock>,
 }
@@ -47,12 +57,22 @@ pub struct RedbLog {
 impl RedbLog {
     /// Opens the log in a file, or creates it.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_with_codec(path, None)
+    }
+
+    /// Opens the log in a file whose values have a codec, or creates it.
+    pub fn open_with_codec(path: &Path, codec: Option<Arc<dyn ValueCodec>>) -> Result<Self, Error> {
         let lock = FileLock::acquire(path)?;
         create_file::create_if_missing(path)?;
         let database = catch_panic(path, || {
             builder().open(path).map_err(|error| errors::from_redb("open", path, error.into()))
         })?;
-        Ok(Self { database, header: LogHeader::default(), path: path.into(), _lock: Some(lock) })
+        let failed = |source| errors::from_io("access", path, source);
+        let store = FileLocation::new(path, &fs::metadata(path).map_err(failed)?);
+        let locations = vec![store, lock.location()?];
+        let header = LogHeader::default();
+        let path = path.into();
+        Ok(Self { database, header, path, codec, locations, _lock: Some(lock) })
     }
 
     /// Opens the log on a storage backend, such as memory or a disk with injected faults.
@@ -64,7 +84,10 @@ impl RedbLog {
         })?;
         create_file::create_tables(&database)
             .map_err(|error| errors::from_redb("prepare", path, error))?;
-        Ok(Self { database, header: LogHeader::default(), path: path.into(), _lock: None })
+        let header = LogHeader::default();
+        let path = path.into();
+        let locations = Vec::new();
+        Ok(Self { database, header, path, codec: None, locations, _lock: None })
     }
 
     /// Loads and verifies the log. Loads before the integrity check, because redb replaces a corrupted
@@ -73,9 +96,41 @@ impl RedbLog {
         let contents = self.read()?;
         // Without this check, a corrupted list of free pages would let a commit overwrite used pages.
         if !self.database.check_integrity()? && self.read()? != contents {
+            self.rewrite(contents)?;
             return Err("its newest pages are incomplete".to_owned().into());
         }
         Ok(contents)
+    }
+
+    fn error(&self, action: &'static str, error: LoadError) -> Error {
+        let path = self.path.clone();
+        match error {
+            LoadError::Redb(error) => errors::from_redb(action, &path, error),
+            LoadError::UnsupportedFormat(found) => {
+                Error::UnsupportedFormat { path, found, supported: header::FORMAT }
+            }
+            LoadError::Corrupted(detail) => Error::Corrupted { path, detail },
+            LoadError::Codec(source) => Error::Codec { path, source },
+        }
+    }
+
+    /// Replaces the file by one with the same entries, because redb has replaced its contents by older
+    /// ones. The next open reads the new file.
+    fn rewrite(&self, contents: LogContents) -> Result<(), LoadError> {
+        if self._lock.is_none() {
+            return Ok(());
+        }
+        let revision = contents.revision;
+        let rows = contents.rows.into_iter().map(|row| (row.key.clone(), row));
+        let newest: BTreeMap<_, _> = rows.collect();
+        let entries = newest.into_values().filter_map(|row| Some((row.key, row.current?)));
+        let encode = |(key, entry): (Arc<str>, StoreEntry)| {
+            let entry = codec::encode(&self.codec, &key, &entry)?;
+            Ok((key, entry))
+        };
+        let entries: Vec<_> = entries.map(encode).collect::<Result<_, CodecError>>()?;
+        create_file::write_entries(&self.path, revision, &entries)
+            .map_err(|error| LoadError::Corrupted(error.to_string()))
     }
 
     fn read(&mut self) -> Result<LogContents, LoadError> {
@@ -89,8 +144,11 @@ impl RedbLog {
         for row in table.iter()? {
             let (revision, bytes) = row?;
             let revision = revision.value();
-            let row = row::decode(revision, bytes.value())
+            let mut row = row::decode(revision, bytes.value())
                 .ok_or_else(|| format!("the row of revision {revision} has a wrong checksum"))?;
+            if let Some(entry) = row.current.take() {
+                row.current = Some(codec::decode(&self.codec, &row.key, entry)?.0);
+            }
             found.add(row.revision);
             rows.push(row);
         }
@@ -99,12 +157,15 @@ impl RedbLog {
         Ok(LogContents { revision, compacted, rows })
     }
 
-    fn write(&self, batch: &CommitBatch<'_>, header: &LogHeader) -> Result<(), redb::Error> {
+    fn write(&self, batch: &CommitBatch<'_>, header: &LogHeader) -> Result<(), LoadError> {
         let transaction = self.database.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         let mut bytes = Vec::new();
         for change in batch.changes {
-            row::encode(change, &mut bytes);
+            let current = change.current.as_ref();
+            let current = current.map(|entry| codec::encode(&self.codec, &change.key, entry));
+            let current = current.transpose().map_err(LoadError::Codec)?;
+            row::encode_value(change.revision, &change.key, current.as_ref(), &mut bytes);
             rows.insert(change.revision, bytes.as_slice())?;
         }
         for revision in batch.dropped {
@@ -116,28 +177,31 @@ impl RedbLog {
     }
 }
 
+impl fmt::Debug for RedbLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedbLog").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl Log for RedbLog {
     fn path(&self) -> &Path {
         &self.path
     }
 
     fn load(&mut self) -> Result<LogContents, Error> {
-        self.load_verified().map_err(|error| match error {
-            LoadError::Redb(error) => errors::from_redb("read", &self.path, error),
-            LoadError::UnsupportedFormat(found) => {
-                let path = self.path.clone();
-                Error::UnsupportedFormat { path, found, supported: header::FORMAT }
-            }
-            LoadError::Corrupted(detail) => Error::Corrupted { path: self.path.clone(), detail },
-        })
+        self.load_verified().map_err(|error| self.error("read", error))
     }
 
     fn commit(&mut self, batch: &CommitBatch<'_>) -> Result<(), Error> {
+        self.locations.iter().try_for_each(FileLocation::check)?;
         let header = self.header.with_batch(batch);
-        self.write(batch, &header)
-            .map_err(|error| errors::from_redb("write", &self.path, error))?;
+        self.write(batch, &header).map_err(|error| self.error("write", error))?;
         self.header = header;
         Ok(())
+    }
+
+    fn locations(&self) -> &[FileLocation] {
+        &self.locations
     }
 
     fn shrink(&mut self) -> Result<(), Error> {
@@ -148,10 +212,29 @@ impl Log for RedbLog {
 }
 
 /// Why the log cannot be loaded.
-enum LoadError {
+pub(crate) enum LoadError {
     Redb(redb::Error),
     UnsupportedFormat(u64),
     Corrupted(String),
+    Codec(CodecError),
+}
+
+impl From<CodecError> for LoadError {
+    fn from(error: CodecError) -> Self {
+        Self::Codec(error)
+    }
+}
+
+impl From<redb::CommitError> for LoadError {
+    fn from(error: redb::CommitError) -> Self {
+        Self::Redb(error.into())
+    }
+}
+
+impl From<redb::Error> for LoadError {
+    fn from(error: redb::Error) -> Self {
+        Self::Redb(error)
+    }
 }
 
 impl From<String> for LoadError {

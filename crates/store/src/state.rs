@@ -12,6 +12,8 @@ use crate::change::{Change, StoreEntry};
 pub(crate) struct State {
     pub(crate) revision: u64,
     entries: OrdMap<Arc<str>, StoreEntry>,
+    /// The number of keys by their first segment.
+    counts: OrdMap<Arc<str>, usize>,
 }
 
 impl State {
@@ -21,20 +23,34 @@ impl State {
 
     pub(crate) fn apply(&mut self, change: &Change) {
         self.revision = change.revision;
-        match &change.current {
-            Some(entry) => self.entries.insert(change.key.clone(), entry.clone()),
-            None => self.entries.remove(&*change.key),
-        };
+        self.set(&change.key, change.current.as_ref());
     }
 
     /// Undoes a change. Changes must be undone newest first.
     pub(crate) fn undo(&mut self, change: &Change) {
         self.revision = change.revision - 1;
-        match &change.previous {
-            Some(entry) => self.entries.insert(change.key.clone(), entry.clone()),
-            None => self.entries.remove(&*change.key),
-        };
+        self.set(&change.key, change.previous.as_ref());
     }
+
+    /// Sets or removes the value of a key.
+    fn set(&mut self, key: &Arc<str>, entry: Option<&StoreEntry>) {
+        let previous = match entry {
+            Some(entry) => self.entries.insert(key.clone(), entry.clone()),
+            None => self.entries.remove(&**key),
+        };
+        let segment = first_segment(key);
+        let count = self.counts.get(segment).copied().unwrap_or_default();
+        if previous.is_none() && entry.is_some() {
+            self.counts.insert(segment.into(), count + 1);
+        } else if previous.is_some() && entry.is_none() {
+            self.counts.insert(segment.into(), count.saturating_sub(1));
+        }
+    }
+}
+
+/// Returns the first segment of a key, such as `pods` of `/pods/default/a`.
+fn first_segment(key: &str) -> &str {
+    key.split('/').nth(1).unwrap_or_default()
 }
 
 /// A consistent view of all keys at one revision. Creating and cloning it is cheap. It keeps its
@@ -45,6 +61,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    pub(crate) fn from_entries(revision: u64, entries: &[(Arc<str>, StoreEntry)]) -> Self {
+        let mut state = State { revision, ..State::default() };
+        for (key, entry) in entries {
+            state.set(key, Some(entry));
+        }
+        Self { state: Arc::new(state) }
+    }
+
     /// The revision of the newest change in the snapshot.
     pub fn revision(&self) -> u64 {
         self.state.revision
@@ -53,6 +77,11 @@ impl Snapshot {
     /// The number of keys.
     pub fn len(&self) -> usize {
         self.state.entries.len()
+    }
+
+    /// The number of keys with this first segment, such as `pods` of `/pods/default/a`.
+    pub fn segment_len(&self, segment: &str) -> usize {
+        self.state.counts.get(segment).copied().unwrap_or_default()
     }
 
     /// Whether the snapshot has no keys.

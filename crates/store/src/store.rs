@@ -1,4 +1,4 @@
-//! The handle of a store. Clones share one store.
+//! [`Store`], the handle with which callers read, write and watch. Clones share one store.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,14 +16,15 @@ use tokio::sync::{
 };
 
 use crate::{
-    Error, RedbLog, Snapshot, Watch,
+    BackupChunks, Damage, Error, FileLocation, RedbLog, Snapshot, ValueCodec, Watch,
     block_on::block_on,
-    change::StoreEntry,
+    change::{Change, StoreEntry},
     change_history::HistoryBounds,
+    codec::Codec,
     committer::{Committer, CommitterRequest, Published, WriteResult},
     log::Log,
     notifier::{ChangeSignal, Notifier},
-    recovery,
+    recovery, repair,
     transaction::{Committed, Transaction, TransactionLimits},
 };
 
@@ -63,13 +64,61 @@ struct Shared {
     requests: Option<mpsc::Sender<CommitterRequest>>,
     limits: TransactionLimits,
     committer: Mutex<Option<JoinHandle<()>>>,
+    damage: Damage,
+    locations: Vec<FileLocation>,
+    codec: Codec,
 }
 
 impl Store {
     /// Opens the store in a file, or creates it, and locks it against other processes. Reads the
     /// whole file, so the time depends on its size.
+    ///
+    /// If only values of known keys are damaged, it removes these keys, keeps the damaged file under
+    /// another name, and reports them in [`Store::damage`]. Other damage is an error.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        Self::start(Box::new(RedbLog::open(path.as_ref())?), options)
+        Self::open_with_codec(path, options, None)
+    }
+
+    /// Opens the store in a file whose values have a codec. Rewrites the file if the stored form of
+    /// a value is not current.
+    pub fn open_with_codec(
+        path: impl AsRef<Path>,
+        options: Options,
+        codec: Option<Arc<dyn ValueCodec>>,
+    ) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let error = match Self::open_undamaged(path, options, &codec) {
+            Err(error @ Error::Corrupted { .. }) => error,
+            opened => return opened,
+        };
+        let salvage = repair::repair(path)?.ok_or(error)?;
+        let mut store = Self::open_undamaged(path, options, &codec)?;
+        if let Some(shared) = Arc::get_mut(&mut store.shared) {
+            shared.damage = salvage.damage;
+        }
+        Ok(store)
+    }
+
+    fn open_undamaged(path: &Path, options: Options, codec: &Codec) -> Result<Self, Error> {
+        if let Some(codec) = codec {
+            repair::rewrite_values(path, &**codec)?;
+        }
+        let log = RedbLog::open_with_codec(path, codec.clone())?;
+        let mut store = Self::start(Box::new(log), options)?;
+        if let Some(shared) = Arc::get_mut(&mut store.shared) {
+            shared.codec = codec.clone();
+        }
+        Ok(store)
+    }
+
+    /// Returns a backup of the current revision. Its values have the stored form.
+    pub fn backup(&self) -> BackupChunks {
+        BackupChunks::new(self.snapshot(), self.shared.codec.clone())
+    }
+
+    /// Returns the damage that was found and repaired when the store was opened.
+    pub fn damage(&self) -> &Damage {
+        &self.shared.damage
     }
 
     /// Starts the store on a given log, with a committer thread.
@@ -107,6 +156,7 @@ impl Store {
             failure: OnceLock::new(),
             signal: ChangeSignal::default(),
         });
+        let locations = log.locations().to_vec();
         let committer = Committer {
             log,
             published: published.clone(),
@@ -119,6 +169,9 @@ impl Store {
             requests: Some(sender),
             limits: options.limits,
             committer: Mutex::new(None),
+            damage: Damage::default(),
+            locations,
+            codec: None,
         };
         Ok((Self { shared: Arc::new(shared) }, committer))
     }
@@ -155,6 +208,12 @@ impl Store {
     /// from the revision of its snapshot.
     pub fn watch(&self, prefix: &str, from_revision: u64) -> Result<Watch, Error> {
         Watch::new(prefix.into(), from_revision, self.shared.published.clone())
+    }
+
+    /// Returns all changes after a revision, oldest first, and the revision of the newest change.
+    pub fn changes_since(&self, revision: u64) -> Result<(Vec<Arc<Change>>, u64), Error> {
+        let (state, changes) = self.shared.published.since(revision)?;
+        Ok((changes, state.revision))
     }
 
     /// Commits a transaction. Waits while the queue is full.
@@ -213,6 +272,11 @@ impl Store {
     /// Returns the error of the failed commit, if writes are rejected because of one.
     pub fn failure(&self) -> Option<Arc<Error>> {
         self.shared.published.failure.get().cloned()
+    }
+
+    /// Fails if the files of the store were deleted or replaced, so that the next write would fail.
+    pub fn check_location(&self) -> Result<(), Error> {
+        self.shared.locations.iter().try_for_each(FileLocation::check)
     }
 
     async fn send_request(

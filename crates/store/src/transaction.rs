@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::{
     Error,
     change::{Change, StoreEntry},
+    guard::Guard,
 };
 
 /// The precondition of an operation on a key.
@@ -91,20 +92,29 @@ impl Op {
 }
 
 /// Operations that are applied atomically.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Transaction {
     pub(crate) ops: Vec<Op>,
+    pub(crate) guard: Option<Guard>,
+}
+
+impl Transaction {
+    /// The same operations, which are applied only if the guard is met. Otherwise the write fails with
+    /// [`Error::GuardFailed`].
+    pub fn with_guard(self, guard: Guard) -> Self {
+        Self { guard: Some(guard), ..self }
+    }
 }
 
 impl From<Op> for Transaction {
     fn from(op: Op) -> Self {
-        Self { ops: vec![op] }
+        Self::from(vec![op])
     }
 }
 
 impl From<Vec<Op>> for Transaction {
     fn from(ops: Vec<Op>) -> Self {
-        Self { ops }
+        Self { ops, guard: None }
     }
 }
 

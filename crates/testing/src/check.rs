@@ -1,4 +1,4 @@
-//! Checks whether a history satisfies the promises of the system.
+//! Checks whether a history satisfies the guarantees of the system.
 //!
 //! `Observations` reads a history into one record per CronJob; each file of rules then examines it.
 //! The checker shares no code with the system: `oracle` evaluates schedules and `objects` parses the
@@ -23,7 +23,9 @@ mod lost_slots;
 mod missed_slots;
 mod objects;
 mod observations;
+mod pod_lifecycles;
 mod pods;
+mod skipped_slots;
 mod starts;
 mod status;
 
@@ -35,10 +37,10 @@ use self::cron_job_history::CronJobHistory;
 use self::objects::ObservedSpec;
 use self::observations::Observations;
 use crate::history::HistoryRecord;
-use crate::oracle::{ScheduleOracle, Seconds};
+use crate::oracle::{ScheduleOracle, UnixSeconds};
 use crate::scenario::{Millis, Scenario};
 
-/// A broken promise.
+/// A broken guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When it occurred.
@@ -75,7 +77,9 @@ pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> Che
     let mut context = CheckContext::new(scenario, &observations, end);
     acknowledged_writes::check(&mut context, history);
     leadership::check(&mut context, history);
-    pods::check(&mut context, history);
+    let processes = pods::processes(history);
+    pods::check(&mut context, &processes);
+    pod_lifecycles::check(&mut context, &processes);
     idle::check(&mut context, history);
     event_messages::check(&mut context);
     garbage_collection::check(&mut context);
@@ -85,6 +89,7 @@ pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> Che
         lost_slots::check(&mut context, cron_job);
         status::check(&mut context, cron_job);
         missed_slots::check(&mut context, cron_job);
+        skipped_slots::check(&mut context, cron_job);
         history_limits::check(&mut context, cron_job);
         jitter::check(&mut context, cron_job);
     }
@@ -114,8 +119,8 @@ impl<'a> CheckContext<'a> {
             scenario,
             observations,
             end,
-            calm_periods: CalmPeriods::of(scenario, end),
-            clocks: ClockSkews::of(scenario),
+            calm_periods: CalmPeriods::from_scenario(scenario, end),
+            clocks: ClockSkews::from_scenario(scenario),
             epoch: scenario.start.as_millisecond(),
             oracles: HashMap::new(),
             report: CheckReport::default(),
@@ -123,22 +128,22 @@ impl<'a> CheckContext<'a> {
         for (at, key) in &observations.unreadable {
             context.report(*at, "unreadable", format!("{key} cannot be parsed"));
         }
-        context.read_schedules();
+        context.parse_schedules();
         context.report.cron_jobs = count(&observations.cron_jobs);
         let cron_jobs = observations.cron_jobs.iter();
         context.report.runs = cron_jobs.map(|cron_job| count(&cron_job.runs)).sum();
         context
     }
 
-    /// Reads every schedule once.
-    fn read_schedules(&mut self) {
+    /// Parses every schedule once.
+    fn parse_schedules(&mut self) {
         // One more day at both ends, because jitter depends on the previous slot.
         let range = self.second(-86_400_000)..=self.second(self.end + 86_400_000);
         let periods = self.observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.periods);
         for ObservedSpec { schedule, zone, .. } in periods.map(|period| &period.spec) {
             let key = (schedule.as_str(), zone.as_deref());
-            let read = || ScheduleOracle::read(schedule, zone.as_deref(), range.clone());
-            self.oracles.entry(key).or_insert_with(read);
+            let parse = || ScheduleOracle::parse(schedule, zone.as_deref(), range.clone());
+            self.oracles.entry(key).or_insert_with(parse);
         }
         self.report.unsupported_schedules =
             self.oracles.values().filter(|oracle| oracle.is_none()).count() as u64;
@@ -149,12 +154,12 @@ impl<'a> CheckContext<'a> {
     }
 
     /// Converts seconds since 1970 to the time of the simulation.
-    fn millis(&self, at: Seconds) -> Millis {
+    fn millis(&self, at: UnixSeconds) -> Millis {
         at.saturating_mul(1000).saturating_sub(self.epoch)
     }
 
     /// The last whole second at or before a time of the simulation.
-    fn second(&self, at: Millis) -> Seconds {
+    fn second(&self, at: Millis) -> UnixSeconds {
         (at + self.epoch).div_euclid(1000)
     }
 
@@ -174,8 +179,8 @@ impl<'a> CheckContext<'a> {
     }
 
     /// The longest delay of a slot by jitter; none if the previous slot is too far away to be found.
-    fn jitter_max(&self, spec: &ObservedSpec, slot: Seconds) -> Option<Millis> {
-        const SEARCH_MAX: Seconds = 2 * 86_400;
+    fn jitter_max(&self, spec: &ObservedSpec, slot: UnixSeconds) -> Option<Millis> {
+        const SEARCH_MAX: UnixSeconds = 2 * 86_400;
         match spec.jitter {
             0 => Some(0),
             percent => Some(self.oracle(spec)?.gap_before(slot, SEARCH_MAX)? * 10 * percent),
@@ -193,7 +198,7 @@ fn count<T>(items: &[T]) -> u64 {
 }
 
 /// A slot as RFC 3339 text.
-fn format_slot(slot: Seconds) -> String {
+fn format_slot(slot: UnixSeconds) -> String {
     jiff::Timestamp::from_second(slot).map_or_else(|_| slot.to_string(), |slot| slot.to_string())
 }
 

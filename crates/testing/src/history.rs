@@ -7,8 +7,9 @@ use bytes::Bytes;
 
 use crate::scenario::{Millis, ProcessId};
 
-/// The last part of a simulation, in which nothing is left to do and clock reads are counted.
-pub const FINAL_PERIOD: Millis = 30_000;
+/// The last part of a simulation, in which nothing is left to do. Clock reads are counted to find
+/// controllers that work although they are idle.
+pub const IDLE_CHECK_PERIOD: Millis = 30_000;
 
 /// One event and its time.
 #[derive(Clone, Debug)]
@@ -26,7 +27,8 @@ pub enum HistoryEvent {
     Written {
         /// The revision.
         revision: u64,
-        /// For example `/jobs.batch/default/c0-29500000`.
+        /// For example `/jobs.batch/default/c0-29500000`, the Job of a slot: the name of the CronJob and
+        /// the minutes since 1970.
         key: Arc<str>,
         /// The object as JSON; none if it was deleted.
         value: Option<Bytes>,
@@ -42,8 +44,10 @@ pub enum HistoryEvent {
     PodEnded {
         /// The Pod's UID.
         pod: Arc<str>,
-        /// The exit code; none if the process was killed.
-        exit: Option<i32>,
+        /// The exit code: 143 after SIGTERM, 137 after SIGKILL.
+        exit_code: i32,
+        /// Whether it ended because it was stopped.
+        was_stopped: bool,
     },
     /// A user received the response to an action.
     Response {
@@ -52,7 +56,7 @@ pub enum HistoryEvent {
         /// The HTTP status code.
         code: u16,
     },
-    /// The number of clock reads in the [`FINAL_PERIOD`].
+    /// The number of clock reads in the [`IDLE_CHECK_PERIOD`].
     ClockReads(u64),
     /// A process gained or lost leadership.
     LeaderChanged(ProcessId, bool),

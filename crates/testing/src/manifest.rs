@@ -1,8 +1,8 @@
-//! Manifests of CronJobs and Jobs for tests.
+//! Builds manifests of CronJobs and Jobs for tests.
 
 use serde_json::{Value, json};
 
-use crate::scenario::CronJobSpec;
+use crate::scenario::ScenarioCronJob;
 
 /// The spec of a Job with one container that is never restarted.
 pub fn job_spec(container: Value) -> Value {
@@ -27,13 +27,13 @@ pub fn cron_job(name: &str, spec: Value) -> Value {
     })
 }
 
-impl CronJobSpec {
+impl ScenarioCronJob {
     /// The manifest without `apiVersion` and `kind`, which the request path implies. The command tells the
     /// simulated node how long the Pod runs and how often it fails.
     pub fn manifest(&self, name: &str) -> Value {
-        let work = self.work.to_string();
-        let failures = self.failures_of_ten.to_string();
-        let mut job = command_job_spec("none", &["run", &work, &failures]);
+        let pod_duration = self.pod_duration.to_string();
+        let failures = self.failing_pods_per_ten.to_string();
+        let mut job = command_job_spec("none", &["run", &pod_duration, &failures]);
         if let (Some(ttl), Some(job)) = (self.ttl, job.as_object_mut()) {
             job.insert("ttlSecondsAfterFinished".to_owned(), json!(ttl));
         }

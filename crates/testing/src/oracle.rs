@@ -1,15 +1,16 @@
-//! An independent evaluation of schedules that tests every minute. It is slow and simple, and shares no
-//! code with the controllers.
+//! An independent evaluation of schedules: it tests each minute of a range against the schedule. It is
+//! slow and simple, and shares no code with the controllers. A minute that matches is a slot (a
+//! scheduled time).
 
 use std::ops::RangeInclusive;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
-/// Seconds since 1970.
-pub type Seconds = i64;
+/// An instant in seconds since 1970. Durations in seconds are plain `i64`.
+pub type UnixSeconds = i64;
 
-const MINUTE: Seconds = 60;
+const MINUTE: i64 = 60;
 
 /// A schedule in a time zone.
 #[derive(Debug)]
@@ -17,9 +18,9 @@ pub enum ScheduleOracle {
     /// Every minute whose civil time matches five fields.
     Fields(Box<ScheduleFields>, ZoneOffsets),
     /// This many seconds after the last run.
-    Every(Seconds),
+    Every(i64),
     /// One instant.
-    At(Seconds),
+    At(UnixSeconds),
 }
 
 /// The values of the five fields as bit sets.
@@ -40,25 +41,25 @@ struct ScheduleField {
 }
 
 impl ScheduleOracle {
-    /// Parses a schedule; none if this parser does not support it. Looks up the zone's offsets in
+    /// Parses a schedule. Returns `None` if this parser does not support it. Looks up the zone's offsets in
     /// advance for a range of time.
-    pub fn read(
+    pub fn parse(
         text: &str,
         zone: Option<&str>,
-        range: RangeInclusive<Seconds>,
+        range: RangeInclusive<UnixSeconds>,
     ) -> Option<ScheduleOracle> {
         let zone = match zone {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).ok()?,
         };
-        ScheduleOracle::read_in_zone(text, zone, range)
+        ScheduleOracle::parse_in_zone(text, zone, range)
     }
 
-    /// Like [`ScheduleOracle::read`], with a zone that was looked up.
-    pub fn read_in_zone(
+    /// Like [`ScheduleOracle::parse`], with a zone that was looked up.
+    pub fn parse_in_zone(
         text: &str,
         zone: TimeZone,
-        range: RangeInclusive<Seconds>,
+        range: RangeInclusive<UnixSeconds>,
     ) -> Option<ScheduleOracle> {
         if let Some(interval) = text.strip_prefix("@every ") {
             return Some(ScheduleOracle::Every(parse_interval(interval)?));
@@ -66,12 +67,12 @@ impl ScheduleOracle {
         if let Some(instant) = text.strip_prefix("@at ") {
             return Some(ScheduleOracle::At(parse_instant(instant, &zone)?));
         }
-        let fields = ScheduleFields::read(expand_shorthand(text))?;
+        let fields = ScheduleFields::parse(expand_shorthand(text))?;
         Some(ScheduleOracle::Fields(Box::new(fields), ZoneOffsets::new(zone, range)))
     }
 
     /// Whether there is a slot at this second. An interval may have one at any second.
-    pub fn has(&self, at: Seconds) -> bool {
+    pub fn has(&self, at: UnixSeconds) -> bool {
         match self {
             ScheduleOracle::Fields(fields, offsets) => {
                 at.rem_euclid(MINUTE) == 0 && fields.match_civil(at + offsets.at(at))
@@ -82,7 +83,7 @@ impl ScheduleOracle {
     }
 
     /// The slots in `(after, until]`; none for an interval, whose slots depend on the previous runs.
-    pub fn slots(&self, after: Seconds, until: Seconds) -> Vec<Seconds> {
+    pub fn slots(&self, after: UnixSeconds, until: UnixSeconds) -> Vec<UnixSeconds> {
         match self {
             ScheduleOracle::Fields(..) => {
                 let first = (after.div_euclid(MINUTE) + 1) * MINUTE;
@@ -98,7 +99,7 @@ impl ScheduleOracle {
     }
 
     /// The time since the previous slot, if it is at most `within` seconds.
-    pub fn gap_before(&self, slot: Seconds, within: Seconds) -> Option<Seconds> {
+    pub fn gap_before(&self, slot: UnixSeconds, within: i64) -> Option<i64> {
         match self {
             ScheduleOracle::Every(interval) => Some(*interval),
             ScheduleOracle::At(_) => Some(0),
@@ -122,12 +123,12 @@ fn expand_shorthand(text: &str) -> &str {
 }
 
 /// `90s`, `1h30m`.
-fn parse_interval(text: &str) -> Option<Seconds> {
+fn parse_interval(text: &str) -> Option<i64> {
     let mut total = 0;
     let mut number = None;
     for letter in text.trim().chars() {
         if let Some(digit) = letter.to_digit(10) {
-            number = Some(number.unwrap_or(0) * 10 + Seconds::from(digit));
+            number = Some(number.unwrap_or(0) * 10 + i64::from(digit));
             continue;
         }
         let unit = match letter {
@@ -141,7 +142,7 @@ fn parse_interval(text: &str) -> Option<Seconds> {
     (number.is_none() && total > 0).then_some(total)
 }
 
-fn parse_instant(text: &str, zone: &TimeZone) -> Option<Seconds> {
+fn parse_instant(text: &str, zone: &TimeZone) -> Option<UnixSeconds> {
     if let Ok(instant) = text.trim().parse::<Timestamp>() {
         return Some(instant.as_second());
     }
@@ -150,9 +151,9 @@ fn parse_instant(text: &str, zone: &TimeZone) -> Option<Seconds> {
 }
 
 impl ScheduleFields {
-    fn read(text: &str) -> Option<ScheduleFields> {
+    fn parse(text: &str) -> Option<ScheduleFields> {
         let mut words = text.split_whitespace();
-        let mut next = |min, max| ScheduleField::read(words.next()?, min, max);
+        let mut next = |min, max| ScheduleField::parse(words.next()?, min, max);
         let fields = ScheduleFields {
             minutes: next(0, 59)?,
             hours: next(0, 23)?,
@@ -164,7 +165,7 @@ impl ScheduleFields {
     }
 
     /// Whether a civil time matches, given as seconds since 1970 in that civil time.
-    fn match_civil(&self, at: Seconds) -> bool {
+    fn match_civil(&self, at: UnixSeconds) -> bool {
         let minute = at.div_euclid(MINUTE);
         if !self.minutes.has(minute.rem_euclid(60))
             || !self.hours.has(minute.div_euclid(60).rem_euclid(24))
@@ -213,9 +214,9 @@ fn month_and_day(mut day: i64) -> (i64, i64) {
 
 impl ScheduleField {
     /// A list of ranges with steps.
-    fn read(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
+    fn parse(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
         text.split(',').try_fold(ScheduleField::default(), |field, part| {
-            let part = ScheduleField::read_range(part, min, max)?;
+            let part = ScheduleField::parse_range(part, min, max)?;
             Some(ScheduleField {
                 bits: field.bits | part.bits,
                 is_star: field.is_star || part.is_star,
@@ -223,7 +224,7 @@ impl ScheduleField {
         })
     }
 
-    fn read_range(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
+    fn parse_range(text: &str, min: u32, max: u32) -> Option<ScheduleField> {
         let (range, step) = match text.split_once('/') {
             Some((range, step)) => {
                 (range, Some(step.parse::<u32>().ok().filter(|step| *step > 0)?))
@@ -258,13 +259,13 @@ impl ScheduleField {
 #[derive(Debug)]
 pub struct ZoneOffsets {
     zone: TimeZone,
-    range: RangeInclusive<Seconds>,
+    range: RangeInclusive<UnixSeconds>,
     /// The start of each offset, in order of time.
-    spans: Vec<(Seconds, Seconds)>,
+    spans: Vec<(UnixSeconds, i64)>,
 }
 
 impl ZoneOffsets {
-    fn new(zone: TimeZone, range: RangeInclusive<Seconds>) -> ZoneOffsets {
+    fn new(zone: TimeZone, range: RangeInclusive<UnixSeconds>) -> ZoneOffsets {
         let start = *range.start();
         let mut spans = vec![(start, offset(&zone, start))];
         if let Ok(start) = Timestamp::from_second(start) {
@@ -276,7 +277,7 @@ impl ZoneOffsets {
         ZoneOffsets { zone, range, spans }
     }
 
-    fn at(&self, at: Seconds) -> Seconds {
+    fn at(&self, at: UnixSeconds) -> i64 {
         if !self.range.contains(&at) {
             return offset(&self.zone, at);
         }
@@ -285,9 +286,9 @@ impl ZoneOffsets {
     }
 }
 
-fn offset(zone: &TimeZone, at: Seconds) -> Seconds {
+fn offset(zone: &TimeZone, at: UnixSeconds) -> i64 {
     let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
-    Seconds::from(zone.to_offset(at).seconds())
+    i64::from(zone.to_offset(at).seconds())
 }
 
 #[cfg(test)]

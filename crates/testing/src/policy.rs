@@ -1,4 +1,5 @@
-//! `spec.concurrencyPolicy`.
+//! `spec.concurrencyPolicy`: the policies of Kubernetes, and `CatchUp`, which runs all pending
+//! slots (scheduled times) in order.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ pub enum ConcurrencyPolicy {
     Forbid,
     /// Deletes the active run first.
     Replace,
-    /// Waits until no run is active and starts every slot in order.
+    /// Our policy that runs all pending slots in order: waits until no run is active, and drops no slot.
     CatchUp,
 }
 

@@ -1,4 +1,4 @@
-//! Repeatable random numbers.
+//! A generator of repeatable random numbers for tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

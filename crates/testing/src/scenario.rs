@@ -18,6 +18,8 @@ pub struct Scenario {
     pub length: Millis,
     /// The number of CronJob controllers, one to three, each a process of its own.
     pub controllers: usize,
+    /// The number of Pods that the node runs at the same time.
+    pub max_pods: usize,
     /// What users do, in order of time.
     pub actions: Vec<UserAction>,
     /// The faults.
@@ -43,9 +45,9 @@ pub struct UserAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionKind {
     /// Creates a CronJob.
-    Create(usize, CronJobSpec),
+    Create(usize, ScenarioCronJob),
     /// Replaces the spec of a CronJob.
-    Replace(usize, CronJobSpec),
+    Replace(usize, ScenarioCronJob),
     /// Sets `spec.suspend`.
     Suspend(usize, bool),
     /// Changes an annotation without a meaning, so that the controller reconciles the CronJob.
@@ -58,9 +60,9 @@ pub enum ActionKind {
     CreateForeignJob(usize, Timestamp),
 }
 
-/// The specification of a CronJob.
+/// A CronJob of a scenario: the fields of its manifest, and what its Pods do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CronJobSpec {
+pub struct ScenarioCronJob {
     /// Whether it is a ScheduledJob instead of a `batch/v1` CronJob.
     pub is_scheduled_job: bool,
     /// `spec.schedule`.
@@ -80,9 +82,9 @@ pub struct CronJobSpec {
     /// `ttlSecondsAfterFinished` of the Jobs.
     pub ttl: Option<i32>,
     /// How long a Pod runs, in milliseconds.
-    pub work: Millis,
-    /// How many of ten Pods fail. A failed Pod fails its Job (`backoffLimit: 0`).
-    pub failures_of_ten: u8,
+    pub pod_duration: Millis,
+    /// How many of ten Pods fail on average. A failed Pod fails its Job (`backoffLimit: 0`).
+    pub failing_pods_per_ten: u8,
 }
 
 /// A process that faults can affect.
@@ -90,8 +92,8 @@ pub struct CronJobSpec {
 pub enum ProcessId {
     /// A CronJob controller.
     Controller(usize),
-    /// The Job controller with the garbage collector.
-    Jobs,
+    /// The Job controller, the garbage collector and the runner of Pods.
+    JobsAndPods,
 }
 
 /// A fault and when it occurs.
@@ -158,7 +160,8 @@ pub enum CrashPoint {
     Before,
     /// After it takes effect and before the caller learns the result.
     After,
-    /// As `After`, but only creates of Jobs and Pods are counted: no status mentions the new object.
+    /// As `After`, but only creates of Jobs and Pods and starts of Pods are counted: no status mentions
+    /// the new object or process.
     AfterCreate,
 }
 
@@ -195,7 +198,7 @@ impl Scenario {
     }
 
     /// When all CronJobs are suspended, so that the system becomes idle.
-    pub fn suspended_at(&self) -> Millis {
+    pub fn all_suspended_at(&self) -> Millis {
         self.length + UNDISTURBED
     }
 
@@ -203,9 +206,9 @@ impl Scenario {
     pub fn idle_at(&self) -> Millis {
         let longest = self
             .specs()
-            .map(|spec| spec.work + Millis::from(spec.ttl.unwrap_or_default()) * 1000)
+            .map(|spec| spec.pod_duration + Millis::from(spec.ttl.unwrap_or_default()) * 1000)
             .max();
-        self.suspended_at() + longest.unwrap_or_default() + 60_000
+        self.all_suspended_at() + longest.unwrap_or_default() + 60_000
     }
 
     /// When the simulation ends.
@@ -214,7 +217,7 @@ impl Scenario {
     }
 
     /// The specs of all CronJobs that users create or replace.
-    pub fn specs(&self) -> impl Iterator<Item = &CronJobSpec> {
+    pub fn specs(&self) -> impl Iterator<Item = &ScenarioCronJob> {
         self.actions.iter().filter_map(|action| match &action.kind {
             ActionKind::Create(_, spec) | ActionKind::Replace(_, spec) => Some(spec),
             _ => None,

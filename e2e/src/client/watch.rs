@@ -1,14 +1,15 @@
-//! The events of a watch.
+//! Reads the events of a watch.
 
-use std::time::Duration;
-
-use anyhow::{Context, ensure};
-use serde_json::Value;
-
-use super::{
-    ApiTarget,
-    connection::{BodyLength, HttpConnection, SocketRead},
+use std::{
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    time::Duration,
 };
+
+use anyhow::Context;
+use serde_json::Value;
+use tokio::task::AbortHandle;
+
+use crate::load::connection::{ConnectionTarget, WatchLines};
 
 /// The longest time that one poll blocks, so that its caller can do other work.
 const POLL_TIMEOUT: Duration = Duration::from_millis(100);
@@ -16,8 +17,8 @@ const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 /// An open watch. Dropping it closes it.
 #[derive(Debug)]
 pub struct WatchStream {
-    connection: HttpConnection,
-    buffer: Vec<u8>,
+    events: Receiver<anyhow::Result<Value>>,
+    reader: AbortHandle,
 }
 
 /// The result of one poll.
@@ -32,37 +33,37 @@ pub enum WatchPoll {
 }
 
 impl WatchStream {
-    pub(super) fn open(
-        mut connection: HttpConnection,
-        target: &ApiTarget,
-        path: &str,
-    ) -> anyhow::Result<WatchStream> {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        connection.write(&target.request("GET", &format!("{path}{separator}watch=true"), None))?;
-        let head = connection.read_head()?;
-        let is_watch = head.status == 200 && head.length == BodyLength::Chunked;
-        ensure!(is_watch, "watching {path}: {}", head.status);
-        connection.set_read_timeout(POLL_TIMEOUT)?;
-        Ok(WatchStream { connection, buffer: Vec::new() })
+    pub(super) fn open(target: &ConnectionTarget, path: &str) -> anyhow::Result<WatchStream> {
+        let target = target.clone();
+        let path = path.to_owned();
+        let lines = super::wait(async move { WatchLines::open(&target, &path).await })?;
+        let (sender, events) = mpsc::channel();
+        let reader = super::runtime()?.spawn(read_events(lines, sender));
+        Ok(WatchStream { events, reader: reader.abort_handle() })
     }
 
     /// Returns the next event, or `Timeout` after a short time without one.
     pub fn poll(&mut self) -> anyhow::Result<WatchPoll> {
-        loop {
-            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                let event = serde_json::from_slice(&line).context("decoding an event")?;
-                return Ok(WatchPoll::Event(event));
-            }
-            match self.connection.take_chunk()? {
-                Some(chunk) if chunk.is_empty() => return Ok(WatchPoll::Closed),
-                Some(chunk) => self.buffer.extend(chunk),
-                None => match self.connection.read()? {
-                    SocketRead::Received => {}
-                    SocketRead::TimedOut => return Ok(WatchPoll::Timeout),
-                    SocketRead::Closed => return Ok(WatchPoll::Closed),
-                },
-            }
+        match self.events.recv_timeout(POLL_TIMEOUT) {
+            Ok(event) => event.map(WatchPoll::Event),
+            Err(RecvTimeoutError::Timeout) => Ok(WatchPoll::Timeout),
+            Err(RecvTimeoutError::Disconnected) => Ok(WatchPoll::Closed),
+        }
+    }
+}
+
+impl Drop for WatchStream {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+/// Sends every event until the server closes the watch or is killed.
+async fn read_events(mut lines: WatchLines, sender: Sender<anyhow::Result<Value>>) {
+    while let Ok(Some(line)) = lines.next().await {
+        let event = serde_json::from_slice(&line).context("decoding an event");
+        if sender.send(event).is_err() {
+            return;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The program of a Pod.
+//! What the command of a Pod tells the fake node to do.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub(super) enum PodProgram {
 }
 
 impl PodProgram {
-    pub(super) fn of(pod: &Value) -> PodProgram {
+    pub(super) fn from_pod(pod: &Value) -> PodProgram {
         let container = |list: &str| json::items(pod, &format!("/spec/containers/0/{list}"));
         let words = container("command").iter().chain(container("args"));
         match words.filter_map(Value::as_str).collect::<Vec<_>>().as_slice() {
-            ["false", ..] => PodProgram::Exit(1),
+            ["false" | "/bin/false", ..] => PodProgram::Exit(1),
             ["sleep", seconds] => {
                 PodProgram::Sleep(Duration::from_secs(seconds.parse().unwrap_or(u32::MAX.into())))
             }
@@ -40,11 +40,12 @@ mod tests {
         for (command, want) in [
             (json!(["true"]), PodProgram::Exit(0)),
             (json!(["false"]), PodProgram::Exit(1)),
+            (json!(["/bin/false"]), PodProgram::Exit(1)),
             (json!(["sleep", "5"]), PodProgram::Sleep(Duration::from_secs(5))),
             (json!(null), PodProgram::Exit(0)),
         ] {
             let pod = json!({ "spec": { "containers": [{ "command": command }] } });
-            assert_eq!(PodProgram::of(&pod), want, "{command}");
+            assert_eq!(PodProgram::from_pod(&pod), want, "{command}");
         }
     }
 }

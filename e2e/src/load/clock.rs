@@ -1,4 +1,4 @@
-//! The clocks of benchmarks and soak tests.
+//! The clocks of benchmarks and soak tests, which may read the real time.
 
 use std::time::{Duration, Instant};
 

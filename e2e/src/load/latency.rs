@@ -1,4 +1,4 @@
-//! Percentiles of durations.
+//! Computes percentiles of durations.
 
 use std::time::Duration;
 

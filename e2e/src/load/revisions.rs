@@ -1,10 +1,12 @@
-//! The revision of a server over time. Every write increases it.
+//! Records the revision of a server over time. Every write increases it.
 
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde_json::Value;
+
+use crate::json;
 
 use super::{clock, connection::Connection, create::CRON_JOBS};
 
@@ -14,17 +16,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Revisions with the times at which they were read.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionLog(Vec<(Timestamp, u64)>);
-
-#[derive(Deserialize)]
-struct RevisionList {
-    metadata: RevisionMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RevisionMeta {
-    resource_version: String,
-}
 
 impl RevisionLog {
     /// The time at which a revision was first read or exceeded.
@@ -45,8 +36,9 @@ impl RevisionLog {
 
 /// The current revision of a server.
 pub async fn current_revision(connection: &mut Connection) -> anyhow::Result<u64> {
-    let list: RevisionList = connection.get_json(&format!("{CRON_JOBS}?limit=1")).await?;
-    list.metadata.resource_version.parse().context("a resourceVersion that is not a number")
+    let list: Value = connection.get_json(&format!("{CRON_JOBS}?limit=1")).await?;
+    let version = json::text(&list, "/metadata/resourceVersion");
+    version.parse().context("a resourceVersion that is not a number")
 }
 
 /// Waits until no write has occurred for `quiet`. Fails after `timeout`.

@@ -1,4 +1,4 @@
-//! The servers to measure.
+//! Starts the servers that a benchmark compares: ours and kube-apiserver.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,20 +1,20 @@
-//! A watch of Jobs that records when each new Job arrived and for which slot.
+//! A watch of Jobs that records when each new Job arrived and for which slot (scheduled time).
 
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::{Context, ensure};
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
-use hyper::{Method, StatusCode, body::Incoming};
+use bytes::Bytes;
 use jiff::Timestamp;
-use serde::Deserialize;
-use tokio::time::timeout;
-
-use punctual_e2e::load::{
-    clock,
-    connection::{Connection, ConnectionTarget},
-    latency::Latencies,
+use punctual_e2e::{
+    json,
+    load::{
+        clock,
+        connection::{ConnectionTarget, WatchLines},
+        latency::Latencies,
+    },
 };
+use serde_json::Value;
+use tokio::time::timeout;
 
 const JOBS: &str = "/apis/batch/v1/jobs";
 /// Longer than any benchmark.
@@ -29,7 +29,7 @@ const ERROR: &[u8] = br#"{"type":"ERROR""#;
 /// the last version; the time that takes is a part of the skew.
 pub(super) struct JobWatch {
     target: ConnectionTarget,
-    body: Incoming,
+    lines: WatchLines,
 }
 
 /// A new Job. Its event is decoded after the measurement.
@@ -39,33 +39,9 @@ pub(super) struct JobArrival {
     pub(super) line: Bytes,
 }
 
-#[derive(Deserialize)]
-struct JobEvent {
-    object: JobObject,
-}
-
-#[derive(Deserialize)]
-struct JobObject {
-    metadata: JobMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct JobMeta {
-    name: String,
-    resource_version: String,
-    annotations: SlotAnnotation,
-}
-
-#[derive(Deserialize)]
-struct SlotAnnotation {
-    #[serde(rename = "batch.kubernetes.io/cronjob-scheduled-timestamp")]
-    slot: String,
-}
-
 impl JobWatch {
     pub(super) async fn open(target: &ConnectionTarget) -> anyhow::Result<Self> {
-        Ok(JobWatch { target: target.clone(), body: open_watch(target, "0").await? })
+        Ok(JobWatch { target: target.clone(), lines: open_watch(target, "0").await? })
     }
 
     /// Waits for a number of new Jobs. Fails if no event comes within `event_timeout`.
@@ -75,54 +51,37 @@ impl JobWatch {
         event_timeout: Duration,
     ) -> anyhow::Result<Vec<JobArrival>> {
         let mut arrivals = Vec::with_capacity(count);
-        let mut buffer = BytesMut::new();
         while arrivals.len() < count {
-            let frame = timeout(event_timeout, self.body.frame()).await;
+            let line = timeout(event_timeout, self.lines.next()).await;
             let at = clock::wall_time();
-            let frame = frame.with_context(|| format!("no event after {} Jobs", arrivals.len()))?;
-            let Some(frame) = frame else {
-                self.body = open_watch(&self.target, &last_version(&arrivals)?).await?;
-                buffer.clear();
-                continue;
-            };
-            let Ok(data) = frame?.into_data() else { continue };
-            buffer.extend_from_slice(&data);
-            let lines = take_lines(&mut buffer)?;
-            arrivals.extend(lines.into_iter().map(|line| JobArrival { at, line }));
+            match line.with_context(|| format!("no event after {} Jobs", arrivals.len()))?? {
+                Some(line) if is_new(&line)? => arrivals.push(JobArrival { at, line }),
+                Some(_) => {}
+                None => self.lines = open_watch(&self.target, &last_version(&arrivals)?).await?,
+            }
         }
         Ok(arrivals)
     }
 }
 
-async fn open_watch(target: &ConnectionTarget, from: &str) -> anyhow::Result<Incoming> {
-    let mut connection = Connection::open(target).await?;
-    let path = format!("{JOBS}?watch=true&resourceVersion={from}&timeoutSeconds={WATCH_SECONDS}");
-    let response = connection.send(Method::GET, &path, Bytes::new()).await?;
-    ensure!(response.status() == StatusCode::OK, "watch: {}", response.status());
-    Ok(response.into_body())
+async fn open_watch(target: &ConnectionTarget, from: &str) -> anyhow::Result<WatchLines> {
+    let path = format!("{JOBS}?resourceVersion={from}&timeoutSeconds={WATCH_SECONDS}");
+    WatchLines::open(target, &path).await
 }
 
 /// The resourceVersion of the latest Job.
 fn last_version(arrivals: &[JobArrival]) -> anyhow::Result<String> {
-    match arrivals.last() {
-        Some(JobArrival { line, .. }) => {
-            Ok(serde_json::from_slice::<JobEvent>(line)?.object.metadata.resource_version)
-        }
-        None => Ok("0".to_owned()),
-    }
+    let Some(last) = arrivals.last() else {
+        return Ok("0".to_owned());
+    };
+    let event: Value = serde_json::from_slice(&last.line)?;
+    Ok(json::text(&event, "/object/metadata/resourceVersion").to_owned())
 }
 
-/// Removes the complete lines from the buffer and returns those about new objects.
-fn take_lines(buffer: &mut BytesMut) -> anyhow::Result<Vec<Bytes>> {
-    let mut lines = Vec::new();
-    while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-        let line = buffer.split_to(end + 1).freeze();
-        ensure!(!line.starts_with(ERROR), "{}", String::from_utf8_lossy(&line));
-        if line.starts_with(ADDED) {
-            lines.push(line);
-        }
-    }
-    Ok(lines)
+/// Whether an event is about a new object. An error of the server is an error.
+fn is_new(line: &[u8]) -> anyhow::Result<bool> {
+    ensure!(!line.starts_with(ERROR), "{}", String::from_utf8_lossy(line));
+    Ok(line.starts_with(ADDED))
 }
 
 /// The delay from each Job's slot to its arrival. Fails if a Job arrived twice.
@@ -130,10 +89,12 @@ pub(super) fn start_skews(arrivals: &[JobArrival]) -> anyhow::Result<Latencies> 
     let mut names = HashSet::new();
     let mut skews = Vec::with_capacity(arrivals.len());
     for JobArrival { at, line } in arrivals {
-        let event: JobEvent = serde_json::from_slice(line)
+        let event: Value = serde_json::from_slice(line)
             .with_context(|| format!("event {}", String::from_utf8_lossy(line)))?;
-        let JobMeta { name, annotations, .. } = event.object.metadata;
-        let skew = at.duration_since(annotations.slot.parse::<Timestamp>()?);
+        let job = event.get("object").context("an event without an object")?;
+        let name = json::name(job).to_owned();
+        let slot = json::slot(job).with_context(|| format!("{name} has no slot"))?;
+        let skew = at.duration_since(slot);
         skews.push(skew.try_into().with_context(|| format!("{name} was created before its slot"))?);
         ensure!(names.insert(name), "a Job was created twice");
     }
@@ -172,14 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn only_complete_lines_about_new_objects_are_returned() {
-        let text = b"{\"type\":\"ADDED\",1}\n{\"type\":\"MODIFIED\"}\n{\"type\":\"ADDED\",2}\n{\"type\":\"ADD";
-        let mut buffer = BytesMut::from(&text[..]);
-        assert_eq!(
-            take_lines(&mut buffer).unwrap(),
-            ["{\"type\":\"ADDED\",1}\n", "{\"type\":\"ADDED\",2}\n"]
-        );
-        assert_eq!(&buffer[..], b"{\"type\":\"ADD");
-        assert!(take_lines(&mut BytesMut::from("{\"type\":\"ERROR\"}\n")).is_err());
+    fn only_events_about_new_objects_count() {
+        assert!(is_new(b"{\"type\":\"ADDED\",1}\n").unwrap());
+        assert!(!is_new(b"{\"type\":\"MODIFIED\"}\n").unwrap());
+        assert!(is_new(b"{\"type\":\"ERROR\"}\n").is_err());
     }
 }

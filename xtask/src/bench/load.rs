@@ -1,4 +1,5 @@
-//! Many CronJobs that are not due: `cargo run --release -p xtask -- bench load`.
+//! Measures a server with many CronJobs that are not due: `cargo run --release -p xtask -- bench
+//! load`.
 //!
 //! Build the program first: `cargo build --release -p punctual-cli`.
 
@@ -13,7 +14,7 @@ use std::{
 use anyhow::ensure;
 use clap::Args as ClapArgs;
 use punctual_e2e::{
-    Cluster,
+    Cluster, json,
     load::{
         clock,
         connection::{Connection, ConnectionTarget},
@@ -22,18 +23,18 @@ use punctual_e2e::{
         runtime::run_async,
     },
 };
-use serde::Deserialize;
+use serde_json::Value;
 
 use self::idle::{IdleSignal, IdleState};
 use super::{
     bench_server::{self, BenchServer},
-    table::{ComparisonRow, mebibytes, milliseconds, render},
+    table::{Figure, ResultColumn, Target, mebibytes, render},
 };
 
 const CLIENTS: usize = 256;
-const START_MAX: Duration = Duration::from_secs(10);
+const START_MAX_MS: f64 = 10_000.0;
 /// One gigabyte, not a gibibyte.
-const MEMORY_MAX: u64 = 1_000_000_000;
+const MEMORY_MAX_MIB: f64 = 953.6;
 const IDLE_PERCENT_MAX: f64 = 1.0;
 /// After this time without a write the server is idle.
 const QUIET: Duration = Duration::from_secs(5);
@@ -64,30 +65,6 @@ struct LoadResults {
     memory: u64,
     idle_percent: f64,
     writes: u64,
-}
-
-#[derive(Deserialize)]
-struct CronJobPage {
-    metadata: PageMeta,
-    items: Vec<CronJobItem>,
-}
-
-#[derive(Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    next: String,
-}
-
-#[derive(Deserialize)]
-struct CronJobItem {
-    #[serde(default)]
-    status: NextRunStatus,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct NextRunStatus {
-    next_schedule_time: Option<String>,
 }
 
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<()> {
@@ -134,13 +111,13 @@ async fn count_with_status(connection: &mut Connection) -> anyhow::Result<usize>
     let mut next = String::new();
     loop {
         let path = format!("{}?limit={PAGE_SIZE}&continue={next}", create::CRON_JOBS);
-        let page: CronJobPage = connection.get_json(&path).await?;
-        let has_next = |item: &&CronJobItem| item.status.next_schedule_time.is_some();
-        count += page.items.iter().filter(has_next).count();
-        if page.metadata.next.is_empty() {
+        let page: Value = connection.get_json(&path).await?;
+        let has_next = |item: &&Value| !json::text(item, "/status/nextScheduleTime").is_empty();
+        count += json::items(&page, "/items").iter().filter(has_next).count();
+        next = json::text(&page, "/metadata/continue").to_owned();
+        if next.is_empty() {
             return Ok(count);
         }
-        next = page.metadata.next;
     }
 }
 
@@ -183,19 +160,18 @@ async fn measure_idle(
 }
 
 fn table(args: &LoadArgs, results: &LoadResults) -> String {
-    let LoadResults { ready, loaded, memory, idle_percent, writes } = results;
-    let line = |name: &str, value, unit| ComparisonRow::new(name, Some(value), None, unit);
-    let count = args.count;
-    render(&[
-        line(&format!("API ready, {count} stored"), milliseconds(*ready), "ms"),
-        line("controller has reconciled all", milliseconds(*loaded), "ms")
-            .with_target(format!("<= {START_MAX:?}"), Some(*loaded <= START_MAX)),
-        line("memory", mebibytes(*memory), "MiB")
-            .with_target(format!("<= {MEMORY_MAX} bytes"), Some(*memory <= MEMORY_MAX)),
-        line("processor while idle", *idle_percent, "%").with_target(
-            format!("<= {IDLE_PERCENT_MAX} %"),
-            Some(*idle_percent <= IDLE_PERCENT_MAX),
-        ),
-        line("writes while idle", *writes as f64, "").with_target("0".into(), Some(*writes == 0)),
-    ])
+    let figures = [
+        Figure::time(format!("API ready, {} stored", args.count), |it: &LoadResults| {
+            Some(it.ready)
+        }),
+        Figure::time("controller has reconciled all", |it: &LoadResults| Some(it.loaded))
+            .with_target(Target::AtMost(START_MAX_MS)),
+        Figure::memory("memory", |it: &LoadResults| Some(it.memory))
+            .with_target(Target::AtMost(MEMORY_MAX_MIB)),
+        Figure::new("processor while idle", "%", |it: &LoadResults| Some(it.idle_percent))
+            .with_target(Target::AtMost(IDLE_PERCENT_MAX)),
+        Figure::new("writes while idle", "", |it: &LoadResults| Some(it.writes as f64))
+            .with_target(Target::AtMost(0.0)),
+    ];
+    render(&[ResultColumn { name: "punctual", results: Some(results) }], &figures)
 }

@@ -1,7 +1,7 @@
 //! The Kubernetes API under load, compared with kube-apiserver:
 //! `cargo run --release -p xtask -- bench server`.
 //!
-//! Build `punctual` first: `cargo build --profile dist -p punctual-cli`. One server runs at a time.
+//! Build `punctual` first: `cargo build --profile dist --features jemalloc -p punctual-cli`. One server runs at a time.
 
 mod list;
 mod report;

@@ -1,4 +1,4 @@
-//! Random mutations of request bodies.
+//! Mutates the bodies of recorded requests at random, for the fuzzer of the server.
 
 use punctual_testing::TestRng;
 use serde_json::{Map, Value, json};

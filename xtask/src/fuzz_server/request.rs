@@ -1,4 +1,4 @@
-//! Random requests, made from recorded ones.
+//! Makes random requests from recorded ones, for the fuzzer of the server.
 
 use anyhow::Context;
 use axum::body::Body;

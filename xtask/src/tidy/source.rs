@@ -1,13 +1,10 @@
-//! The text files of a repository.
+//! Reads the text files of a repository, and defines the findings in them.
 
-use std::{collections::HashSet, fs, path::Path};
+use std::{collections::HashSet, fmt, fs, path::Path};
 
 use anyhow::Context;
 
-use super::{
-    items::{self, RustItems},
-    lexer::{self, RustViews},
-};
+use super::rust_source::RustSource;
 
 /// Extensions of the files that people write. Recorded data (JSON) and lock files are left out.
 const EXTENSIONS: [&str; 11] =
@@ -17,28 +14,60 @@ const FILE_NAMES: [&str; 8] =
     ["Dockerfile", "justfile", "Justfile", "run", "hello", "setup", "upstream", ".gitignore"];
 const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", "node_modules", "__pycache__"];
 
+/// One fault of the sources.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TidyFinding {
+    /// The name of the check.
+    pub(super) check: &'static str,
+    /// The part of the repository that the file belongs to.
+    pub(super) part: String,
+    /// The file, with a line where there is one.
+    pub(super) location: String,
+    /// The fault and the remedy.
+    pub(super) message: String,
+}
+
+impl TidyFinding {
+    /// A finding at a line, counted from 1.
+    pub(super) fn at(
+        check: &'static str,
+        file: &SourceFile,
+        line: usize,
+        message: impl Into<String>,
+    ) -> TidyFinding {
+        TidyFinding {
+            check,
+            part: file.part().to_owned(),
+            location: format!("{}:{line}", file.path),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for TidyFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} [{}]", self.location, self.message, self.check)
+    }
+}
+
 /// One file.
 pub(super) struct SourceFile {
     /// Relative to the root of the repository, with forward slashes.
     pub(super) path: String,
     pub(super) text: String,
-    /// The lexed file; `None` unless it is a Rust file.
+    /// The parsed file; `None` unless it is a Rust file.
     pub(super) rust: Option<RustSource>,
 }
 
-/// What the checks need of a Rust file.
-pub(super) struct RustSource {
-    pub(super) views: RustViews,
-    pub(super) items: RustItems,
-    /// The number of lines that are compiled into a library or program, counted from the start.
-    pub(super) shipped_lines: usize,
-}
-
 impl SourceFile {
-    /// Lexes the text if the path is that of a Rust file.
-    pub(super) fn new(path: &str, text: &str) -> SourceFile {
-        let rust = path.ends_with(".rs").then(|| RustSource::new(path, text));
-        SourceFile { path: path.to_owned(), text: text.to_owned(), rust }
+    /// Parses the text if the path is that of a Rust file.
+    pub(super) fn new(path: &str, text: &str) -> anyhow::Result<SourceFile> {
+        let is_test_file =
+            !path.contains("/src/") || path.ends_with("/tests.rs") || path.contains("/tests/");
+        let shipped_lines = if is_test_file { 0 } else { lines_before_tests(text) };
+        let rust = path.ends_with(".rs").then(|| RustSource::parse(text, shipped_lines));
+        let rust = rust.transpose().with_context(|| path.to_owned())?;
+        Ok(SourceFile { path: path.to_owned(), text: text.to_owned(), rust })
     }
 
     /// The crate's folder name, `schedule` for `crates/schedule/src/lib.rs`; else the top folder, or
@@ -46,22 +75,6 @@ impl SourceFile {
     pub(super) fn part(&self) -> &str {
         let path = self.path.strip_prefix("crates/").unwrap_or(&self.path);
         path.split_once('/').map_or("root", |(folder, _)| folder)
-    }
-}
-
-impl RustSource {
-    fn new(path: &str, text: &str) -> RustSource {
-        let views = lexer::split(text);
-        let items = items::parse(&views.code);
-        let is_test_file =
-            !path.contains("/src/") || path.ends_with("/tests.rs") || path.contains("/tests/");
-        let shipped_lines = if is_test_file { 0 } else { lines_before_tests(text) };
-        RustSource { views, items, shipped_lines }
-    }
-
-    /// Whether a line, counted from 1, is compiled into a library or program.
-    pub(super) fn is_shipped(&self, line: usize) -> bool {
-        line <= self.shipped_lines
     }
 }
 
@@ -106,7 +119,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> anyhow::R
         } else if is_checked(&name) {
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             let path = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
-            files.push(SourceFile::new(&path, &text));
+            files.push(SourceFile::new(&path, &text)?);
         }
     }
     Ok(())
@@ -118,7 +131,7 @@ fn is_checked(name: &str) -> bool {
 }
 
 /// The files of the modules that a file declares for tests only.
-fn test_modules(file: &SourceFile) -> Vec<String> {
+pub(super) fn test_modules(file: &SourceFile) -> Vec<String> {
     let folder = ["/lib.rs", "/main.rs", "/mod.rs"]
         .iter()
         .find_map(|end| file.path.strip_suffix(end))
@@ -132,35 +145,4 @@ fn test_modules(file: &SourceFile) -> Vec<String> {
         .filter_map(|declaration| declaration.rsplit_once("mod "))
         .flat_map(|(_, name)| [format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")])
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inline_tests_and_files_of_tests_are_not_shipped() {
-        let text = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n}\n";
-        assert_eq!(SourceFile::new("crates/a/src/x.rs", text).rust.unwrap().shipped_lines, 2);
-        assert_eq!(SourceFile::new("crates/a/tests/x.rs", text).rust.unwrap().shipped_lines, 0);
-        assert!(SourceFile::new("crates/a/README.md", text).rust.is_none());
-    }
-
-    #[test]
-    fn a_module_declared_for_tests_is_a_file_of_tests() {
-        let file = SourceFile::new("crates/a/src/lib.rs", "#[cfg(test)]\npub(crate) mod fake;\n");
-        assert_eq!(
-            test_modules(&file),
-            ["crates/a/src/fake.rs", "crates/a/src/fake/mod.rs"].map(str::to_owned)
-        );
-    }
-
-    #[test]
-    fn a_file_belongs_to_its_crate_or_to_its_top_folder() {
-        for (path, part) in
-            [("crates/api/src/lib.rs", "api"), ("docs/x.md", "docs"), ("README.md", "root")]
-        {
-            assert_eq!(SourceFile::new(path, "").part(), part);
-        }
-    }
 }

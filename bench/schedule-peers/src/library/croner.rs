@@ -5,39 +5,19 @@ use std::{iter, str::FromStr};
 use chrono::{TimeZone, Utc};
 use croner::{Cron, CronDateTime};
 
-use super::{Library, NEVER, Query, convert, count_until};
+use super::{NEVER, Query, convert, count_until};
 use crate::workload::{BenchZone, CountRange, Operation, WorkItem};
 
-pub(super) struct CronerChrono;
-
-impl Library for CronerChrono {
-    fn name(&self) -> &'static str {
-        "croner"
-    }
-
-    fn prepare(&self, item: &WorkItem) -> Option<Query> {
-        match item.zone {
-            BenchZone::Utc => on_chrono(item, Utc),
-            BenchZone::NewYork => on_chrono(item, chrono_tz::America::New_York),
-        }
+pub(super) fn prepare_chrono(item: &WorkItem) -> Option<Query> {
+    match item.zone {
+        BenchZone::Utc => on_chrono(item, Utc),
+        BenchZone::NewYork => on_chrono(item, chrono_tz::America::New_York),
     }
 }
 
-pub(super) struct CronerJiff;
-
-impl Library for CronerJiff {
-    fn name(&self) -> &'static str {
-        "croner-jiff"
-    }
-
-    fn package(&self) -> &'static str {
-        "croner"
-    }
-
-    fn prepare(&self, item: &WorkItem) -> Option<Query> {
-        let zone = convert::jiff_zone(item.zone);
-        prepare(item, move |t| convert::jiff(&zone, t), |slot| slot.timestamp().as_second())
-    }
+pub(super) fn prepare_jiff(item: &WorkItem) -> Option<Query> {
+    let zone = convert::jiff_zone(item.zone);
+    prepare(item, move |t| convert::jiff(&zone, t), |slot| slot.timestamp().as_second())
 }
 
 fn on_chrono<Z: TimeZone + 'static>(item: &WorkItem, zone: Z) -> Option<Query> {
@@ -57,7 +37,7 @@ fn prepare<T: CronDateTime + 'static>(
         Operation::Latest => Box::new(move |t| {
             cron.find_previous_occurrence(&at(t), true).map_or(NEVER, |slot| unix(&slot))
         }),
-        // The same as its iterator, without the iterator's copy of the schedule.
+        // Equivalent to `iter_after`, which would clone the schedule.
         Operation::Count(CountRange::Day) => Box::new(move |t| {
             let mut slot = at(CountRange::Day.start(t));
             let slots = iter::from_fn(|| {

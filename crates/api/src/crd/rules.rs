@@ -1,4 +1,6 @@
-//! Schema fragments with rules beyond the types, merged into the schemas of the tables.
+//! Rules of the CustomResourceDefinition that the schema tables do not express, such as patterns
+//! and limits. They are schema fragments by struct, read from `crd/*_rules.yaml` and merged into
+//! the generated schema.
 
 use serde_json::{Map, Value};
 
@@ -32,7 +34,7 @@ impl SchemaRules {
     }
 
     /// Returns the fragment for a struct.
-    pub(super) fn of(&self, name: &str) -> &Value {
+    pub(super) fn for_struct(&self, name: &str) -> &Value {
         self.0.get(name).unwrap_or(&Value::Null)
     }
 

@@ -1,4 +1,5 @@
-//! The grammar of schedules as rules in the Common Expression Language (CEL).
+//! The grammar of schedules as rules in the Common Expression Language (CEL), with which a cluster
+//! rejects a ScheduledJob (our custom resource with the schema of CronJob) whose schedule is wrong.
 //!
 //! The valid fields of a schedule form a regular language, including bounds and the order of
 //! ranges, so the expressions are exact. They are generated from the bounds because they are too

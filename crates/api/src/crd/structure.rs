@@ -1,4 +1,5 @@
-//! Structural schemas generated from the tables.
+//! Generates the structural schema of the CustomResourceDefinition from the schema tables
+//! ([`crate::schema`]).
 
 use serde_json::{Map, Value, json};
 
@@ -8,40 +9,42 @@ use crate::schema::{FieldSchema, FieldType, ListType, StructSchema};
 /// The pattern of a quantity.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
-/// Fields that templates must not have: only the list key is described.
-const ABSENT: (&str, &str) = ("EphemeralContainer", "name");
+/// Templates must not contain ephemeral containers, so their schema has only the list key `name`.
+const EPHEMERAL_CONTAINER_KEY: (&str, &str) = ("EphemeralContainer", "name");
 
 /// Returns the schema of a struct with its rules. The tables have no cycles.
-pub(super) fn of_struct(shape: &StructSchema, rules: &SchemaRules) -> Map<String, Value> {
+pub(super) fn struct_schema(source: &StructSchema, rules: &SchemaRules) -> Map<String, Value> {
     let property =
-        |field: &FieldSchema| (field.json.to_owned(), Value::Object(of_field(field, rules)));
-    let fields = shape.fields.iter();
-    let fields = fields.filter(|field| shape.name != ABSENT.0 || field.json == ABSENT.1);
+        |field: &FieldSchema| (field.json.to_owned(), Value::Object(field_schema(field, rules)));
+    let fields = source.fields.iter();
+    let fields = fields.filter(|field| {
+        source.name != EPHEMERAL_CONTAINER_KEY.0 || field.json == EPHEMERAL_CONTAINER_KEY.1
+    });
     let properties: Map<_, _> = fields.map(property).collect();
     let mut schema = typed("object");
     schema.insert("properties".to_owned(), Value::Object(properties));
-    if shape.is_atomic {
-        mark(&mut schema, "map-type", json!("atomic"));
+    if source.is_atomic {
+        set_extension(&mut schema, "map-type", json!("atomic"));
     }
-    merge(&mut schema, rules.of(shape.name));
+    merge(&mut schema, rules.for_struct(source.name));
     schema
 }
 
-fn of_field(field: &FieldSchema, rules: &SchemaRules) -> Map<String, Value> {
-    let mut schema = of_type(&field.ty, rules);
+fn field_schema(field: &FieldSchema, rules: &SchemaRules) -> Map<String, Value> {
+    let mut schema = type_schema(&field.ty, rules);
     if let Some(default) = field.merge_rules.default {
         schema.insert("default".to_owned(), json!(default));
     }
     if field.merge_rules.is_atomic {
-        mark(&mut schema, "map-type", json!("atomic"));
+        set_extension(&mut schema, "map-type", json!("atomic"));
     }
     match &field.merge_rules.list_type {
         // `atomic` is the default list type.
         ListType::Atomic => {}
-        ListType::Set => mark(&mut schema, "list-type", json!("set")),
+        ListType::Set => set_extension(&mut schema, "list-type", json!("set")),
         ListType::Map(keys) => {
-            mark(&mut schema, "list-type", json!("map"));
-            mark(&mut schema, "list-map-keys", json!(keys));
+            set_extension(&mut schema, "list-type", json!("map"));
+            set_extension(&mut schema, "list-map-keys", json!(keys));
             require_keys(&mut schema, keys);
         }
     }
@@ -63,7 +66,7 @@ fn require_keys(list: &mut Map<String, Value>, keys: &[&str]) {
     }
 }
 
-fn of_type(ty: &FieldType, rules: &SchemaRules) -> Map<String, Value> {
+fn type_schema(ty: &FieldType, rules: &SchemaRules) -> Map<String, Value> {
     match ty {
         FieldType::Bool => typed("boolean"),
         FieldType::Int32 => formatted("integer", "int32"),
@@ -73,18 +76,20 @@ fn of_type(ty: &FieldType, rules: &SchemaRules) -> Map<String, Value> {
         FieldType::Quantity => quantity(),
         FieldType::IntOrString => {
             let mut schema = Map::new();
-            mark(&mut schema, "int-or-string", json!(true));
+            set_extension(&mut schema, "int-or-string", json!(true));
             schema
         }
         FieldType::Time | FieldType::MicroTime => formatted("string", "date-time"),
         FieldType::Any => {
             let mut schema = typed("object");
-            mark(&mut schema, "preserve-unknown-fields", json!(true));
+            set_extension(&mut schema, "preserve-unknown-fields", json!(true));
             schema
         }
-        FieldType::Struct(id) => of_struct(id.get(), rules),
-        FieldType::List(item) => container("array", "items", of_type(item, rules)),
-        FieldType::Map(item) => container("object", "additionalProperties", of_type(item, rules)),
+        FieldType::Struct(id) => struct_schema(id.get(), rules),
+        FieldType::List(item) => container("array", "items", type_schema(item, rules)),
+        FieldType::Map(item) => {
+            container("object", "additionalProperties", type_schema(item, rules))
+        }
     }
 }
 
@@ -92,7 +97,7 @@ fn of_type(ty: &FieldType, rules: &SchemaRules) -> Map<String, Value> {
 /// `cpu: 0.5`, so this schema has no type and excludes all other values.
 fn quantity() -> Map<String, Value> {
     let mut schema = Map::new();
-    mark(&mut schema, "preserve-unknown-fields", json!(true));
+    set_extension(&mut schema, "preserve-unknown-fields", json!(true));
     schema.insert("pattern".to_owned(), json!(QUANTITY));
     schema.insert("maxItems".to_owned(), json!(0));
     schema.insert("maxProperties".to_owned(), json!(0));
@@ -116,6 +121,6 @@ fn container(ty: &str, key: &str, item: Map<String, Value>) -> Map<String, Value
     schema
 }
 
-fn mark(schema: &mut Map<String, Value>, name: &str, value: Value) {
+fn set_extension(schema: &mut Map<String, Value>, name: &str, value: Value) {
     schema.insert(format!("x-kubernetes-{name}"), value);
 }

@@ -1,3 +1,6 @@
+//! Tests of the CustomResourceDefinition: its size, structure and rules, and the copy of it in
+//! `deploy/`.
+
 use std::collections::BTreeSet;
 
 use serde_json::Map;
@@ -16,7 +19,7 @@ fn property<'a>(schema: &'a Value, path: &str) -> &'a Value {
 }
 
 fn spec() -> Value {
-    property(&root(), "spec").clone()
+    property(&root(&Zones::bundled()), "spec").clone()
 }
 
 /// Collects a schema and all schemas in it, each with the name of its property.
@@ -41,7 +44,7 @@ fn the_manifest_in_deploy_is_up_to_date() {
     );
     let found = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
-        found == manifest(),
+        found == manifest(&Zones::bundled()),
         "the file is out of date; write it anew with\n  \
          cargo run -p punctual-cli -- crd > deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
     );
@@ -49,13 +52,15 @@ fn the_manifest_in_deploy_is_up_to_date() {
 
 #[test]
 fn the_manifest_is_the_definition_in_yaml() {
-    let (read, _) = crate::yaml::parse_document(&manifest(), 0, &mut Default::default()).unwrap();
-    assert_eq!(read, definition());
+    let (read, _) =
+        crate::yaml::parse_document(&manifest(&Zones::bundled()), 0, &mut Default::default())
+            .unwrap();
+    assert_eq!(read, definition(&Zones::bundled()));
 }
 
 #[test]
 fn the_definition_fits_into_the_annotation_of_kubectl() {
-    let len = definition().to_string().len();
+    let len = definition(&Zones::bundled()).to_string().len();
     assert!(len < ANNOTATION_LEN_MAX * 3 / 4, "{len} bytes");
 }
 
@@ -64,13 +69,13 @@ fn every_rule_belongs_to_a_struct_and_names_its_fields() {
     let rules = SchemaRules::read();
     assert!(rules.names().count() > 30, "the file was not read");
     for name in rules.names() {
-        let shape = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
-        let part = rules.of(name);
+        let struct_schema = schema::find_struct(name).unwrap_or_else(|| panic!("{name}"));
+        let part = rules.for_struct(name);
         let properties = part["properties"].as_object().cloned().unwrap_or_default();
         let required = part["required"].as_array().cloned().unwrap_or_default();
         let required = required.iter().filter_map(Value::as_str);
         for field in properties.keys().map(String::as_str).chain(required) {
-            assert!(shape.field(field).is_some(), "{name}.{field}");
+            assert!(struct_schema.field(field).is_some(), "{name}.{field}");
         }
     }
 }
@@ -78,7 +83,7 @@ fn every_rule_belongs_to_a_struct_and_names_its_fields() {
 /// The requirements for structural schemas that a mistake in the rules could violate.
 #[test]
 fn every_schema_has_a_type_and_requires_only_its_properties() {
-    let schema = root();
+    let schema = root(&Zones::bundled());
     let mut schemas = Vec::new();
     all("", &schema, &mut schemas);
     assert!(schemas.len() > 1000, "{}", schemas.len());
@@ -95,7 +100,7 @@ fn every_schema_has_a_type_and_requires_only_its_properties() {
 
 #[test]
 fn keys_of_lists_are_required_or_have_a_default() {
-    let schema = root();
+    let schema = root(&Zones::bundled());
     let mut schemas = Vec::new();
     all("", &schema, &mut schemas);
     let keyed = schemas.iter().filter(|(_, keys)| keys.contains_key("x-kubernetes-list-map-keys"));
@@ -125,7 +130,7 @@ fn defaults_and_limits_equal_those_of_our_server() {
 #[test]
 fn extension_fields_have_descriptions() {
     let spec = spec();
-    let root = root();
+    let root = root(&Zones::bundled());
     for part in [&spec, property(&root, "status"), property(&spec, "jobTemplate/spec")] {
         for (name, schema) in part["properties"].as_object().unwrap() {
             assert!(schema["description"].is_string(), "{name}");
@@ -135,9 +140,10 @@ fn extension_fields_have_descriptions() {
 
 #[test]
 fn every_zone_of_the_bundled_database_is_allowed() {
-    let rule = time_zone().to_string();
+    let rule = time_zone(&Zones::bundled()).to_string();
     for zone in ["Europe/Berlin", "UTC", "America/Argentina/ComodRivadavia"] {
         assert!(rule.contains(&format!("\\\"{zone}\\\"")), "{zone}");
     }
+    assert!(rule.contains("self == '' || "), "an empty zone means the default zone");
     assert!(!rule.contains("posixrules") && !rule.contains("Local"));
 }

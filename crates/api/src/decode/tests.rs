@@ -1,3 +1,5 @@
+//! Tests of decoding: the messages for malformed requests, unknown fields and duplicate fields.
+
 use super::*;
 
 const CRON_JOB: ExpectedKind<'_> = ExpectedKind { api_version: "batch/v1", kind: "CronJob" };
@@ -110,7 +112,7 @@ fn null_in_a_list_becomes_zero() {
 fn our_fields_are_unknown_in_the_strict_dialect_only() {
     let text = r#"{"spec":{"jitter":5}}"#;
     for (dialect, field_warnings) in
-        [(Dialect::Punctual, vec![]), (Dialect::Strict, vec!["unknown field \"spec.jitter\""])]
+        [(Dialect::Punctual, vec![]), (Dialect::Kubernetes, vec!["unknown field \"spec.jitter\""])]
     {
         let decoded =
             decode_json(text.as_bytes(), &CRON_JOB, dialect, UnknownFields::Keep).unwrap();

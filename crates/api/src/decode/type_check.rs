@@ -1,4 +1,5 @@
-//! Checks the types and names of fields against the tables, with Go's error messages.
+//! Checks the types and names of the fields of a request against the schema tables
+//! ([`crate::schema`]), with Go's error messages.
 
 use serde_json::{Map, Value};
 
@@ -34,7 +35,7 @@ impl TypeCheck {
     pub(super) fn check_object(
         &mut self,
         value: &mut Value,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
         is_root: bool,
     ) -> Result<(), TypeError> {
         let Value::Object(fields) = value else {
@@ -45,16 +46,16 @@ impl TypeCheck {
             if is_root && (name == "apiVersion" || name == "kind") {
                 continue;
             }
-            match shape.field(&name).filter(|field| self.is_known(field)) {
-                Some(field) => self.check_field(fields, field, shape)?,
-                None => self.report_unknown_field(fields, &name, shape),
+            match struct_schema.field(&name).filter(|field| self.is_known(field)) {
+                Some(field) => self.check_field(fields, field, struct_schema)?,
+                None => self.report_unknown_field(fields, &name, struct_schema),
             }
         }
         Ok(())
     }
 
     fn is_known(&self, field: &FieldSchema) -> bool {
-        !(field.is_extension && self.dialect == Dialect::Strict)
+        !(field.is_extension && self.dialect == Dialect::Kubernetes)
     }
 
     /// Reports an unknown field. An extension is always dropped where it is unknown, because it
@@ -63,12 +64,12 @@ impl TypeCheck {
         &mut self,
         fields: &mut Map<String, Value>,
         name: &str,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
     ) {
         self.path.push(name.to_owned());
         self.field_warnings.push(format!("unknown field \"{}\"", self.path_with_indexes()));
         self.path.pop();
-        if self.unknown == UnknownFields::Drop || shape.field(name).is_some() {
+        if self.unknown == UnknownFields::Drop || struct_schema.field(name).is_some() {
             fields.remove(name);
         }
     }
@@ -77,7 +78,7 @@ impl TypeCheck {
         &mut self,
         fields: &mut Map<String, Value>,
         field: &FieldSchema,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
     ) -> Result<(), TypeError> {
         // Go reads `null` as zero, which equals an absent field.
         if fields.get(field.json).is_none_or(Value::is_null) {
@@ -86,7 +87,7 @@ impl TypeCheck {
         }
         self.path.push(field.json.to_owned());
         if let Some(value) = fields.get_mut(field.json) {
-            self.check_value(value, &field.ty, shape)?;
+            self.check_value(value, &field.ty, struct_schema)?;
         }
         self.path.pop();
         Ok(())
@@ -96,14 +97,18 @@ impl TypeCheck {
         &mut self,
         value: &mut Value,
         ty: &FieldType,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
     ) -> Result<(), TypeError> {
         match (ty, value) {
             (FieldType::Struct(id), value @ Value::Object(_)) => {
                 self.check_object(value, id.get(), false)
             }
-            (FieldType::List(item), Value::Array(items)) => self.check_list(items, item, shape),
-            (FieldType::Map(item), Value::Object(entries)) => self.check_map(entries, item, shape),
+            (FieldType::List(item), Value::Array(items)) => {
+                self.check_list(items, item, struct_schema)
+            }
+            (FieldType::Map(item), Value::Object(entries)) => {
+                self.check_map(entries, item, struct_schema)
+            }
             (FieldType::Quantity, Value::String(text)) => {
                 Quantity::parse(text.trim())?;
                 Ok(())
@@ -113,7 +118,7 @@ impl TypeCheck {
                 Ok(())
             }
             (_, value) if is_of_type(value, ty) => Ok(()),
-            (_, value) => Err(self.mismatch(value, ty, shape)),
+            (_, value) => Err(self.mismatch(value, ty, struct_schema)),
         }
     }
 
@@ -121,14 +126,14 @@ impl TypeCheck {
         &mut self,
         items: &mut [Value],
         ty: &FieldType,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
     ) -> Result<(), TypeError> {
         for (i, item) in items.iter_mut().enumerate() {
             if item.is_null() {
                 *item = zero_value(ty);
             }
             self.path.push(format!("[{i}]"));
-            self.check_value(item, ty, shape)?;
+            self.check_value(item, ty, struct_schema)?;
             self.path.pop();
         }
         Ok(())
@@ -138,14 +143,14 @@ impl TypeCheck {
         &mut self,
         entries: &mut Map<String, Value>,
         ty: &FieldType,
-        shape: &StructSchema,
+        struct_schema: &StructSchema,
     ) -> Result<(), TypeError> {
         for (key, item) in entries.iter_mut() {
             if item.is_null() {
                 *item = zero_value(ty);
             }
             self.path.push(key.clone());
-            self.check_value(item, ty, shape)?;
+            self.check_value(item, ty, struct_schema)?;
             self.path.pop();
         }
         Ok(())
@@ -164,14 +169,14 @@ impl TypeCheck {
     }
 
     /// Returns the error for a value of the wrong type. Go's path has no indexes.
-    fn mismatch(&self, value: &Value, ty: &FieldType, shape: &StructSchema) -> TypeError {
+    fn mismatch(&self, value: &Value, ty: &FieldType, struct_schema: &StructSchema) -> TypeError {
         let names: Vec<_> = self.path.iter().filter(|step| !step.starts_with('[')).collect();
         let path = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(".");
         let found = match value {
             Value::Number(number) if is_integer(ty) => format!("number {number}"),
             _ => json_type(value).to_owned(),
         };
-        TypeError::Mismatch { found, struct_name: shape.name, path, go_type: go_type(ty) }
+        TypeError::Mismatch { found, struct_name: struct_schema.name, path, go_type: go_type(ty) }
     }
 }
 

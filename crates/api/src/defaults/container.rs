@@ -1,29 +1,32 @@
-//! Defaults of containers.
+//! Default values of containers: pull policy, ports, environment, probes and lifecycle hooks.
 
 use serde_json::{Map, Value};
 
-use super::{child, children, number, section_of, text, value};
+use super::{
+    ensure_object_field, object_field, object_items, set_default, set_default_number,
+    set_default_text,
+};
 
 /// Sets the defaults of a container.
-pub(super) fn fill(container: &mut Map<String, Value>) {
+pub(super) fn set_defaults(container: &mut Map<String, Value>) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let pull = if is_latest(image) { "Always" } else { "IfNotPresent" };
-    text(container, "imagePullPolicy", pull);
-    text(container, "terminationMessagePath", "/dev/termination-log");
-    text(container, "terminationMessagePolicy", "File");
-    for port in children(container, "ports") {
-        text(port, "protocol", "TCP");
+    set_default_text(container, "imagePullPolicy", pull);
+    set_default_text(container, "terminationMessagePath", "/dev/termination-log");
+    set_default_text(container, "terminationMessagePolicy", "File");
+    for port in object_items(container, "ports") {
+        set_default_text(port, "protocol", "TCP");
     }
-    children(container, "env").for_each(env);
+    object_items(container, "env").for_each(set_env_defaults);
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = child(container, name) {
-            fill_probe(probe);
+        if let Some(probe) = object_field(container, name) {
+            set_probe_defaults(probe);
         }
     }
-    if let Some(lifecycle) = child(container, "lifecycle") {
+    if let Some(lifecycle) = object_field(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
-            if let Some(handler) = child(lifecycle, name) {
-                http_get(handler);
+            if let Some(handler) = object_field(lifecycle, name) {
+                set_http_get_defaults(handler);
             }
         }
     }
@@ -38,62 +41,63 @@ fn is_latest(image: &str) -> bool {
     }
     let (name, digest) = image.split_once('@').map_or((image, None), |(n, d)| (n, Some(d)));
     let last = name.rsplit('/').next().unwrap_or(name);
-    let is_lowercase = !last.split(':').next().unwrap_or_default().contains(char::is_uppercase);
+    // The reference syntax has no upper-case letters in repository names.
+    let has_uppercase = last.split(':').next().unwrap_or_default().contains(char::is_uppercase);
     match last.split_once(':') {
         Some((_, tag)) => tag == "latest",
-        None => digest.is_none() && is_lowercase,
+        None => digest.is_none() && !has_uppercase,
     }
 }
 
-fn env(variable: &mut Map<String, Value>) {
-    let Some(source) = child(variable, "valueFrom") else {
+fn set_env_defaults(variable: &mut Map<String, Value>) {
+    let Some(source) = object_field(variable, "valueFrom") else {
         return;
     };
-    if let Some(field) = child(source, "fieldRef") {
-        text(field, "apiVersion", "v1");
+    if let Some(field) = object_field(source, "fieldRef") {
+        set_default_text(field, "apiVersion", "v1");
     }
-    if let Some(file) = child(source, "fileKeyRef") {
-        value(file, "optional", false);
-    }
-}
-
-fn fill_probe(probe: &mut Map<String, Value>) {
-    number(probe, "timeoutSeconds", 1);
-    number(probe, "periodSeconds", 10);
-    number(probe, "successThreshold", 1);
-    number(probe, "failureThreshold", 3);
-    http_get(probe);
-    if let Some(grpc) = child(probe, "grpc") {
-        value(grpc, "service", "");
+    if let Some(file) = object_field(source, "fileKeyRef") {
+        set_default(file, "optional", false);
     }
 }
 
-fn http_get(handler: &mut Map<String, Value>) {
-    if let Some(get) = child(handler, "httpGet") {
-        text(get, "path", "/");
-        text(get, "scheme", "HTTP");
+fn set_probe_defaults(probe: &mut Map<String, Value>) {
+    set_default_number(probe, "timeoutSeconds", 1);
+    set_default_number(probe, "periodSeconds", 10);
+    set_default_number(probe, "successThreshold", 1);
+    set_default_number(probe, "failureThreshold", 3);
+    set_http_get_defaults(probe);
+    if let Some(grpc) = object_field(probe, "grpc") {
+        set_default(grpc, "service", "");
+    }
+}
+
+fn set_http_get_defaults(handler: &mut Map<String, Value>) {
+    if let Some(get) = object_field(handler, "httpGet") {
+        set_default_text(get, "path", "/");
+        set_default_text(get, "scheme", "HTTP");
     }
 }
 
 /// Sets missing requests to the limits.
-pub(super) fn requests_from_limits(container: &mut Map<String, Value>) {
-    let Some(resources) = child(container, "resources") else {
+pub(super) fn set_requests_from_limits(container: &mut Map<String, Value>) {
+    let Some(resources) = object_field(container, "resources") else {
         return;
     };
     let Some(Value::Object(limits)) = resources.get("limits").cloned() else {
         return;
     };
-    let requests = section_of(resources, "requests");
+    let requests = ensure_object_field(resources, "requests");
     for (name, limit) in limits {
-        value(requests, &name, limit);
+        set_default(requests, &name, limit);
     }
 }
 
 /// Sets missing host ports to the container ports, for Pods on the host network.
-pub(super) fn host_ports(container: &mut Map<String, Value>) {
-    for port in children(container, "ports") {
+pub(super) fn set_host_ports(container: &mut Map<String, Value>) {
+    for port in object_items(container, "ports") {
         let same = port.get("containerPort").and_then(Value::as_i64).unwrap_or(0);
-        number(port, "hostPort", i32::try_from(same).unwrap_or(0));
+        set_default_number(port, "hostPort", i32::try_from(same).unwrap_or(0));
     }
 }
 

@@ -1,42 +1,45 @@
-//! Defaults of Jobs, and the generated selector.
+//! Default values of Jobs and of the Job template in a CronJob, and the generated selector.
 
 use serde_json::{Map, Value};
 
-use super::{child, children, pod, section, section_of, text, value};
+use super::{
+    ensure_object_field, ensure_section, object_field, object_items, pod, set_default,
+    set_default_text,
+};
 use crate::well_known::labels;
 
 /// Sets the defaults of the Job template in a CronJob: only the Pod template and policies. The
 /// other defaults are set when a Job is created, so that CronJobs follow changes of those defaults.
-pub(super) fn template(spec: &mut Map<String, Value>) {
-    failure_policy(spec);
-    pod::template(section_of(spec, "template"));
+pub(super) fn set_template_defaults(spec: &mut Map<String, Value>) {
+    set_failure_policy_defaults(spec);
+    pod::set_template_defaults(ensure_object_field(spec, "template"));
 }
 
 /// Sets the defaults of a Job.
-pub(super) fn spec(spec: &mut Map<String, Value>) {
-    template(spec);
+pub(super) fn set_defaults(spec: &mut Map<String, Value>) {
+    set_template_defaults(spec);
     let is_absent = |spec: &Map<String, Value>, name| spec.get(name).is_none_or(Value::is_null);
     if is_absent(spec, "completions") && is_absent(spec, "parallelism") {
-        value(spec, "completions", 1);
+        set_default(spec, "completions", 1);
     }
-    value(spec, "parallelism", 1);
+    set_default(spec, "parallelism", 1);
     let per_index = !is_absent(spec, "backoffLimitPerIndex");
-    value(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
-    value(spec, "completionMode", "NonIndexed");
-    value(spec, "suspend", false);
+    set_default(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
+    set_default(spec, "completionMode", "NonIndexed");
+    set_default(spec, "suspend", false);
     let has_failure_policy = !is_absent(spec, "podFailurePolicy");
     let replacement = if has_failure_policy { "Failed" } else { "TerminatingOrFailed" };
-    value(spec, "podReplacementPolicy", replacement);
-    value(spec, "manualSelector", false);
+    set_default(spec, "podReplacementPolicy", replacement);
+    set_default(spec, "manualSelector", false);
 }
 
-fn failure_policy(spec: &mut Map<String, Value>) {
-    let Some(policy) = child(spec, "podFailurePolicy") else {
+fn set_failure_policy_defaults(spec: &mut Map<String, Value>) {
+    let Some(policy) = object_field(spec, "podFailurePolicy") else {
         return;
     };
-    for rule in children(policy, "rules") {
-        for pattern in children(rule, "onPodConditions") {
-            text(pattern, "status", "True");
+    for rule in object_items(policy, "rules") {
+        for pattern in object_items(rule, "onPodConditions") {
+            set_default_text(pattern, "status", "True");
         }
     }
 }
@@ -47,20 +50,20 @@ fn failure_policy(spec: &mut Map<String, Value>) {
 pub fn generate_selector(object: &mut Value, uid: &str) {
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let name = name.to_owned();
-    let spec = section(object, "spec");
+    let spec = ensure_section(object, "spec");
     if spec.get("manualSelector") != Some(&Value::Bool(true)) {
-        let template = section_of(section_of(spec, "template"), "metadata");
-        let template_labels = section_of(template, "labels");
+        let template = ensure_object_field(ensure_object_field(spec, "template"), "metadata");
+        let template_labels = ensure_object_field(template, "labels");
         for (key, wanted) in [
             (labels::LEGACY_JOB_NAME, name.as_str()),
             (labels::JOB_NAME, &name),
             (labels::LEGACY_CONTROLLER_UID, uid),
             (labels::CONTROLLER_UID, uid),
         ] {
-            value(template_labels, key, wanted);
+            set_default(template_labels, key, wanted);
         }
-        let selected = section_of(section_of(spec, "selector"), "matchLabels");
-        value(selected, labels::CONTROLLER_UID, uid);
+        let selected = ensure_object_field(ensure_object_field(spec, "selector"), "matchLabels");
+        set_default(selected, labels::CONTROLLER_UID, uid);
     }
 }
 
@@ -69,8 +72,8 @@ pub fn inherit_labels(object: &mut Value) {
     let Some(template) = object.pointer("/spec/template/metadata/labels").cloned() else {
         return;
     };
-    let metadata = section(object, "metadata");
-    let has_labels = child(metadata, "labels").is_some_and(|labels| !labels.is_empty());
+    let metadata = ensure_section(object, "metadata");
+    let has_labels = object_field(metadata, "labels").is_some_and(|labels| !labels.is_empty());
     if !has_labels {
         metadata.insert("labels".to_owned(), template);
     }

@@ -1,3 +1,5 @@
+//! Tests of default values. Applying them twice must change nothing.
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,7 +14,7 @@ fn check(fill: fn(&mut Value), given: Value, pointer: &str, want: Value) {
     assert_eq!(object, once, "filling in twice changes something");
 }
 
-fn pod_with(spec: Value) -> Value {
+fn job_with_pod_spec(spec: Value) -> Value {
     json!({"spec": {"template": {"spec": spec}}})
 }
 
@@ -32,7 +34,7 @@ fn a_pod_template_gets_the_defaults_of_kubernetes() {
     });
     check(
         job,
-        pod_with(spec),
+        job_with_pod_spec(spec),
         "/spec/template/spec",
         json!({
             "containers": [{

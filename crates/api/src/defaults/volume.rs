@@ -1,8 +1,8 @@
-//! Defaults of volumes.
+//! Default values of volumes.
 
 use serde_json::{Map, Value};
 
-use super::{child, children, section_of, text, value};
+use super::{ensure_object_field, object_field, object_items, set_default, set_default_text};
 
 /// The default mode of files: 0644.
 const FILE_MODE: i32 = 0o644;
@@ -18,51 +18,52 @@ const OLD_STORAGE: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 /// Sets the defaults of a volume.
-pub(super) fn fill(volume: &mut Map<String, Value>) {
+pub(super) fn set_defaults(volume: &mut Map<String, Value>) {
     if volume.keys().all(|name| name == "name") {
-        section_of(volume, "emptyDir");
+        ensure_object_field(volume, "emptyDir");
     }
-    if let Some(path) = child(volume, "hostPath") {
-        value(path, "type", "");
+    if let Some(path) = object_field(volume, "hostPath") {
+        set_default(path, "type", "");
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = child(volume, source) {
-            value(source, "defaultMode", FILE_MODE);
-            children(source, "items").for_each(downward_file);
-            children(source, "sources").for_each(projection);
+        if let Some(source) = object_field(volume, source) {
+            set_default(source, "defaultMode", FILE_MODE);
+            object_items(source, "items").for_each(set_downward_file_defaults);
+            object_items(source, "sources").for_each(set_projection_defaults);
         }
     }
-    old_storage(volume);
-    if let Some(template) = child(volume, "ephemeral").and_then(|e| child(e, "volumeClaimTemplate"))
+    set_old_storage_defaults(volume);
+    if let Some(template) =
+        object_field(volume, "ephemeral").and_then(|e| object_field(e, "volumeClaimTemplate"))
     {
-        value(section_of(template, "spec"), "volumeMode", "Filesystem");
+        set_default(ensure_object_field(template, "spec"), "volumeMode", "Filesystem");
     }
 }
 
-fn downward_file(file: &mut Map<String, Value>) {
-    if let Some(field) = child(file, "fieldRef") {
-        text(field, "apiVersion", "v1");
+fn set_downward_file_defaults(file: &mut Map<String, Value>) {
+    if let Some(field) = object_field(file, "fieldRef") {
+        set_default_text(field, "apiVersion", "v1");
     }
 }
 
-fn projection(source: &mut Map<String, Value>) {
-    if let Some(downward) = child(source, "downwardAPI") {
-        children(downward, "items").for_each(downward_file);
+fn set_projection_defaults(source: &mut Map<String, Value>) {
+    if let Some(downward) = object_field(source, "downwardAPI") {
+        object_items(downward, "items").for_each(set_downward_file_defaults);
     }
-    if let Some(token) = child(source, "serviceAccountToken") {
-        value(token, "expirationSeconds", TOKEN_SECONDS);
+    if let Some(token) = object_field(source, "serviceAccountToken") {
+        set_default(token, "expirationSeconds", TOKEN_SECONDS);
     }
 }
 
-fn old_storage(volume: &mut Map<String, Value>) {
+fn set_old_storage_defaults(volume: &mut Map<String, Value>) {
     for (source, texts) in OLD_STORAGE {
-        if let Some(source) = child(volume, source) {
+        if let Some(source) = object_field(volume, source) {
             for (name, default) in texts.iter() {
-                text(source, name, default);
+                set_default_text(source, name, default);
             }
         }
     }
-    if let Some(disk) = child(volume, "azureDisk") {
-        value(disk, "readOnly", false);
+    if let Some(disk) = object_field(volume, "azureDisk") {
+        set_default(disk, "readOnly", false);
     }
 }

@@ -1,4 +1,5 @@
-//! An event that is not recorded yet.
+//! An Event that is to be recorded: its type, reason and message. The recorder adds the object, the
+//! times and the count.
 
 use std::fmt;
 

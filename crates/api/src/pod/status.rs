@@ -1,4 +1,4 @@
-//! The observed state of a Pod and its containers.
+//! The types of a Pod's status: phase, conditions and the states of its containers.
 
 use serde::{Deserialize, Serialize};
 

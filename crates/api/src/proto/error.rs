@@ -26,7 +26,7 @@ pub(super) enum ProtoError {
     /// A length is negative.
     #[error("proto: negative length found during unmarshaling")]
     NegativeLength,
-    /// A field has another wire type than its type requires.
+    /// The wire type of a field does not fit the field.
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
     WrongWireType { wire_type: u8, field: String },
     /// The wire type does not exist.
@@ -35,7 +35,7 @@ pub(super) enum ProtoError {
     /// A group ends that was not started.
     #[error("proto: {message}: wiretype end group for non-group")]
     EndGroup { message: String },
-    /// The field number is not positive.
+    /// The field number is not positive. Kubernetes prints the whole key as the wire type.
     #[error("proto: {message}: illegal tag {number} (wire type {key})")]
     IllegalTag { message: String, number: i32, key: u64 },
     /// A string is not UTF-8.

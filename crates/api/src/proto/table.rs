@@ -90,7 +90,9 @@ pub(super) fn find_message(name: &str) -> Option<&'static Message> {
 pub(super) fn find_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     match (api_version, kind) {
         (_, "ScheduledJob") => None,
-        _ => find_message(schema::find_kind(api_version, kind).map_or(kind, |shape| shape.name)),
+        _ => find_message(
+            schema::find_kind(api_version, kind).map_or(kind, |struct_schema| struct_schema.name),
+        ),
     }
 }
 
@@ -132,7 +134,7 @@ fn read_sources() -> Vec<MessageSource> {
 }
 
 fn parse_message(source: &MessageSource, by_name: &HashMap<&'static str, usize>) -> Message {
-    let parser = FieldParser { shape: schema::find_struct(source.name), by_name };
+    let parser = FieldParser { struct_schema: schema::find_struct(source.name), by_name };
     let mut fields: Vec<_> =
         source.entries.iter().filter_map(|entry| parser.field(entry)).collect();
     fields.sort_by_key(|field| field.number);
@@ -141,7 +143,7 @@ fn parse_message(source: &MessageSource, by_name: &HashMap<&'static str, usize>)
 
 /// Parses the fields of one message.
 struct FieldParser<'a> {
-    shape: Option<&'static StructSchema>,
+    struct_schema: Option<&'static StructSchema>,
     by_name: &'a HashMap<&'static str, usize>,
 }
 
@@ -161,7 +163,7 @@ impl FieldParser<'_> {
             });
         }
         if ty.is_empty() {
-            return self.schema_field(number, self.shape?.field(name)?);
+            return self.schema_field(number, self.struct_schema?.field(name)?);
         }
         let plain = ty.trim_start_matches('*');
         Some(ProtoField {

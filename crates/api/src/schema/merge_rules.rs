@@ -48,21 +48,21 @@ pub enum PatchStrategy {
 
 const SOURCE: &str = include_str!("merge.txt");
 
-/// Applies the rules of `merge.txt` to the tables.
+/// Applies the rules of `merge.txt` to the schema tables.
 pub(super) fn apply(structs: &mut [StructSchema], by_name: &HashMap<&'static str, usize>) {
     for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
         let Some((name, rules)) = line.split_once(' ') else { continue };
-        if let Some(shape) = by_name.get(name).and_then(|place| structs.get_mut(*place)) {
-            apply_line(shape, rules);
+        if let Some(struct_schema) = by_name.get(name).and_then(|place| structs.get_mut(*place)) {
+            apply_line(struct_schema, rules);
         }
     }
 }
 
-fn apply_line(shape: &mut StructSchema, rules: &'static str) {
+fn apply_line(struct_schema: &mut StructSchema, rules: &'static str) {
     match rules.split_once(' ') {
-        None => shape.is_atomic = rules == "atomic",
+        None => struct_schema.is_atomic = rules == "atomic",
         Some((name, rules)) => {
-            let field = shape.fields.iter_mut().find(|field| field.json == name);
+            let field = struct_schema.fields.iter_mut().find(|field| field.json == name);
             if let Some(field) = field {
                 for rule in rules.split(' ') {
                     field.merge_rules.apply(rule);
@@ -105,9 +105,9 @@ mod tests {
     fn every_line_applies_to_the_tables() {
         for line in SOURCE.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();
-            let shape = find_struct(words[0]).expect(line);
+            let struct_schema = find_struct(words[0]).expect(line);
             match words[1..] {
-                ["atomic"] => assert!(shape.is_atomic, "{line}"),
+                ["atomic"] => assert!(struct_schema.is_atomic, "{line}"),
                 [field, ..] => {
                     assert_ne!(merge_rules(words[0], field), MergeRules::default(), "{line}")
                 }
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn list_keys_are_fields_of_the_items_in_alphabetical_order() {
-        for shape in super::super::struct_names().filter_map(find_struct) {
-            for field in &shape.fields {
+        for struct_schema in super::super::struct_names().filter_map(find_struct) {
+            for field in &struct_schema.fields {
                 let ListType::Map(keys) = &field.merge_rules.list_type else { continue };
                 let FieldType::List(item) = &field.ty else { panic!("{} is no list", field.json) };
                 let FieldType::Struct(item) = **item else { panic!("{} has no keys", field.json) };

@@ -1,10 +1,13 @@
 //! Validation of CronJobs (like `ValidateCronJobCreate` and `ValidateCronJobUpdate`) and of our
-//! extensions.
+//! extensions: jitter, the pending deadline, the concurrency policy `CatchUp` and the schedule `@at`.
 
 use punctual_schedule::{Schedule, Zone};
 
 use super::{Errors, ValidationOptions, in_range, job, meta, non_negative};
-use crate::cronjob::{ConcurrencyPolicy, CronJob, CronJobKind, CronJobSpec, JITTER_PERCENT_MAX};
+use crate::cronjob::{
+    CATCH_UP_LIMIT_MAX, ConcurrencyPolicy, CronJob, CronJobKind, CronJobSpec, JITTER_PERCENT_MAX,
+    PendingDeadlineConflict, pending_deadline_conflicts,
+};
 use crate::dialect::Dialect;
 use crate::field::{BadValue, FieldError, FieldPath};
 use crate::job::JobTemplateSpec;
@@ -82,6 +85,8 @@ impl<'a> Specs<'a> {
         let failed = SPEC.child("failedJobsHistoryLimit");
         non_negative(spec.failed_jobs_history_limit, &failed, errors);
         self.jitter(errors);
+        self.pending_deadline(errors);
+        self.catch_up_limit(errors);
     }
 
     fn schedule(&self, errors: &mut Errors) {
@@ -94,7 +99,7 @@ impl<'a> Specs<'a> {
             return;
         }
         let had_zone_before = self.old.is_some_and(|old| old.schedule.contains("TZ"));
-        let detail = match (had_zone_before, &self.new.time_zone) {
+        let detail = match (had_zone_before, self.zone_name()) {
             (false, _) => "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
             (true, Some(_)) => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
             (true, None) => return,
@@ -111,7 +116,7 @@ impl<'a> Specs<'a> {
             return Some(format!("invalid schedule format: {panic}"));
         }
         // kube-apiserver rejects `@at` like any other unknown descriptor.
-        if self.dialect == Dialect::Strict && is_one_shot(schedule) {
+        if self.dialect == Dialect::Kubernetes && is_one_shot(schedule) {
             return Some(format!("unrecognized descriptor: {schedule}"));
         }
         Schedule::parse(schedule, &self.zone()).err().map(|why| why.to_string())
@@ -120,13 +125,21 @@ impl<'a> Specs<'a> {
     /// Returns the time zone of the schedule. Another rule reports an unknown zone.
     fn zone(&self) -> Zone {
         let zones = &self.rules.zones;
-        let named = self.new.time_zone.as_deref().and_then(|name| zones.get(name).ok());
+        let named = self.zone_name().and_then(|name| zones.get(name).ok());
         named.unwrap_or_else(|| zones.utc())
+    }
+
+    /// Returns the time zone. Kubernetes rejects an empty name, our dialect treats it as unset.
+    fn zone_name(&self) -> Option<&'a str> {
+        match self.dialect {
+            Dialect::Punctual => self.new.zone_name(),
+            Dialect::Kubernetes => self.new.time_zone.as_deref(),
+        }
     }
 
     fn time_zone(&self, errors: &mut Errors) {
         let path = SPEC.child("timeZone");
-        let Some(zone) = &self.new.time_zone else {
+        let Some(zone) = self.zone_name() else {
             return;
         };
         let mut refuse = |detail: &str| {
@@ -182,7 +195,41 @@ impl<'a> Specs<'a> {
             in_range(jitter.into(), 0, JITTER_PERCENT_MAX.into(), &path, errors);
         }
     }
+
+    /// Validates our field `catchUpLimit`. In the strict dialect `decode` reports it as unknown.
+    fn catch_up_limit(&self, errors: &mut Errors) {
+        if let Some(limit) = self.new.catch_up_limit
+            && self.dialect == Dialect::Punctual
+        {
+            let path = SPEC.child("catchUpLimit");
+            in_range(limit.into(), 1, CATCH_UP_LIMIT_MAX.into(), &path, errors);
+        }
+    }
+
+    /// Validates our field `pendingDeadlineSeconds` or its annotation. In the strict dialect `decode`
+    /// reports the field as unknown, and the annotation is not ours.
+    fn pending_deadline(&self, errors: &mut Errors) {
+        if self.dialect == Dialect::Kubernetes {
+            return;
+        }
+        let path = SPEC.child("pendingDeadlineSeconds");
+        if let Some(seconds) = self.new.pending_deadline_seconds {
+            in_range(seconds, 1, i64::from(i32::MAX), &path, errors);
+        }
+        if self.cron_job.pending_deadline_seconds().is_none() {
+            return;
+        }
+        let template = self.cron_job.job_template().unwrap_or_default();
+        for conflict in pending_deadline_conflicts(&template) {
+            let PendingDeadlineConflict { field, reason } = conflict;
+            let detail = format!("may not be set together with {POD_SPEC}.{field}: {reason}");
+            errors.push(FieldError::forbidden(&path, detail));
+        }
+    }
 }
+
+/// The path of the Pod spec in the Job template, as text.
+const POD_SPEC: &str = "spec.jobTemplate.spec.template.spec";
 
 fn check_template(template: &JobTemplateSpec, path: &FieldPath<'_>, errors: &mut Errors) {
     let path = path.child("spec");

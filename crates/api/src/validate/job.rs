@@ -360,9 +360,11 @@ fn restart_policy(spec: &JobSpec, pod: &FieldPath<'_>, errors: &mut Errors) {
 }
 
 /// Formats a value like Kubernetes' internal type: with Go's names and every field.
-pub(super) fn internal(value: &impl serde::Serialize, shape: &str) -> BadValue {
-    match (serde_json::to_value(value), schema::find_struct(shape)) {
-        (Ok(value), Some(shape)) => BadValue::verbatim(go_format::internal_json(&value, shape)),
+pub(super) fn internal(value: &impl serde::Serialize, struct_name: &str) -> BadValue {
+    match (serde_json::to_value(value), schema::find_struct(struct_name)) {
+        (Ok(value), Some(struct_schema)) => {
+            BadValue::verbatim(go_format::internal_json(&value, struct_schema))
+        }
         _ => BadValue::OMITTED,
     }
 }

@@ -7,11 +7,11 @@ use crate::pod::{Container, PodSpec, PodTemplateSpec};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const IMMUTABLE: &str = "field is immutable";
-/// Scheduling fields of a Pod that are not typed here.
+/// Scheduling fields for which [`PodSpec`] has no member. They are in its `extra`.
 const AFFINITY: &str = "affinity";
 const SCHEDULING_GATES: &str = "schedulingGates";
 
-pub(super) fn spec(new: &Job, old: &Job) -> Errors {
+pub(super) fn update(new: &Job, old: &Job) -> Errors {
     let mut errors = Errors::new();
     meta::update(&new.metadata, &old.metadata, &mut errors);
     job::spec(&new.spec, &mut errors);
@@ -66,9 +66,9 @@ fn immutable_policies(new: &JobSpec, old: &JobSpec, errors: &mut Errors) {
     }
 }
 
-fn format_option<T: serde::Serialize>(value: &Option<T>, shape: &str) -> BadValue {
+fn format_option<T: serde::Serialize>(value: &Option<T>, struct_name: &str) -> BadValue {
     match value {
-        Some(value) => job::internal(value, shape),
+        Some(value) => job::internal(value, struct_name),
         None => BadValue::verbatim("null"),
     }
 }

@@ -32,6 +32,18 @@ const STANDARD: [&str; 20] = [
     "services.nodeports",
     "services.loadbalancers",
 ];
+/// The resources without a domain that are numbers of objects.
+const COUNTED: [&str; 9] = [
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+];
 
 pub(super) fn requirements(
     given: &ResourceRequirements,
@@ -56,31 +68,59 @@ pub(super) fn requirements(
     }
 }
 
+/// Validates a key and a value of a quota.
+pub(super) fn quota_amount(
+    name: &str,
+    quantity: Quantity,
+    path: &FieldPath<'_>,
+    errors: &mut Errors,
+) {
+    standard_name(name, path, errors);
+    let is_for_quotas = STANDARD.contains(&name) && name != "storage";
+    if !name.contains('/') && !is_for_quotas && !is_huge_pages_quota(name) {
+        let detail = "must be a standard resource for quota";
+        errors.push(FieldError::invalid(path, name, detail));
+    }
+    value(quantity, COUNTED.contains(&name) || is_counted(name), path, errors);
+}
+
 fn amount(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut Errors) {
     resource_name(name, path, errors);
+    value(quantity, is_counted(name), path, errors);
+}
+
+/// Validates a quantity. `is_counted` tells whether only integers are allowed.
+fn value(quantity: Quantity, is_counted: bool, path: &FieldPath<'_>, errors: &mut Errors) {
     if quantity.is_negative() {
         let detail = "must be greater than or equal to 0";
         errors.push(FieldError::invalid(path, &quantity.to_string(), detail));
     }
-    if is_counted(name) && !quantity.is_integer() {
+    if is_counted && !quantity.is_integer() {
         errors.push(FieldError::invalid(path, &quantity.to_string(), "must be an integer"));
     }
 }
 
 fn resource_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
-    let found = names::check_qualified_name(name);
-    let is_valid = found.is_empty();
-    reasons(found, name, path, errors);
+    standard_name(name, path, errors);
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, name, detail));
     if !name.contains('/') {
-        if is_valid && !STANDARD.contains(&name) && !is_huge_pages(name) {
-            refuse("must be a standard resource type or fully qualified");
-        }
         if !OF_CONTAINERS.contains(&name) && !is_huge_pages(name) {
             refuse("must be a standard resource for containers");
         }
     } else if !is_native(name) && !is_extended(name) {
         refuse("doesn't follow extended resource name standard");
+    }
+}
+
+/// Rejects a name that is not qualified, and a name without a domain that Kubernetes does not define.
+fn standard_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
+    let found = names::check_qualified_name(name);
+    let is_valid = found.is_empty();
+    reasons(found, name, path, errors);
+    let is_standard = name.contains('/') || STANDARD.contains(&name) || is_huge_pages_quota(name);
+    if is_valid && !is_standard {
+        let detail = "must be a standard resource type or fully qualified";
+        errors.push(FieldError::invalid(path, name, detail));
     }
 }
 
@@ -124,6 +164,11 @@ fn divisible(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut 
 
 fn is_huge_pages(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
+}
+
+/// Returns whether a name is one of huge pages in a quota.
+fn is_huge_pages_quota(name: &str) -> bool {
+    is_huge_pages(name.strip_prefix("requests.").unwrap_or(name))
 }
 
 fn is_native(name: &str) -> bool {

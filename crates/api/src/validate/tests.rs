@@ -1,3 +1,6 @@
+//! Tests of validation. Each starts with a valid object, changes some fields and compares the
+//! errors.
+
 use serde_json::{Value, json};
 
 use super::*;

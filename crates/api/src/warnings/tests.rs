@@ -1,3 +1,5 @@
+//! Tests of warnings about CronJobs and Pod templates.
+
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ fn an_ordinary_cron_job_gets_no_warning() {
 #[test]
 fn a_name_with_dots_causes_a_warning() {
     assert_eq!(
-        created(Dialect::Strict, &[("/metadata/name", json!("a.b"))]),
+        created(Dialect::Kubernetes, &[("/metadata/name", json!("a.b"))]),
         ["metadata.name: this is used in Pod names and hostnames, which can result in surprising \
           behavior; a DNS label is recommended: [must not contain dots]"]
     );
@@ -34,7 +36,7 @@ fn a_name_with_dots_causes_a_warning() {
 #[test]
 fn a_schedule_that_never_runs_causes_a_warning_in_our_dialect_only() {
     let never = [("/spec/schedule", json!("0 0 31 2 *"))];
-    assert_eq!(created(Dialect::Strict, &never), [""; 0]);
+    assert_eq!(created(Dialect::Kubernetes, &never), [""; 0]);
     let ours = created(Dialect::Punctual, &never);
     assert_eq!(ours.len(), 1, "{ours:?}");
     assert!(ours[0].starts_with("spec.schedule: "), "{ours:?}");
@@ -53,7 +55,7 @@ fn a_zone_in_the_schedule_causes_a_warning_on_every_update() {
     let with_zone =
         read_cron_job(with(cron_job(), &[("/spec/schedule", json!("TZ=UTC 0 * * * *"))]));
     assert_eq!(
-        cron_job_update(&rules(Dialect::Strict), &with_zone, &with_zone, now()),
+        cron_job_update(&rules(Dialect::Kubernetes), &with_zone, &with_zone, now()),
         ["cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
           https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"]
     );
@@ -65,7 +67,8 @@ fn an_unchanged_template_causes_no_warning() {
     let changes = [("/spec/jobTemplate/spec/template/spec/containers/0/env", env)];
     let old = read_cron_job(with(cron_job(), &changes));
     let mut new = old.clone();
-    let update = |new: &CronJob| cron_job_update(&rules(Dialect::Strict), new, &old, now()).len();
+    let update =
+        |new: &CronJob| cron_job_update(&rules(Dialect::Kubernetes), new, &old, now()).len();
     assert_eq!(update(&new), 0);
     new.metadata.generation += 1;
     assert_eq!(update(&new), 1);

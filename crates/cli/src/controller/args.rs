@@ -1,13 +1,13 @@
-//! The command line of `punctual controller`.
+//! The command line of `punctual controller` and its help text.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ValueEnum};
 use punctual_api::CronJobKind;
 
-use crate::args::parse_duration;
+use crate::args::{FeatureGateArgs, parse_duration, parse_listen_address};
+use crate::cluster_config::ClusterArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -15,8 +15,9 @@ Without --kubeconfig and --context the cluster is found as kubectl finds it: fro
 variable, from ~/.kube/config, or in a Pod from its service account.
 
 To manage CronJobs, first disable the built-in controller: start kube-controller-manager with
---controllers=*,-cronjob-controller. This command checks that, and exits if it is still running.
-To manage ScheduledJobs, first install their definition:
+--controllers=*,-cronjob-controller. This command exits if the built-in controller is
+still running (see --take-over). To manage ScheduledJobs, first install their
+CustomResourceDefinition:
   punctual crd | kubectl apply --server-side -f -
 
 Prints `listening http://ADDRESS` and serves /healthz, /readyz and /metrics there.
@@ -28,12 +29,8 @@ Examples:
   punctual controller
   punctual controller --kinds cronjobs,scheduledjobs --namespace shop --namespace billing")]
 pub(crate) struct ControllerArgs {
-    /// Kubeconfig file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: its current context]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     /// Kinds to manage, separated by commas
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = "scheduledjobs")]
     pub(crate) kinds: Vec<KindArg>,
@@ -47,9 +44,11 @@ pub(crate) struct ControllerArgs {
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) concurrent_syncs: u32,
-    /// Address of /healthz, /readyz and /metrics; port 0 selects a free port
+    #[command(flatten)]
+    pub(crate) gates: FeatureGateArgs,
+    /// Address of /healthz, /readyz and /metrics, or a port on localhost; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10260")]
-    #[arg(env = "PUNCTUAL_CONTROLLER_LISTEN")]
+    #[arg(env = "PUNCTUAL_CONTROLLER_LISTEN", value_parser = parse_listen_address)]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) election: ElectionArgs,
@@ -85,9 +84,9 @@ pub(crate) struct ElectionArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum KindArg {
-    /// batch/v1 CronJobs, instead of the built-in controller
+    /// batch/v1 CronJobs (disable the built-in controller)
     CronJobs,
-    /// punctual.dev/v1 ScheduledJobs, beside the built-in controller
+    /// punctual.dev/v1 ScheduledJobs (the built-in controller can keep running)
     ScheduledJobs,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use kube::Client;
 use punctual_api::CronJobKind;
+use punctual_client::ApiError;
 use tokio::time::{sleep, timeout};
 
 use super::args::KindArg;
@@ -36,7 +37,10 @@ impl ServedKinds {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "could not discover the kinds that the cluster serves; retrying");
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "could not discover the kinds that the cluster serves; retrying"
+                    );
                     sleep(RETRY_DELAY).await;
                     continue;
                 }
@@ -75,7 +79,7 @@ async fn is_served(client: &Client, kind: CronJobKind) -> anyhow::Result<bool> {
     match timeout(DISCOVERY_TIMEOUT, request).await {
         Ok(Ok(list)) => Ok(list.resources.iter().any(|found| found.name == kind.plural())),
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(false),
-        Ok(Err(error)) => Err(error.into()),
+        Ok(Err(error)) => Err(ApiError::from(error).into()),
         Err(_) => Err(anyhow!("no response within {DISCOVERY_TIMEOUT:?}")),
     }
 }

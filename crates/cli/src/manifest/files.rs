@@ -50,13 +50,18 @@ fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Returns the file of a path that is not a directory. The path `-` is standard input.
+pub(super) fn open(path: &Path) -> ManifestFile {
+    if path == Path::new("-") {
+        return ManifestFile { name: "standard input".into(), path: None };
+    }
+    ManifestFile::new(path.into())
+}
+
 /// Returns the file itself, or the manifest files of a directory sorted by name.
 pub(super) fn list(path: &Path) -> Vec<Result<ManifestFile, ReadError>> {
-    if path == Path::new("-") {
-        return vec![Ok(ManifestFile { name: "standard input".into(), path: None })];
-    }
-    if !path.is_dir() {
-        return vec![Ok(ManifestFile::new(path.into()))];
+    if path == Path::new("-") || !path.is_dir() {
+        return vec![Ok(open(path))];
     }
     let read_error = |message: String| {
         let location = SourceLocation::whole_file(&path.display().to_string());

@@ -1,4 +1,4 @@
-//! Parses JSON: one object, or several in sequence.
+//! Parses manifests in JSON: one object, or several in sequence.
 
 use anyhow::anyhow;
 use punctual_api::json_tree::{NumberForm, SizeBudget, TreeSeed};

@@ -1,3 +1,5 @@
+//! Tests of reading manifests: YAML and JSON, lists, separators, errors and limits.
+
 use serde_json::json;
 
 use super::*;

@@ -15,6 +15,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
 use kube::{Client, ResourceExt as _};
+use punctual_api::Dialect;
 use punctual_schedule::Zone;
 use serde_json::Value;
 
@@ -55,8 +56,12 @@ impl fmt::Display for ApplyResult {
 }
 
 /// Reads the documents of all files. Fails if any of them is invalid.
-pub(super) fn read_manifests(paths: &[PathBuf], zone: &Zone) -> anyhow::Result<Vec<Document>> {
-    match validate::require_valid(manifest::read(paths), zone) {
+pub(super) fn read_manifests(
+    paths: &[PathBuf],
+    dialect: Dialect,
+    zone: &Zone,
+) -> anyhow::Result<Vec<Document>> {
+    match validate::require_valid(manifest::read(paths), dialect, zone) {
         Ok(documents) => Ok(documents),
         Err(errors) => reject(&errors),
     }
@@ -173,9 +178,8 @@ async fn resolve(
     let namespace = text("/metadata/namespace");
     let name = text("/metadata/name").to_owned();
     if name.is_empty() {
-        let message = "metadata.name: Required value: `punctual up` applies manifests, and apply \
-                       does not support generateName; set metadata.name";
-        return Err(ManifestError { location, kind, name, message: message.to_owned() });
+        let message = format!("metadata.name: {}", validate::NAME_REQUIRED);
+        return Err(ManifestError { location, kind, name, message });
     }
     let key = (api_version, kind);
     let found = match kinds.get(&key) {

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use kube::Client;
+use punctual_client::SharedWatches;
 use punctual_schedule::Zone;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::printer::Printer;
 use super::view::{self, ViewOptions};
 use super::view_model::{ViewModel, WatchUpdate};
-use super::{event_lines, terminal, watch};
-use crate::clock;
+use super::{event_lines, watch};
+use crate::printer::Printer;
+use crate::{clock, terminal};
 
 /// The view is redrawn at least this often, because its countdowns show seconds.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
@@ -24,12 +24,12 @@ pub(super) enum DisplayMode {
     /// One line per event.
     Lines,
     /// A view that is redrawn in place.
-    View { has_color: bool, url: String, zone: Zone },
+    View { use_color: bool, url: String, zone: Zone },
 }
 
 /// Shows runs until `stop` is cancelled.
 pub(super) async fn run(
-    client: Client,
+    watches: SharedWatches,
     mode: DisplayMode,
     printer: Printer,
     stop: CancellationToken,
@@ -39,14 +39,14 @@ pub(super) async fn run(
     let showing = async {
         match mode {
             DisplayMode::Lines => print_lines(updates, &printer).await,
-            DisplayMode::View { has_color, url, zone } => {
-                draw_view(updates, &ViewOptions { has_color, url, zone }, &printer).await;
+            DisplayMode::View { use_color, url, zone } => {
+                draw_view(updates, &ViewOptions { use_color, url, zone }, &printer).await;
             }
         }
     };
     tokio::select! {
         () = stop.cancelled() => {}
-        ((), ()) = async { tokio::join!(watch::watch_all(client, sender), showing) } => {}
+        ((), ()) = async { tokio::join!(watch::watch_all(watches, sender), showing) } => {}
     }
     printer.freeze_frame();
 }

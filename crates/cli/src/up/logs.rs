@@ -1,6 +1,7 @@
-//! Connects the server's log subresource with the runner's log files.
+//! For `punctual up`: connects the server's log subresource with the runner's log files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -8,25 +9,35 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::{Pod, Status};
 use punctual_runner::{LogError, Logs};
 use punctual_server::{LogQuery, LogSource, LogStream};
+use tokio::runtime::Handle;
 
+use super::pod_problem;
 use crate::clock;
 
 /// Serves the Pod logs of a data directory.
-pub(super) struct PodLogs(Logs);
+pub(super) struct PodLogs(Arc<Logs>);
 
 impl PodLogs {
     pub(super) fn new(data_dir: &Path) -> PodLogs {
-        PodLogs(Logs::new(data_dir))
+        PodLogs(Arc::new(Logs::new(data_dir)))
     }
 }
 
 impl LogSource for PodLogs {
     fn logs(&self, pod: Pod, query: LogQuery) -> BoxFuture<'_, Result<Option<LogStream>, Status>> {
+        let logs = self.0.clone();
         async move {
             let query = runner_query(&pod.metadata.name, query, clock::now());
-            match self.0.read(&pod.metadata.uid, query).await {
-                Ok(lines) => Ok(Some(lines.boxed())),
-                Err(error) => Err(error_status(&error)),
+            let runtime = Handle::current();
+            let uid = pod.metadata.uid.clone();
+            // Opening a log reads files of the Pod's directory, which must not block other requests.
+            let opening = tokio::task::spawn_blocking(move || {
+                runtime.block_on(logs.read(&uid, query)).map(|lines| lines.boxed())
+            });
+            match opening.await {
+                Ok(Ok(lines)) => Ok(Some(lines)),
+                Ok(Err(error)) => Err(error_status(&error, &pod)),
+                Err(error) => Err(Status::internal(&format!("could not open the log: {error}"))),
             }
         }
         .boxed()
@@ -49,7 +60,15 @@ fn runner_query(pod: &str, query: LogQuery, now: Timestamp) -> punctual_runner::
 }
 
 /// Returns 500 for I/O errors and 400 for all others, as a kubelet does.
-fn error_status(error: &LogError) -> Status {
+fn error_status(error: &LogError, pod: &Pod) -> Status {
+    // The runner has no data of a Pod that it could not prepare, but has reported why.
+    if let LogError::Waiting { container, .. } = error
+        && let Some(cause) = pod_problem::find_log_problem(pod)
+    {
+        let name = &pod.metadata.name;
+        let message = format!("container {container:?} in pod {name:?} did not start: {cause}");
+        return Status::bad_request(message);
+    }
     match error {
         LogError::Io(source) => Status::internal(&format!("{error}: {source}")),
         other => Status::bad_request(other.to_string()),

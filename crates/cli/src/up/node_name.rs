@@ -1,10 +1,13 @@
-//! The name of this machine's Node.
+//! The name of this machine's Node, which stays the same across restarts.
 
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
 use punctual_api::names;
+
+use crate::private_file::PrivateFile;
 
 /// The file in the data directory that stores the name.
 const FILE: &str = "node-name";
@@ -34,8 +37,14 @@ pub(super) fn choose(requested: Option<&str>, data_dir: &Path) -> anyhow::Result
         (Some(requested), None) => validate(requested.to_owned())?,
         (None, None) => from_host_name(&fs::read_to_string("/proc/sys/kernel/hostname")?),
     };
-    fs::write(&path, &name).with_context(|| format!("could not write {}", path.display()))?;
+    save(&path, &name).with_context(|| format!("could not write {}", path.display()))?;
     Ok(name)
+}
+
+fn save(path: &Path, name: &str) -> io::Result<()> {
+    let mut file = PrivateFile::create(path)?;
+    file.write_all(name.as_bytes())?;
+    file.commit()
 }
 
 fn validate(name: String) -> anyhow::Result<String> {

@@ -1,9 +1,10 @@
-//! A group of named tasks that stop together.
+//! A group of named tasks that stop together. A task that ends earlier is an error.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +29,19 @@ impl TaskGroup {
         F: Future<Output = ()> + Send + 'static,
     {
         let handle = self.running.spawn(task(self.stop.clone()));
+        self.names.insert(handle.id(), name);
+    }
+
+    /// Spawns a task on another runtime.
+    pub(super) fn spawn_on<F>(
+        &mut self,
+        name: &'static str,
+        runtime: &Handle,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let handle = self.running.spawn_on(task(self.stop.clone()), runtime);
         self.names.insert(handle.id(), name);
     }
 
@@ -60,7 +74,9 @@ impl TaskGroup {
             }
         };
         if tokio::time::timeout(STOP_TIMEOUT, all_ended).await.is_err() {
-            tracing::warn!("some tasks did not stop within {STOP_TIMEOUT:?}; exiting without them");
+            tracing::warn!(
+                "some tasks did not stop within {STOP_TIMEOUT:?}; exiting without waiting for them"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Renders the live view: CronJobs that are due, running Jobs and the latest results.
+//! Renders the live view: CronJobs by their next slot (scheduled time), running Jobs and the latest
+//! results.
 
 use std::fmt::Write as _;
 
@@ -6,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_schedule::Zone;
 
 use super::event_lines::one_line;
-use super::terminal::TerminalSize;
 use super::view_model::{CronJobSummary, FinishedJob, JobSummary, RunTotals, ViewModel};
 use crate::output;
-use crate::slots::format_distance;
+use crate::slots::format_duration;
+use crate::terminal::TerminalSize;
 
-/// The maximum number of CronJobs shown.
-const DUE_MAX: usize = 20;
+/// The maximum number of CronJobs shown, those with the earliest next slot.
+const UPCOMING_MAX: usize = 20;
 /// The maximum number of running Jobs shown.
 const RUNNING_MAX: usize = 10;
 /// Longer names are truncated so that the other columns stay visible.
@@ -20,14 +21,15 @@ const NAME_CHARS_MAX: usize = 40;
 
 /// Settings that are the same for all frames.
 pub(super) struct ViewOptions {
-    pub(super) has_color: bool,
+    /// Whether to use colors.
+    pub(super) use_color: bool,
     /// The URL of the API server.
     pub(super) url: String,
     /// The zone for displayed times and for schedules without a zone.
     pub(super) zone: Zone,
 }
 
-/// Renders the view as lines that fit the window. Leaves one row for the cursor.
+/// Renders the view as lines that fit the terminal. Leaves one row for the cursor.
 pub(super) fn render(
     model: &ViewModel,
     options: &ViewOptions,
@@ -36,19 +38,19 @@ pub(super) fn render(
 ) -> String {
     let renderer = Renderer { model, options, now };
     let wanted = [
-        model.cron_jobs.len().min(DUE_MAX),
+        model.cron_jobs.len().min(UPCOMING_MAX),
         model.running.len().min(RUNNING_MAX),
         model.finished.len(),
     ];
-    let [due, running, finished] = allot_rows(wanted, size.rows.saturating_sub(2));
+    let [upcoming, running, finished] = allocate_rows(wanted, size.rows.saturating_sub(2));
     let mut lines = vec![(LineStyle::Bold, renderer.title())];
-    lines.extend(renderer.section_lines(&renderer.due(due)));
+    lines.extend(renderer.section_lines(&renderer.upcoming(upcoming)));
     lines.extend(renderer.section_lines(&renderer.running(running)));
     lines.extend(renderer.section_lines(&renderer.finished(finished)));
     lines.truncate(size.rows.saturating_sub(1));
     let styled = lines.iter().map(|(style, line)| {
         let line = truncate(line, size.columns);
-        if options.has_color { style.apply(&line) } else { line }
+        if options.use_color { style.apply(&line) } else { line }
     });
     styled.map(|line| line + "\n").collect()
 }
@@ -79,7 +81,7 @@ const SECTION_ROWS: usize = 3;
 
 /// Reduces the numbers of entries until all sections fit. Shortens the longest section first, and
 /// keeps at least one entry of each.
-fn allot_rows(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
+fn allocate_rows(mut wanted: [usize; 3], rows: usize) -> [usize; 3] {
     let needed = |wanted: &[usize; 3]| -> usize {
         wanted.iter().filter(|count| **count > 0).map(|count| count + SECTION_ROWS).sum()
     };
@@ -134,14 +136,14 @@ impl Renderer<'_> {
         lines
     }
 
-    fn due(&self, count: usize) -> TableSection {
+    fn upcoming(&self, count: usize) -> TableSection {
         let titles = ["CRONJOB", "IN", "NEXT", "LAST", "ACTIVE", "SCHEDULE", "ZONE"];
         let shown = self.model.cron_jobs.iter().take(count);
-        let rows = shown.map(|cron_job| (LineStyle::Plain, self.due_row(cron_job)));
+        let rows = shown.map(|cron_job| (LineStyle::Plain, self.upcoming_row(cron_job)));
         new_section(&titles, rows, self.model.cron_jobs.len())
     }
 
-    fn due_row(&self, cron_job: &CronJobSummary) -> Vec<String> {
+    fn upcoming_row(&self, cron_job: &CronJobSummary) -> Vec<String> {
         let (countdown, next) = match cron_job.next {
             _ if cron_job.is_suspended => ("-".into(), "suspended".into()),
             Some(next) => (self.until(next), self.local(next)),
@@ -160,12 +162,24 @@ impl Renderer<'_> {
         ]
     }
 
+    /// The running Jobs, with the problems of their Pods if there are any.
     fn running(&self, count: usize) -> TableSection {
-        let shown = self.model.running.iter().take(count);
-        let row = |job: &JobSummary| {
-            (LineStyle::Plain, vec![truncate_name(&job.name), self.since(job.since)])
-        };
-        new_section(&["RUNNING", "FOR"], shown.map(row), self.model.running.len())
+        let shown: Vec<&JobSummary> = self.model.running.iter().take(count).collect();
+        let has_problem = shown.iter().any(|job| self.model.problem(job).is_some());
+        let titles: &[&str] =
+            if has_problem { &["RUNNING", "FOR", "PROBLEM"] } else { &["RUNNING", "FOR"] };
+        let rows = shown.into_iter().map(|job| self.running_row(job, has_problem));
+        new_section(titles, rows, self.model.running.len())
+    }
+
+    fn running_row(&self, job: &JobSummary, has_problem: bool) -> (LineStyle, Vec<String>) {
+        let mut cells = vec![truncate_name(&job.name), self.since(job.since)];
+        let problem = self.model.problem(job);
+        if has_problem {
+            cells.push(one_line(problem.unwrap_or_default()));
+        }
+        let style = if problem.is_some() { LineStyle::Red } else { LineStyle::Plain };
+        (style, cells)
     }
 
     fn finished(&self, count: usize) -> TableSection {
@@ -181,7 +195,7 @@ impl Renderer<'_> {
             Some(error) => (LineStyle::Red, format!("failed: {}", one_line(error))),
         };
         let ended = self.ago(finished_job.end.at);
-        let took = format_distance(finished_job.took);
+        let took = format_duration(finished_job.took);
         (style, vec![truncate_name(&finished_job.job), ended, took, result])
     }
 
@@ -191,13 +205,13 @@ impl Renderer<'_> {
         if seconds <= 0 {
             "now".into()
         } else {
-            format_distance(SignedDuration::from_secs(seconds))
+            format_duration(SignedDuration::from_secs(seconds))
         }
     }
 
     fn since(&self, instant: Timestamp) -> String {
         let seconds = self.now.as_second() - instant.as_second();
-        format_distance(SignedDuration::from_secs(seconds.max(0)))
+        format_duration(SignedDuration::from_secs(seconds.max(0)))
     }
 
     fn ago(&self, instant: Timestamp) -> String {

@@ -2,7 +2,7 @@
 
 mod ordered_map;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +21,7 @@ pub(super) enum WatchedKind {
     CronJob,
     ScheduledJob,
     Job,
+    Pod,
 }
 
 /// The displayed fields of a CronJob or a ScheduledJob.
@@ -41,6 +42,7 @@ pub(super) struct CronJobSummary {
     pub(super) failed: i64,
     pub(super) missed: i64,
     pub(super) last_missed: Option<Timestamp>,
+    pub(super) skipped: i64,
 }
 
 /// The displayed fields of a Job.
@@ -49,6 +51,8 @@ pub(super) struct JobSummary {
     /// The namespace and name, such as `default/hello-29606400`.
     pub(super) name: Arc<str>,
     pub(super) since: Timestamp,
+    /// When the update arrived. The times of the API have only seconds.
+    pub(super) seen_at: Timestamp,
     /// `None` while the Job runs.
     pub(super) end: Option<JobEnd>,
 }
@@ -61,6 +65,15 @@ pub(super) struct JobEnd {
     pub(super) error: Option<Box<str>>,
 }
 
+/// The displayed fields of a Pod of a Job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PodSummary {
+    /// The namespace and name of its Job.
+    pub(super) job: Arc<str>,
+    /// Why it failed or cannot start.
+    pub(super) problem: Option<Box<str>>,
+}
+
 /// An update from a watch.
 #[derive(Clone, Debug)]
 pub(super) enum WatchUpdate {
@@ -70,6 +83,7 @@ pub(super) enum WatchUpdate {
     Listed(WatchedKind),
     CronJob(ObjectUid, CronJobSummary),
     Job(ObjectUid, JobSummary),
+    Pod(ObjectUid, PodSummary),
     Deleted(WatchedKind, ObjectUid),
 }
 
@@ -77,8 +91,10 @@ pub(super) enum WatchUpdate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RunEvent {
     Started { job: Arc<str> },
+    Problem { job: Arc<str>, problem: Box<str> },
     Finished { job: Arc<str>, took: SignedDuration, error: Option<Box<str>> },
     Missed { cron_job: Arc<str>, slot: Option<Timestamp>, count: i64 },
+    Skipped { cron_job: Arc<str>, count: i64 },
     Next { cron_job: Arc<str>, at: Timestamp },
 }
 
@@ -108,7 +124,11 @@ pub(super) struct ViewModel {
     /// The latest first.
     pub(super) finished: VecDeque<FinishedJob>,
     pub(super) totals: RunTotals,
-    lists: [ListState; 3],
+    /// The problem of each Pod that has one.
+    pod_problems: HashMap<ObjectUid, PodSummary>,
+    /// The latest problem of each running Job, by its name.
+    job_problems: HashMap<Arc<str>, Box<str>>,
+    lists: [ListState; 4],
 }
 
 /// The progress of listing one kind.
@@ -134,7 +154,12 @@ impl ViewModel {
                 self.mark_listed(WatchedKind::Job, &uid);
                 return self.apply_job(uid, job).into_iter().collect();
             }
-            WatchUpdate::Deleted(WatchedKind::Job, uid) => drop(self.running.remove(&uid)),
+            WatchUpdate::Pod(uid, pod) => {
+                self.mark_listed(WatchedKind::Pod, &uid);
+                return self.apply_pod(uid, pod).into_iter().collect();
+            }
+            WatchUpdate::Deleted(WatchedKind::Job, uid) => self.remove_running(&uid),
+            WatchUpdate::Deleted(WatchedKind::Pod, uid) => drop(self.pod_problems.remove(&uid)),
             WatchUpdate::Deleted(_, uid) => self.remove_cron_job(&uid),
         }
         Vec::new()
@@ -146,11 +171,12 @@ impl ViewModel {
     }
 
     fn list(&mut self, kind: WatchedKind) -> &mut ListState {
-        let [cron_jobs, scheduled_jobs, jobs] = &mut self.lists;
+        let [cron_jobs, scheduled_jobs, jobs, pods] = &mut self.lists;
         match kind {
             WatchedKind::CronJob => cron_jobs,
             WatchedKind::ScheduledJob => scheduled_jobs,
             WatchedKind::Job => jobs,
+            WatchedKind::Pod => pods,
         }
     }
 
@@ -166,8 +192,13 @@ impl ViewModel {
         list.is_complete = true;
         let listed = list.listed.take().unwrap_or_default();
         if kind == WatchedKind::Job {
-            self.running.retain(|uid, _| listed.contains(uid));
+            for removed in self.running.retain(|uid, _| listed.contains(uid)) {
+                self.job_problems.remove(&removed.name);
+            }
             return;
+        }
+        if kind == WatchedKind::Pod {
+            return self.pod_problems.retain(|uid, _| listed.contains(uid));
         }
         let is_kept =
             |uid: &ObjectUid, it: &CronJobSummary| it.kind != kind || listed.contains(uid);
@@ -177,8 +208,8 @@ impl ViewModel {
     }
 
     fn apply_cron_job(&mut self, uid: ObjectUid, cron_job: CronJobSummary) -> Vec<RunEvent> {
-        let due = if cron_job.is_suspended { None } else { cron_job.next };
-        let sort_key = (due.unwrap_or(Timestamp::MAX), cron_job.name.clone());
+        let next = if cron_job.is_suspended { None } else { cron_job.next };
+        let sort_key = (next.unwrap_or(Timestamp::MAX), cron_job.name.clone());
         let previous = self.cron_jobs.insert(uid, sort_key, cron_job.clone());
         self.totals.add(&cron_job);
         if let Some(previous) = &previous {
@@ -193,6 +224,11 @@ impl ViewModel {
         if count > 0 {
             let slot = cron_job.last_missed;
             events.push(RunEvent::Missed { cron_job: cron_job.name.clone(), slot, count });
+        }
+        let skipped_before = previous.as_ref().map_or(0, |previous| previous.skipped);
+        let count = cron_job.skipped - skipped_before;
+        if count > 0 {
+            events.push(RunEvent::Skipped { cron_job: cron_job.name.clone(), count });
         }
         let next_before = previous.and_then(|previous| previous.next);
         if let Some(at) = cron_job.next
@@ -209,23 +245,54 @@ impl ViewModel {
         }
     }
 
-    fn apply_job(&mut self, uid: ObjectUid, job: JobSummary) -> Option<RunEvent> {
+    fn apply_job(&mut self, uid: ObjectUid, mut job: JobSummary) -> Option<RunEvent> {
         let is_listed = self.list(WatchedKind::Job).is_complete;
+        let previous = self.running.remove(&uid);
         let Some(end) = job.end.clone() else {
-            let sort_key = (job.since, job.name.clone());
-            let previous = self.running.insert(uid, sort_key, job.clone());
             let is_new = is_listed && previous.is_none();
+            job.seen_at = previous.map_or(job.seen_at, |previous| previous.seen_at);
+            let sort_key = (job.since, job.name.clone());
+            self.running.insert(uid, sort_key, job.clone());
             return is_new.then_some(RunEvent::Started { job: job.name });
         };
-        let was_running = self.running.remove(&uid).is_some();
+        self.job_problems.remove(&job.name);
         // After the first list, an update of a Job that had already ended is not a new result.
-        if is_listed && !was_running {
+        if is_listed && previous.is_none() {
             return None;
         }
-        let took = end.at.duration_since(job.since);
+        let took = run_time(previous.as_ref(), &job, &end);
         let error = end.error.clone();
         self.add_finished(FinishedJob { job: job.name.clone(), took, end });
         is_listed.then_some(RunEvent::Finished { job: job.name, took, error })
+    }
+
+    fn remove_running(&mut self, uid: &ObjectUid) {
+        if let Some(job) = self.running.remove(uid) {
+            self.job_problems.remove(&job.name);
+        }
+    }
+
+    /// Records the problem of a Pod for its Job. A problem that has passed is removed.
+    fn apply_pod(&mut self, uid: ObjectUid, pod: PodSummary) -> Option<RunEvent> {
+        let is_listed = self.list(WatchedKind::Pod).is_complete;
+        let Some(problem) = pod.problem.clone() else {
+            self.pod_problems.remove(&uid);
+            self.job_problems.remove(&pod.job);
+            return None;
+        };
+        let job = pod.job.clone();
+        let previous = self.pod_problems.insert(uid, pod.clone());
+        // A Pod keeps its problem after its Job has ended.
+        if previous.as_ref() == Some(&pod) {
+            return None;
+        }
+        self.job_problems.insert(job.clone(), problem.clone());
+        is_listed.then_some(RunEvent::Problem { job, problem })
+    }
+
+    /// The latest problem of the Pods of a running Job.
+    pub(super) fn problem(&self, job: &JobSummary) -> Option<&str> {
+        self.job_problems.get(&job.name).map(|problem| &**problem)
     }
 
     fn add_finished(&mut self, job: FinishedJob) {
@@ -233,6 +300,14 @@ impl ViewModel {
         self.finished.insert(index, job);
         self.finished.truncate(FINISHED_MAX);
     }
+}
+
+/// How long a Job ran: by the arrival of its updates if that agrees with its times, which have only seconds.
+fn run_time(previous: Option<&JobSummary>, job: &JobSummary, end: &JobEnd) -> SignedDuration {
+    const ROUNDING_MAX: SignedDuration = SignedDuration::from_secs(2);
+    let coarse = end.at.duration_since(job.since);
+    let exact = previous.map_or(coarse, |previous| job.seen_at.duration_since(previous.seen_at));
+    if (exact - coarse).abs() < ROUNDING_MAX && !exact.is_negative() { exact } else { coarse }
 }
 
 impl RunTotals {

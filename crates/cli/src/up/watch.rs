@@ -1,21 +1,27 @@
-//! Watches the API and sends updates to the view model.
+//! Watches CronJobs, Jobs and Pods and sends their changes to the view model.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kube::Client;
 use kube::core::{Object, ObjectMeta};
-use punctual_api::CronJobKind;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::job::{JobStatus, condition};
-use punctual_client::resources::{JOBS, cron_jobs_of};
-use punctual_client::{CachedFields, EventHandler, ResourceType, SyncTracker, watch_resource};
+use punctual_api::{CronJobKind, Pod};
+use punctual_client::resources::{JOBS, PODS, cron_jobs_of};
+use punctual_client::{
+    CachedFields, EventHandler, ResourceType, SharedWatches, SyncTracker, WatchSource,
+    watch_resource,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use super::view_model::{CronJobSummary, JobEnd, JobSummary, ObjectUid, WatchUpdate, WatchedKind};
+use super::pod_problem;
+use super::view_model::{
+    CronJobSummary, JobEnd, JobSummary, ObjectUid, PodSummary, WatchUpdate, WatchedKind,
+};
+use crate::clock;
 
 /// The fields of a CronJob's spec that the view shows.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,6 +37,9 @@ struct WatchedCronJob(Object<CronJobSpecFields, CronJobStatus>);
 
 #[derive(Clone)]
 struct WatchedJob(Object<IgnoredAny, JobStatus>);
+
+#[derive(Clone)]
+struct WatchedPod(Pod);
 
 /// A kind of object that the view shows.
 trait ShownObject: CachedFields {
@@ -56,7 +65,7 @@ impl ShownObject for WatchedCronJob {
             kind,
             name: namespaced_name(&metadata),
             schedule: spec.schedule.into(),
-            zone: spec.time_zone.map(Into::into),
+            zone: spec.time_zone.filter(|zone| !zone.is_empty()).map(Into::into),
             is_suspended: spec.suspend == Some(true),
             last: status.last_schedule_time.map(|time| time.timestamp()),
             next: status.next_schedule_time.map(|time| time.timestamp()),
@@ -65,6 +74,7 @@ impl ShownObject for WatchedCronJob {
             failed: status.failed_runs,
             missed: status.missed_runs,
             last_missed: status.last_missed_time.map(|time| time.timestamp()),
+            skipped: status.skipped_runs,
         };
         WatchUpdate::CronJob(uid(&metadata), cron_job)
     }
@@ -87,27 +97,52 @@ impl ShownObject for WatchedJob {
         let started = status.start_time.map(|time| time.timestamp());
         let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
         let since = started.or(created).unwrap_or_default();
-        let job = JobSummary { name: namespaced_name(&metadata), since, end: job_end(&status) };
+        let name = namespaced_name(&metadata);
+        let job = JobSummary { name, since, seen_at: clock::now(), end: job_end(&status) };
         WatchUpdate::Job(uid(&metadata), job)
     }
 }
 
-/// Watches CronJobs, ScheduledJobs and Jobs until the future is dropped.
-pub(super) async fn watch_all(client: Client, updates: UnboundedSender<WatchUpdate>) {
+impl CachedFields for WatchedPod {
+    fn from_json(text: &str) -> Result<WatchedPod, serde_json::Error> {
+        serde_json::from_str(text).map(WatchedPod)
+    }
+}
+
+impl ShownObject for WatchedPod {
+    fn uid(&self) -> ObjectUid {
+        self.0.metadata.uid.as_str().into()
+    }
+
+    fn into_update(self, _kind: WatchedKind) -> WatchUpdate {
+        let pod = PodSummary { job: job_of_pod(&self.0), problem: pod_problem::find(&self.0) };
+        WatchUpdate::Pod(self.uid(), pod)
+    }
+}
+
+/// Watches CronJobs, ScheduledJobs, Jobs and Pods until the future is dropped.
+pub(super) async fn watch_all(watches: SharedWatches, updates: UnboundedSender<WatchUpdate>) {
+    let source = WatchSource::Shared(watches);
     let handler = |kind| UpdateSender { kind, updates: updates.clone() };
     let cron_jobs = handler(WatchedKind::CronJob);
     let scheduled_jobs = handler(WatchedKind::ScheduledJob);
     let jobs = handler(WatchedKind::Job);
+    let pods = handler(WatchedKind::Pod);
     tokio::join!(
-        watch::<WatchedCronJob>(&client, cron_jobs_of(CronJobKind::BatchV1), &cron_jobs),
-        watch::<WatchedCronJob>(&client, cron_jobs_of(CronJobKind::ScheduledJob), &scheduled_jobs),
-        watch::<WatchedJob>(&client, &JOBS, &jobs),
+        watch::<WatchedCronJob>(&source, cron_jobs_of(CronJobKind::BatchV1), &cron_jobs),
+        watch::<WatchedCronJob>(&source, cron_jobs_of(CronJobKind::ScheduledJob), &scheduled_jobs),
+        watch::<WatchedJob>(&source, &JOBS, &jobs),
+        watch::<WatchedPod>(&source, &PODS, &pods),
     );
 }
 
-async fn watch<T: ShownObject>(client: &Client, resource: &ResourceType, handler: &UpdateSender) {
+async fn watch<T: ShownObject>(
+    source: &WatchSource,
+    resource: &ResourceType,
+    handler: &UpdateSender,
+) {
     let stop = CancellationToken::new();
-    watch_resource::<T, _>(client.clone(), resource, handler, SyncTracker::new(), stop).await;
+    watch_resource::<T, _>(source.clone(), resource, handler, SyncTracker::new(), stop).await;
 }
 
 /// Sends the changes of one kind as updates.
@@ -143,6 +178,13 @@ impl<T: ShownObject> EventHandler<T> for UpdateSender {
 
 fn uid(metadata: &ObjectMeta) -> ObjectUid {
     metadata.uid.as_deref().unwrap_or_default().into()
+}
+
+/// The namespace and name of the Job that owns a Pod; only the namespace if none does.
+fn job_of_pod(pod: &Pod) -> Arc<str> {
+    let owners = pod.metadata.owner_references.iter();
+    let job = owners.filter(|owner| owner.kind == "Job").map(|owner| &*owner.name).next();
+    format!("{}/{}", pod.metadata.namespace, job.unwrap_or_default()).into()
 }
 
 fn namespaced_name(metadata: &ObjectMeta) -> Arc<str> {

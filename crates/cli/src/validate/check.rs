@@ -5,11 +5,12 @@
 
 use jiff::Timestamp;
 use punctual_api::{
-    CronJob, Status,
+    ConcurrencyPolicy, CronJob, Status,
     decode::{self, ExpectedKind, UnknownFields},
     field::{FieldError, FieldPath},
-    strategy::{self, CreateContext},
     validate::ValidationOptions,
+    well_known::annotations,
+    write_rules::{self, CreateContext},
 };
 use punctual_schedule::{Schedule, Zone};
 use serde::Deserialize;
@@ -18,8 +19,10 @@ use serde_json::Value;
 use super::{
     checked_document::{CheckedDocument, FieldProblem, ObjectName, UpcomingRuns},
     checked_kind::{self, CheckedKind, KindLookup},
+    hint,
 };
 use crate::{
+    clock,
     manifest::{Document, ReadResult},
     slots::SlotList,
 };
@@ -27,6 +30,10 @@ use crate::{
 /// Placeholders for values that the server generates. No validation rule depends on them.
 const UID: &str = "00000000-0000-4000-8000-000000000000";
 const SUFFIX: &str = "xxxxx";
+
+/// The error of an object that `punctual up` cannot apply because it has no name.
+pub(crate) const NAME_REQUIRED: &str = "Required value: `punctual up` applies manifests, and apply does \
+                                        not support generateName; set metadata.name";
 
 /// The settings of all checks.
 pub(super) struct DocumentChecker<'a> {
@@ -37,10 +44,27 @@ pub(super) struct DocumentChecker<'a> {
     pub(super) count: u32,
     /// Whether to report warnings.
     pub(super) has_warnings: bool,
+    /// Whether to report CronJobs that one run can block forever. Servers do not warn about them.
+    pub(super) has_blocking_lint: bool,
     pub(super) now: Timestamp,
+    /// Whether to reject what `punctual up` does not apply.
+    pub(super) is_for_up: bool,
 }
 
-impl DocumentChecker<'_> {
+impl<'a> DocumentChecker<'a> {
+    /// Checks documents without listing slots or warnings.
+    pub(super) fn without_slots(rules: ValidationOptions, default_zone: &'a Zone) -> Self {
+        DocumentChecker {
+            rules,
+            default_zone,
+            count: 0,
+            has_warnings: false,
+            has_blocking_lint: false,
+            now: clock::now(),
+            is_for_up: false,
+        }
+    }
+
     pub(super) fn check(&self, read: ReadResult) -> CheckedDocument {
         let Document { location, value, duplicates } = match read {
             Ok(document) => document,
@@ -61,9 +85,18 @@ impl DocumentChecker<'_> {
         match checked_kind::find(api_version, kind) {
             KindLookup::Checked(kind) => self.check_known(&mut checked, kind, &value, &duplicates),
             KindLookup::Unknown => checked.errors.push(no_such_kind(api_version, kind)),
+            KindLookup::Unchecked if self.is_for_up => {
+                checked.errors.push(no_such_kind(api_version, kind));
+            }
             KindLookup::Unchecked => {
                 checked.note = Some(format!("{kind} of {api_version} is not checked"));
             }
+        }
+        if self.is_for_up && value.pointer("/metadata/name").is_none() {
+            checked.errors.push(FieldProblem::new("metadata.name", NAME_REQUIRED.into()));
+        }
+        for problem in &mut checked.errors {
+            problem.hint = hint::of_problem(problem, &value, &self.rules.zones);
         }
         checked
     }
@@ -112,12 +145,17 @@ impl DocumentChecker<'_> {
                 let errors = simple.check(object, &context)?;
                 checked.errors.extend(errors.into_iter().map(FieldProblem::from));
             }
-            CheckedKind::Strategic(kind) => {
-                let admitted = strategy::create(kind, object, &context, &self.rules)?;
+            CheckedKind::Full(kind) => {
+                let admitted = write_rules::create(kind, object, &context, &self.rules)?;
                 if self.has_warnings {
                     checked.warnings = admitted.warnings;
                 }
-                if matches!(kind, strategy::ResourceKind::CronJob(_)) && checked.errors.is_empty() {
+                if self.has_blocking_lint {
+                    checked.warnings.extend(blocking_lint(&admitted.object));
+                }
+                if matches!(kind, write_rules::ResourceKind::CronJob(_))
+                    && checked.errors.is_empty()
+                {
                     checked.upcoming = self.upcoming(&admitted.object);
                 }
             }
@@ -128,7 +166,7 @@ impl DocumentChecker<'_> {
     /// Lists the next slots of a valid CronJob.
     fn upcoming(&self, object: &Value) -> Option<UpcomingRuns> {
         let cron_job = CronJob::deserialize(object).ok()?;
-        let zone = match &cron_job.spec.time_zone {
+        let zone = match cron_job.spec.zone_name() {
             Some(name) => self.rules.zones.get(name).ok()?,
             None => self.default_zone.clone(),
         };
@@ -136,7 +174,7 @@ impl DocumentChecker<'_> {
         let slots = SlotList::compute(&schedule, self.now, self.count);
         Some(UpcomingRuns {
             time_zone: schedule.zone().name().to_owned(),
-            is_default_zone: cron_job.spec.time_zone.is_none(),
+            is_default_zone: cron_job.spec.zone_name().is_none(),
             is_suspended: cron_job.is_suspended(),
             schedule: cron_job.spec.schedule,
             next: slots.slots,
@@ -145,10 +183,29 @@ impl DocumentChecker<'_> {
     }
 }
 
+/// Warns about a CronJob that one run can block forever: its policy waits for the active run, and no
+/// deadline ends a run that hangs or whose Pods never start.
+fn blocking_lint(object: &Value) -> Option<String> {
+    let cron_job = CronJob::deserialize(object).ok()?;
+    let policy = cron_job.concurrency_policy();
+    let waits = matches!(policy, ConcurrencyPolicy::Forbid | ConcurrencyPolicy::CatchUp);
+    let has_deadline = cron_job.pending_deadline_seconds().is_some()
+        || cron_job.job_template().ok()?.spec.active_deadline_seconds.is_some();
+    (cron_job.cron_job_kind().is_some() && waits && !has_deadline).then(|| {
+        format!(
+            "spec.concurrencyPolicy: with {}, a run that hangs or whose Pods never start blocks all \
+             later runs; set activeDeadlineSeconds in the Job template, or pendingDeadlineSeconds \
+             (on a cluster the annotation {})",
+            policy.as_str(),
+            annotations::PENDING_DEADLINE_SECONDS
+        )
+    })
+}
+
 /// Sets the namespace `default` if a namespaced object has none, as kubectl does.
 fn set_default_namespace(object: &mut ObjectName, kind: CheckedKind) {
     let is_namespaced = match kind {
-        CheckedKind::Strategic(_) => true,
+        CheckedKind::Full(_) => true,
         CheckedKind::Simple(simple) => simple.is_namespaced(),
     };
     if is_namespaced && object.namespace.is_empty() {
@@ -178,10 +235,8 @@ fn missing(text: &str, field: &str) -> Option<FieldProblem> {
 
 /// Returns kubectl's error text for an unknown kind.
 fn no_such_kind(api_version: &str, kind: &str) -> FieldProblem {
-    FieldProblem {
-        field: "kind".into(),
-        message: format!("no matches for kind \"{kind}\" in version \"{api_version}\""),
-    }
+    let message = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
+    FieldProblem::new("kind", message)
 }
 
 fn not_an_object(value: &Value) -> FieldProblem {
@@ -192,6 +247,5 @@ fn not_an_object(value: &Value) -> FieldProblem {
         Value::Bool(_) => "true or false",
         Value::Null | Value::Object(_) => "nothing",
     };
-    let message = format!("expected an object with apiVersion and kind, found {found}");
-    FieldProblem { field: String::new(), message }
+    FieldProblem::new("", format!("expected an object with apiVersion and kind, found {found}"))
 }

@@ -1,4 +1,4 @@
-//! The result of checking one document.
+//! The result of checking one document with `punctual validate`: errors, warnings and next runs.
 
 use punctual_api::{FieldError, Status};
 use serde::Serialize;
@@ -13,7 +13,11 @@ use crate::{
 pub(super) struct FieldProblem {
     /// The path of the field. Empty if the error concerns the whole document.
     pub(super) field: String,
+    /// The text of Kubernetes.
     pub(super) message: String,
+    /// What to change, in our own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hint: Option<String>,
 }
 
 /// The kind, namespace and name of an object.
@@ -59,7 +63,7 @@ impl CheckedDocument {
     }
 
     pub(super) fn from_read_error(read_error: ReadError) -> CheckedDocument {
-        let problem = FieldProblem { field: String::new(), message: read_error.message };
+        let problem = FieldProblem::new("", read_error.message);
         let checked = CheckedDocument::new(read_error.location, ObjectName::default());
         CheckedDocument { errors: vec![problem], ..checked }
     }
@@ -67,32 +71,30 @@ impl CheckedDocument {
 
 impl From<FieldError> for FieldProblem {
     fn from(error: FieldError) -> FieldProblem {
-        FieldProblem { message: error.body(), field: error.path }
+        FieldProblem::new(&error.path, error.body())
     }
 }
 
 impl FieldProblem {
+    /// A problem without a hint.
+    pub(super) fn new(field: &str, message: String) -> FieldProblem {
+        FieldProblem { field: field.into(), message, hint: None }
+    }
+
     /// Converts a warning about an unknown or duplicate field, which is an error here.
     pub(super) fn from_field_warning(text: &str) -> FieldProblem {
         let field = text.split_once(" field \"").and_then(|(_, path)| path.strip_suffix('"'));
-        FieldProblem {
-            field: field.unwrap_or_default().into(),
-            message: format!("strict decoding error: {text}"),
-        }
+        FieldProblem::new(field.unwrap_or_default(), format!("strict decoding error: {text}"))
     }
 
     /// Converts an error status into one error per cause.
     pub(super) fn from_status(status: Status) -> Vec<FieldProblem> {
         let causes = status.details.map(|details| details.causes).unwrap_or_default();
         if causes.is_empty() {
-            let field = mistyped_field(&status.message).unwrap_or_default().into();
-            return vec![FieldProblem { field, message: status.message }];
+            let field = mistyped_field(&status.message).unwrap_or_default().to_owned();
+            return vec![FieldProblem::new(&field, status.message)];
         }
-        let problem = |cause: punctual_api::status::StatusCause| FieldProblem {
-            field: cause.field,
-            message: cause.message,
-        };
-        causes.into_iter().map(problem).collect()
+        causes.into_iter().map(|cause| FieldProblem::new(&cause.field, cause.message)).collect()
     }
 }
 

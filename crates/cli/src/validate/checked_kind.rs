@@ -1,14 +1,14 @@
-//! The kinds that can be checked.
+//! The kinds that `punctual validate` checks, and with which rules.
 
-use punctual_api::{CronJobKind, strategy};
+use punctual_api::{CronJobKind, write_rules};
 
 use super::simple_kind::SimpleKind;
 
 /// How a kind is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CheckedKind {
-    /// With the server's create strategy.
-    Strategic(strategy::ResourceKind),
+    /// With all rules that the server applies to a create.
+    Full(write_rules::ResourceKind),
     /// With the rules for its metadata and a few fields.
     Simple(SimpleKind),
 }
@@ -16,24 +16,25 @@ pub(super) enum CheckedKind {
 /// API versions whose kinds are all in `CHECKED_KINDS`. Any other kind in them does not exist.
 const COMPLETE_VERSIONS: [&str; 3] = ["batch/v1", "batch/v1beta1", "punctual.dev/v1"];
 
-const CHECKED_KINDS: [(&str, &str, CheckedKind); 13] = [
+const CHECKED_KINDS: [(&str, &str, CheckedKind); 14] = [
     (
         "batch/v1",
         "CronJob",
-        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::BatchV1)),
+        CheckedKind::Full(write_rules::ResourceKind::CronJob(CronJobKind::BatchV1)),
     ),
     (
         "batch/v1beta1",
         "CronJob",
-        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::BatchV1Beta1)),
+        CheckedKind::Full(write_rules::ResourceKind::CronJob(CronJobKind::BatchV1Beta1)),
     ),
     (
         "punctual.dev/v1",
         "ScheduledJob",
-        CheckedKind::Strategic(strategy::ResourceKind::CronJob(CronJobKind::ScheduledJob)),
+        CheckedKind::Full(write_rules::ResourceKind::CronJob(CronJobKind::ScheduledJob)),
     ),
-    ("batch/v1", "Job", CheckedKind::Strategic(strategy::ResourceKind::Job)),
-    ("v1", "Pod", CheckedKind::Strategic(strategy::ResourceKind::Pod)),
+    ("batch/v1", "Job", CheckedKind::Full(write_rules::ResourceKind::Job)),
+    ("v1", "Pod", CheckedKind::Full(write_rules::ResourceKind::Pod)),
+    ("v1", "ResourceQuota", CheckedKind::Full(write_rules::ResourceKind::ResourceQuota)),
     ("v1", "ConfigMap", CheckedKind::Simple(SimpleKind::ConfigMap)),
     ("v1", "Secret", CheckedKind::Simple(SimpleKind::Secret)),
     ("v1", "Namespace", CheckedKind::Simple(SimpleKind::Namespace)),

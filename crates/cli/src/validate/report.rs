@@ -1,10 +1,10 @@
-//! Formats the results as text and as JSON.
+//! Formats the results of `punctual validate` as text and as JSON.
 
 use serde::Serialize;
 
 use super::checked_document::{CheckedDocument, FieldProblem, UpcomingRuns};
 use crate::{
-    output,
+    output::{self, one_line},
     slots::{self, SlotRow},
 };
 
@@ -56,23 +56,14 @@ fn subject(checked: &CheckedDocument) -> String {
 impl std::fmt::Display for FieldProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.field.as_str() {
-            "" => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
+            "" => f.write_str(&self.message)?,
+            field => write!(f, "{field}: {}", self.message)?,
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
         }
     }
-}
-
-/// Escapes control characters. Text from manifests must not break lines or control the terminal.
-fn one_line(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if letter.is_control() {
-            escaped.extend(letter.escape_default());
-        } else {
-            escaped.push(letter);
-        }
-    }
-    escaped
 }
 
 /// Returns one row per slot. Only the first row has the names.

@@ -1,16 +1,17 @@
-//! Checks the kinds that have no create strategy, with the rules that `punctual-api` has for them.
+//! Checks kinds that `punctual validate` does not put through all write rules of the server: only
+//! their metadata and a few fields.
 
 use punctual_api::{
     FieldError, ObjectMeta, Status,
     core_v1::{ConfigMap, Namespace, Secret},
     lease::Lease,
-    strategy::CreateContext,
     validate,
+    write_rules::CreateContext,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A kind without a create strategy.
+/// A kind of which only the metadata and a few fields have rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SimpleKind {
     ConfigMap,

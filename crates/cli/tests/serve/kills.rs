@@ -22,7 +22,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// The names and UIDs of the confirmed writes.
 type Confirmed = Arc<Mutex<BTreeMap<String, String>>>;
 
-async fn client(folder: &Path) -> Client {
+pub(crate) async fn client(folder: &Path) -> Client {
     let config = Kubeconfig::read_from(folder.join("kubeconfig")).unwrap();
     let options = KubeConfigOptions::default();
     let mut config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
@@ -30,7 +30,7 @@ async fn client(folder: &Path) -> Client {
     Client::try_from(config).unwrap()
 }
 
-async fn create(client: &Client, name: &str) -> Option<String> {
+pub(crate) async fn create(client: &Client, name: &str) -> Option<String> {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     let request = Request::post(MAPS).header("Content-Type", "application/json");
     let request = request.body(object.to_string().into_bytes()).unwrap();
@@ -49,7 +49,7 @@ async fn write(client: Client, names: Arc<AtomicUsize>, confirmed: Confirmed) {
     }
 }
 
-async fn stored(client: &Client) -> BTreeMap<String, String> {
+pub(crate) async fn stored(client: &Client) -> BTreeMap<String, String> {
     let request = Request::get(MAPS).body(Vec::new()).unwrap();
     let list: Value = client.request(request).await.unwrap();
     let text = |item: &Value, key: &str| item["metadata"][key].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Runs `punctual serve` as a process.
+//! Tests of `punctual serve` as a process.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,6 +9,7 @@
     reason = "a test fails by panicking; an environment variable sets its length"
 )]
 
+mod backups;
 mod kills;
 mod program;
 mod startup;

@@ -1,4 +1,4 @@
-//! Starts and stops `punctual serve`.
+//! Starts and stops `punctual serve` for the tests of this folder.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Startup, shutdown and the lock of the data directory.
+//! Tests of startup, shutdown and the lock of the data directory.
 
 use std::process::Output;
 
@@ -48,5 +48,60 @@ fn kubeconfig_requires_the_data_directory_of_a_server() {
     let text = String::from_utf8(made.stdout).unwrap();
     assert!(text.contains("name: alice") && text.contains("client-certificate-data: "), "{text}");
     assert_eq!(ask("no: such\nname").status.code(), Some(1));
+    assert!(serving.stop());
+}
+
+#[test]
+fn a_missing_encryption_key_refuses_the_start() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("data");
+    let key = home.path().join("key");
+    std::fs::write(&key, format!("{}=\n", "A".repeat(43))).unwrap();
+    let (serving, _) = ServeProcess::start(&folder);
+    assert!(serving.stop());
+    let store = punctual_store::Store::open_with_codec(
+        folder.join("store"),
+        punctual_store::Options::default(),
+        Some(std::sync::Arc::new(punctual_server::SecretEncryption::read(&key).unwrap())),
+    );
+    let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"resourceVersion":"","name":"a","namespace":"default"}}"#;
+    let store = store.unwrap();
+    store.write_blocking(punctual_store::Op::create("/secrets/default/a", secret)).unwrap();
+    drop(store);
+    let start = |args: &[&str]| {
+        let mut command = punctual(&folder);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).output().unwrap()
+    };
+    let refused = start(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let error = stderr(&refused);
+    assert!(
+        error.contains("/secrets/default/a") && error.contains("--encryption-key-file"),
+        "{error}"
+    );
+    let other = home.path().join("other");
+    std::fs::write(&other, format!("{}=\n", "B".repeat(42) + "A")).unwrap();
+    let error = stderr(&start(&["--encryption-key-file", other.to_str().unwrap()]));
+    assert!(error.contains("is not in the key file"), "{error}");
+}
+
+#[test]
+fn certificates_are_listed_and_revoked_while_the_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let output = punctual(folder.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (serving, _) = ServeProcess::start(folder.path());
+    run(&["kubeconfig", "--user", "alice"]);
+    let listed = run(&["certs"]);
+    assert!(listed.contains("authority") && listed.contains("server"), "{listed}");
+    assert!(run(&["certs", "revoke", "--user", "alice"]).starts_with("revoked "));
+    let listed = run(&["certs"]);
+    assert!(
+        listed.lines().any(|line| line.contains("alice") && line.contains("revoked")),
+        "{listed}"
+    );
     assert!(serving.stop());
 }

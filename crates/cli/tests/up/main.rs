@@ -1,4 +1,4 @@
-//! Runs `punctual up` as a process.
+//! Tests of `punctual up` as a process.
 
 #![allow(
     clippy::expect_used,
@@ -7,9 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod attacks;
+mod closed_stderr;
+mod examples;
 mod manifests;
 mod pods;
 mod program;
+mod repair_command;
+mod run_command;
 mod runs;
 mod startup;
 mod view;

@@ -1,4 +1,4 @@
-//! Manifests are applied all or none, and errors have a location.
+//! Tests of applying manifests: all or none, and errors have a location.
 
 use kube::api::ListParams;
 

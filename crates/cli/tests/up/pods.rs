@@ -1,6 +1,9 @@
-//! Pods run as processes, have logs, and survive the process that started them.
+//! Tests of Pods: they run as processes, have logs, and survive the process that started them.
 
-use crate::program::{TestHome, log, run_pod, wait_for_phase};
+use kube::api::PostParams;
+use serde_json::json;
+
+use crate::program::{TestHome, api, log, run_pod, wait_for_phase, wait_for_status};
 
 #[tokio::test]
 async fn a_pod_runs_and_its_log_can_be_read() {
@@ -62,5 +65,52 @@ async fn pods_above_the_limit_wait() {
     home.write("signal", "");
     wait_for_phase(&client, "first", "Succeeded").await;
     wait_for_phase(&client, "second", "Succeeded").await;
+    up.stop();
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_reported_at_once_and_by_the_job() {
+    let home = TestHome::new();
+    let mut up = home.start(&[]);
+    let client = home.client().await;
+    // The lines report only what happens after the first list.
+    run_pod(&client, "first", "true").await;
+    wait_for_phase(&client, "first", "Succeeded").await;
+    let container = json!({"name": "c", "image": "any", "command": ["no-such-program"]});
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [container]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "wrong"},
+        "spec": {"backoffLimit": 1, "template": template}});
+    let jobs = api(&client, "batch/v1", "Job");
+    jobs.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+    let want = "cannot run \"no-such-program\": no such program on this machine";
+    let problem = up.lines.find(|line| line.as_ref().unwrap().contains(" problem: "));
+    let problem = problem.unwrap().unwrap();
+    assert!(problem.contains("default/wrong") && problem.contains(want), "{problem}");
+    let job = wait_for_status(jobs, "wrong", |status| status["failed"] == 2).await;
+    let status = job.data["status"].to_string();
+    let failed = up.lines.find(|line| line.as_ref().unwrap().contains(" failed after "));
+    let failed = failed.unwrap().unwrap();
+    assert!(failed.contains("BackoffLimitExceeded") && failed.contains(want), "{failed} {status}");
+    up.stop();
+}
+
+#[tokio::test]
+async fn the_log_of_a_pod_that_waits_for_a_secret_says_so() {
+    let home = TestHome::new();
+    let up = home.start(&[]);
+    let client = home.client().await;
+    let container = json!({"name": "c", "image": "any", "command": ["true"],
+        "envFrom": [{"secretRef": {"name": "none"}}]});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"},
+        "spec": {"restartPolicy": "Never", "containers": [container]}});
+    let pods = api(&client, "v1", "Pod");
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let is_waiting = |status: &serde_json::Value| {
+        let waiting = &status["containerStatuses"][0]["state"]["waiting"];
+        waiting["reason"] == "CreateContainerConfigError"
+    };
+    wait_for_status(pods, "waits", is_waiting).await;
+    let error = log(&client, "waits/log").await.unwrap_err().to_string();
+    assert!(error.contains("secret \"none\" not found"), "{error}");
     up.stop();
 }

@@ -1,4 +1,4 @@
-//! Starts and stops `punctual up` and its Pods.
+//! Starts and stops `punctual up` and its Pods for the tests of this folder.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -58,9 +58,25 @@ impl TestHome {
 
     /// Starts the program and waits until it is ready.
     pub(crate) fn start(&self, args: &[&str]) -> UpProcess {
-        let mut command = self.command(args);
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        self.start_logging_to(Stdio::null(), args)
+    }
+
+    /// Starts the program with this standard error and waits until it is ready.
+    pub(crate) fn start_logging_to(&self, stderr: Stdio, args: &[&str]) -> UpProcess {
+        self.start_command(self.command(args).stderr(stderr))
+    }
+
+    /// Starts the program after a shell command that sets its limits.
+    pub(crate) fn start_with_limit(&self, limit: &str) -> UpProcess {
+        let program = env!("CARGO_BIN_EXE_punctual");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("{limit}; exec {program} up --listen 127.0.0.1:0")]);
+        command.env("PUNCTUAL_DATA_DIR", self.path().join("data")).stdin(Stdio::null());
+        self.start_command(command.stderr(Stdio::null()))
+    }
+
+    fn start_command(&self, command: &mut Command) -> UpProcess {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut output = Vec::new();
         while !output.last().is_some_and(|line: &String| line.starts_with("try: ")) {
@@ -90,7 +106,7 @@ impl TestHome {
             let text = std::fs::read(folder.join("state.json")).ok()?;
             let state: Value = serde_json::from_slice(&text).ok()?;
             let is_over = ["Succeeded", "Failed"].contains(&state["phase"].as_str()?);
-            let pid = Pid::from_raw(state["supervisor"].as_i64()?.try_into().ok()?)?;
+            let pid = Pid::from_raw(state["supervisorPid"].as_i64()?.try_into().ok()?)?;
             (!is_over).then_some((folder, pid))
         };
         folders.filter_map(supervisor).collect()

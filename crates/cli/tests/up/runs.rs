@@ -1,4 +1,4 @@
-//! CronJobs run in real time, from the slot to the process and the status.
+//! Tests of CronJobs in real time, from the slot (scheduled time) to the process and the status.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,18 @@ use crate::program::{TestHome, api, log, wait_for_status};
 
 /// Returns a CronJob manifest that runs every second.
 fn manifest(name: &str, command: Value, more: Value) -> String {
+    let annotation = |name: &str, key: &str| {
+        let path = format!("metadata.annotations['{key}']");
+        json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
+    };
     let container = json!({"name": "main", "image": "any", "command": command,
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-        "env": [{"name": "SLOT", "valueFrom": {"fieldRef": {"fieldPath":
-            "metadata.annotations['batch.kubernetes.io/cronjob-scheduled-timestamp']"}}}]});
+    "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    "env": [
+        annotation("SLOT", "batch.kubernetes.io/cronjob-scheduled-timestamp"),
+        annotation("CRON_JOB_KIND", "punctual.dev/cronjob-kind"),
+        annotation("CRON_JOB_NAME", "punctual.dev/cronjob-name"),
+        annotation("CRON_JOB_UID", "punctual.dev/cronjob-uid"),
+    ]});
     let pod = json!({"restartPolicy": "Never", "containers": [container],
         "volumes": [{"name": "data", "emptyDir": {}}]});
     let job = json!({"backoffLimit": 0, "template": {"spec": pod}});
@@ -22,9 +30,9 @@ fn manifest(name: &str, command: Value, more: Value) -> String {
 }
 
 #[tokio::test]
-async fn runs_succeed_and_receive_their_slot() {
+async fn runs_succeed_and_receive_their_slot_and_cron_job() {
     let home = TestHome::new();
-    let script = json!(["/bin/sh", "-c", "echo $SLOT"]);
+    let script = json!(["/bin/sh", "-c", "echo $SLOT $CRON_JOB_KIND $CRON_JOB_NAME $CRON_JOB_UID"]);
     let more = json!({"successfulJobsHistoryLimit": 100});
     let file = home.write("hello.json", &manifest("hello", script, more));
     let up = home.start(&[&file]);
@@ -34,6 +42,7 @@ async fn runs_succeed_and_receive_their_slot() {
         wait_for_status(cron_jobs, "hello", |status| status["successfulRuns"].as_i64() >= Some(3))
             .await;
     assert_eq!(found.data["status"]["failedRuns"], Value::Null);
+    let uid = found.metadata.uid.as_deref().unwrap();
     let pods = api(&client, "v1", "Pod").list(&Default::default()).await.unwrap();
     let ended = pods.items.iter().filter(|pod| pod.data["status"]["phase"] == "Succeeded");
     let mut count = 0;
@@ -42,7 +51,7 @@ async fn runs_succeed_and_receive_their_slot() {
         let annotations = pod.metadata.annotations.as_ref().unwrap();
         let slot = &annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"];
         let output = log(&client, &format!("{name}/log")).await.unwrap();
-        assert_eq!(output, format!("{slot}\n"));
+        assert_eq!(output, format!("{slot} CronJob hello {uid}\n"));
         count += 1;
     }
     assert!(count >= 3, "{count} Pods");
@@ -99,4 +108,26 @@ async fn each_slot_runs_once_although_the_program_is_killed() {
     assert_eq!(jobs.items.len(), runs, "every run has a Job");
     assert_eq!(found.data["status"]["successfulRuns"], runs);
     up.stop();
+}
+
+#[tokio::test]
+async fn the_log_reports_runs_only_on_request_because_the_lines_report_them() {
+    for (args, has_runs) in [(&[][..], false), (&["--log", "info"], true)] {
+        let home = TestHome::new();
+        let file = home.write("quick.json", &manifest("quick", json!(["true"]), json!({})));
+        let log = home.path().join("log");
+        let stderr = std::fs::File::create(&log).unwrap();
+        let mut up = home.start_logging_to(stderr.into(), &[&[file.as_str()], args].concat());
+        let line = up.lines.find(|line| line.as_ref().unwrap().contains(" ok after "));
+        assert!(line.unwrap().unwrap().contains("default/quick-"));
+        let client = home.client().await;
+        let cron_jobs = api(&client, "batch/v1", "CronJob");
+        wait_for_status(cron_jobs, "quick", |status| status["successfulRuns"].as_i64() >= Some(1))
+            .await;
+        up.stop();
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(text.contains("started a run"), has_runs, "{text}");
+        assert_eq!(text.contains("a run ended"), has_runs, "{text}");
+        assert_eq!(text.is_empty(), !has_runs, "{text}");
+    }
 }

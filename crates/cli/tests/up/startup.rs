@@ -1,12 +1,13 @@
-//! Startup, shutdown and the lock of the data directory.
+//! Tests of startup, shutdown and the lock of the data directory.
 
 use std::net::TcpListener;
 
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use rustix::process::Signal;
+use serde_json::Value;
 
-use crate::program::{TestHome, api, examples};
+use crate::program::{TestHome, api, examples, wait_for_status};
 
 #[tokio::test]
 async fn applying_the_examples_again_changes_nothing() {
@@ -20,7 +21,16 @@ async fn applying_the_examples_again_changes_nothing() {
     let cron_jobs = api(&client, "batch/v1", "CronJob");
     let found = cron_jobs.list(&ListParams::default()).await.unwrap();
     let found: Vec<String> = found.iter().map(|cron_job| cron_job.name_any()).collect();
-    let want = ["backup", "hello", "new-year", "opening-berlin", "opening-new-york", "report"];
+    let want = [
+        "backup",
+        "cleanup",
+        "hello",
+        "hourly",
+        "new-year",
+        "opening-berlin",
+        "opening-new-york",
+        "report",
+    ];
     assert_eq!(found, want);
     let nodes = kube::Api::<kube::api::DynamicObject>::all_with(
         client,
@@ -77,10 +87,38 @@ fn an_address_in_use_is_reported() {
 }
 
 #[test]
+fn every_file_that_a_start_creates_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = TestHome::new();
+    home.start(&[]).stop();
+    let files = std::fs::read_dir(home.path().join("data")).unwrap().map(Result::unwrap);
+    let modes: Vec<_> = files
+        .map(|file| (file.file_name(), file.metadata().unwrap().permissions().mode()))
+        .collect();
+    assert!(modes.len() > 3, "{modes:?}");
+    for (name, mode) in modes {
+        assert_eq!(mode & 0o077, 0, "{name:?} has the mode {mode:o}");
+    }
+}
+
+#[test]
 fn a_node_name_cannot_be_changed() {
     let home = TestHome::new();
     home.start(&["--node-name", "one"]).stop();
     home.start(&[]).stop();
     let output = home.start_error(&["--node-name", "two"]);
     assert!(output.contains("is named \"one\""), "{output}");
+}
+
+#[tokio::test]
+async fn the_dialect_and_the_feature_gates_can_be_set() {
+    let home = TestHome::new();
+    let up = home.start(&["--dialect", "kubernetes", "--feature-gates", "OneShot=false"]);
+    let error = home.run_error(&["--at", "2100-01-01T00:00", "--kind", "CronJob", "--", "true"]);
+    assert!(error.contains("unrecognized descriptor: @at"), "{error}");
+    home.run_ok(&["--at", "2100-01-01T00:00", "--name", "once", "--", "true"]);
+    let scheduled_jobs = api(&home.client().await, "punctual.dev/v1", "ScheduledJob");
+    let is_named = |status: &Value| status["conditions"].to_string().contains("FeatureDisabled");
+    wait_for_status(scheduled_jobs, "once", is_named).await;
+    up.stop();
 }

@@ -1,4 +1,4 @@
-//! The live view in a terminal.
+//! Tests of the live view in a terminal.
 
 use std::fs::File;
 use std::io::Read as _;

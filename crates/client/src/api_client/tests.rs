@@ -1,3 +1,5 @@
+//! Tests of the fence and the deadlines of calls.
+
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

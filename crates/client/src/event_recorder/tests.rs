@@ -1,3 +1,6 @@
+//! Tests of the event recorder: repeated Events, their order, a full queue, and a server that
+//! fails.
+
 use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

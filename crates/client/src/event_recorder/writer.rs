@@ -41,7 +41,7 @@ impl EventWriter {
                 return;
             };
             if is_permanent(&error) {
-                return self.drop_refused(&write.event, &error);
+                return self.drop_rejected(&write.event, &error);
             }
             if tried == TRIES_MAX || self.stop.is_cancelled() {
                 break;
@@ -92,16 +92,17 @@ impl EventWriter {
         }
     }
 
-    fn drop_refused(&self, event: &Event, error: &ApiError) {
+    /// Counts an Event as dropped that the server rejects in every try.
+    fn drop_rejected(&self, event: &Event, error: &ApiError) {
         self.api.metrics().events_dropped(1);
         // Events in a namespace that is being deleted are of no interest.
         if !error.is_namespace_terminating() {
-            tracing::debug!(name = event.metadata.name, %error, "event dropped: refused");
+            tracing::debug!(name = event.metadata.name, %error, "event dropped: the API server rejected it");
         }
     }
 }
 
-/// Whether the server refuses the Event in every further try.
+/// Whether the server rejects the Event in every further try.
 fn is_permanent(error: &ApiError) -> bool {
     matches!(error, ApiError::Status { code: code @ 400..500, .. } if *code != 429)
 }

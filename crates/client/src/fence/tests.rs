@@ -1,3 +1,5 @@
+//! Tests of the fence: when it opens, when it closes, and what it allows in between.
+
 use std::sync::Mutex;
 
 use jiff::Timestamp;

@@ -1,4 +1,5 @@
-//! Detects whether another CronJob controller is running, by giving it something to do.
+//! Detects whether another CronJob controller is running on the cluster, by giving it something to
+//! do.
 //!
 //! No API lists the controllers that run on a cluster, and recent writes prove little: where all CronJobs
 //! are daily, a controller that was switched off a minute ago looks like one that runs. A controller that runs
@@ -106,7 +107,7 @@ impl ControllerProbe {
     /// Reads the probe, and creates it again if it is missing or incomplete.
     async fn check(&self) -> Option<CompetingController> {
         let is_missing = match self.api.find::<CronJob>(&self.path).await {
-            Ok(Some(probe)) => match ProbeState::of(&probe) {
+            Ok(Some(probe)) => match ProbeState::from_cron_job(&probe) {
                 ProbeState::Reconciled => {
                     let cron_job = probe.key().into_owned();
                     return Some(CompetingController::ReconciledProbe { cron_job });
@@ -132,7 +133,7 @@ impl ControllerProbe {
         let mut probe = match created {
             // Another replica created it, or an earlier process left it behind.
             Err(error) if error.is_conflict() => {
-                match ProbeState::of(&self.api.get(&self.path).await?) {
+                match ProbeState::from_cron_job(&self.api.get(&self.path).await?) {
                     ProbeState::Untouched => return Ok(()),
                     ProbeState::WithoutStatus => self.api.get(&self.path).await?,
                     ProbeState::Reconciled => {
@@ -162,7 +163,7 @@ enum ProbeState {
 }
 
 impl ProbeState {
-    fn of(probe: &CronJob) -> ProbeState {
+    fn from_cron_job(probe: &CronJob) -> ProbeState {
         let status = &probe.status;
         match (status.last_successful_time, status.active.as_slice()) {
             (None, _) => ProbeState::WithoutStatus,

@@ -5,15 +5,20 @@
 
 use std::sync::Arc;
 
-use punctual_api::CronJob;
+use jiff::Timestamp;
+use punctual_api::{CronJob, Time};
 use punctual_engine::cronjob::{ScheduleError, Timetable};
-use punctual_schedule::Zone;
+
+use super::options::CronJobOptions;
 
 /// The cached form of a CronJob.
 pub(super) struct CachedCronJob {
     pub(super) uid: String,
     pub(super) resource_version: String,
     pub(super) generation: i64,
+    pub(super) created_at: Option<Timestamp>,
+    /// Whether it is neither suspended nor being deleted.
+    pub(super) can_start: bool,
     text: Box<str>,
     timetable: Arc<Result<Timetable, ScheduleError>>,
 }
@@ -39,8 +44,8 @@ pub(super) struct CachedFormError {
 }
 
 impl CachedCronJob {
-    pub(super) fn new(cron_job: &CronJob, default_zone: &Zone) -> CachedCronJob {
-        let timetable = Timetable::from_cron_job(cron_job, default_zone);
+    pub(super) fn new(cron_job: &CronJob, options: &CronJobOptions) -> CachedCronJob {
+        let timetable = Timetable::from_cron_job(cron_job, &options.default_zone, &options.gates);
         CachedCronJob::with_timetable(cron_job, Arc::new(timetable))
     }
 
@@ -48,13 +53,13 @@ impl CachedCronJob {
     pub(super) fn updated(
         self: &Arc<CachedCronJob>,
         cron_job: &CronJob,
-        default_zone: &Zone,
+        options: &CronJobOptions,
     ) -> CachedCronJob {
         match self.parse() {
             Ok(old) if has_same_timetable(&old.cron_job, cron_job) => {
                 CachedCronJob::with_timetable(cron_job, old.timetable)
             }
-            _ => CachedCronJob::new(cron_job, default_zone),
+            _ => CachedCronJob::new(cron_job, options),
         }
     }
 
@@ -67,6 +72,8 @@ impl CachedCronJob {
             uid: metadata.uid.clone(),
             resource_version: metadata.resource_version.clone(),
             generation: metadata.generation,
+            created_at: metadata.creation_timestamp.map(Time::timestamp),
+            can_start: metadata.deletion_timestamp.is_none() && !cron_job.is_suspended(),
             // An empty text makes `parse` fail, so that the error is reported.
             text: serde_json::to_string(cron_job).unwrap_or_default().into(),
             timetable,
@@ -87,6 +94,10 @@ impl CachedCronJob {
         })
     }
 
+    pub(super) fn timetable_ref(&self) -> Result<&Timetable, &ScheduleError> {
+        self.timetable.as_ref().as_ref()
+    }
+
     pub(super) fn timetable(&self) -> Arc<Result<Timetable, ScheduleError>> {
         self.timetable.clone()
     }
@@ -101,10 +112,22 @@ fn has_same_timetable(old: &CronJob, new: &CronJob) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use punctual_engine::cronjob::FeatureGates;
     use punctual_schedule::Zones;
     use serde_json::json;
 
+    use super::super::options::ClusterOptions;
     use super::*;
+
+    fn options() -> CronJobOptions {
+        CronJobOptions {
+            kinds: Vec::new(),
+            default_zone: Zones::bundled().utc(),
+            gates: FeatureGates::default(),
+            workers: 1,
+            cluster: ClusterOptions::default(),
+        }
+    }
 
     fn cron_job(schedule: &str, version: &str) -> CronJob {
         let text = json!({
@@ -120,9 +143,9 @@ mod tests {
 
     #[test]
     fn the_cached_form_preserves_every_field() {
-        let zone = Zones::bundled().utc();
+        let options = options();
         let cron_job = cron_job("0 8 * * *", "9");
-        let cached = Arc::new(CachedCronJob::new(&cron_job, &zone));
+        let cached = Arc::new(CachedCronJob::new(&cron_job, &options));
         let parsed = cached.parse().unwrap().cron_job;
         assert_eq!(
             serde_json::to_string(&*parsed).unwrap(),
@@ -134,18 +157,18 @@ mod tests {
 
     #[test]
     fn the_timetable_is_rebuilt_only_if_the_schedule_changes() {
-        let zone = Zones::bundled().utc();
-        let cached = Arc::new(CachedCronJob::new(&cron_job("0 8 * * *", "9"), &zone));
-        let same = cached.updated(&cron_job("0 8 * * *", "10"), &zone);
+        let options = options();
+        let cached = Arc::new(CachedCronJob::new(&cron_job("0 8 * * *", "9"), &options));
+        let same = cached.updated(&cron_job("0 8 * * *", "10"), &options);
         assert!(Arc::ptr_eq(&cached.timetable, &same.timetable));
-        let other = cached.updated(&cron_job("0 9 * * *", "11"), &zone);
+        let other = cached.updated(&cron_job("0 9 * * *", "11"), &options);
         assert!(!Arc::ptr_eq(&cached.timetable, &other.timetable));
     }
 
     #[test]
     fn a_damaged_text_is_an_error_that_names_the_object() {
-        let zone = Zones::bundled().utc();
-        let mut cached = CachedCronJob::new(&cron_job("0 8 * * *", "9"), &zone);
+        let options = options();
+        let mut cached = CachedCronJob::new(&cron_job("0 8 * * *", "9"), &options);
         cached.text = "{".into();
         let error = Arc::new(cached).parse().err().unwrap();
         assert_eq!(

@@ -1,9 +1,11 @@
 //! The fields of a Job that the CronJob controller caches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use punctual_api::job::JobStatus;
-use punctual_api::{CronJobKind, Job, ObjectMeta};
+use jiff::Timestamp;
+use punctual_api::job::{JobSpec, JobStatus};
+use punctual_api::{CronJobKind, Job, ObjectMeta, Time};
 use punctual_client::CachedFields;
 use punctual_engine::cronjob::JobView;
 use serde::Deserialize;
@@ -16,6 +18,7 @@ pub(super) struct CachedJob {
     pub(super) namespace: String,
     /// The CronJob that its controller reference names.
     pub(super) owner: Option<CronJobName>,
+    pub(super) created_at: Option<Timestamp>,
     pub(super) view: JobView,
 }
 
@@ -26,7 +29,18 @@ impl CachedJob {
             let namespace = job.metadata.namespace.clone();
             Some(CronJobName { kind, namespace, name: owner.name.clone() })
         });
-        CachedJob { namespace: job.metadata.namespace.clone(), owner, view: JobView::from_job(job) }
+        CachedJob {
+            namespace: job.metadata.namespace.clone(),
+            owner,
+            created_at: job.metadata.creation_timestamp.map(Time::timestamp),
+            view: JobView::from_job(job),
+        }
+    }
+
+    /// The time from its creation to its start, in whole seconds.
+    pub(super) fn started_after(&self) -> Option<Duration> {
+        let after = self.view.started_at?.duration_since(self.created_at?);
+        Some(after.try_into().unwrap_or(Duration::ZERO))
     }
 
     pub(super) fn to_orphaned_job(&self) -> Arc<OrphanedJob> {
@@ -47,20 +61,30 @@ impl CachedJob {
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
-pub(super) struct JobWithoutSpec {
+pub(super) struct JobWithoutTemplate {
     metadata: ObjectMeta,
+    spec: SpecWithoutTemplate,
     status: JobStatus,
 }
 
-impl From<JobWithoutSpec> for CachedJob {
-    fn from(job: JobWithoutSpec) -> CachedJob {
-        let JobWithoutSpec { metadata, status } = job;
-        CachedJob::new(&Job { metadata, status, ..Job::default() })
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct SpecWithoutTemplate {
+    active_deadline_seconds: Option<i64>,
+}
+
+impl From<JobWithoutTemplate> for CachedJob {
+    fn from(job: JobWithoutTemplate) -> CachedJob {
+        let JobWithoutTemplate { metadata, spec, status } = job;
+        let SpecWithoutTemplate { active_deadline_seconds } = spec;
+        let spec = JobSpec { active_deadline_seconds, ..JobSpec::default() };
+        CachedJob::new(&Job { metadata, spec, status, ..Job::default() })
     }
 }
 
 impl CachedFields for CachedJob {
     fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<JobWithoutSpec>(text).map(CachedJob::from)
+        serde_json::from_str::<JobWithoutTemplate>(text).map(CachedJob::from)
     }
 }

@@ -1,4 +1,5 @@
-//! The API calls of the CronJob controller.
+//! The API calls of the CronJob controller: reads and status writes of CronJobs, creates and
+//! deletes of Jobs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use punctual_api::well_known::finalizers;
 use punctual_api::{CronJob, CronJobKind};
 use punctual_client::resources::JOBS;
 use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
-use punctual_engine::cronjob::{CreateError, CreateResult, JobKey, JobView};
+use punctual_engine::cronjob::{CreateError, CreateResult, GiveUpJob, JobKey, JobView};
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::cached_job::{CachedJob, JobWithoutSpec};
+use super::cached_job::{CachedJob, JobWithoutTemplate};
 use super::key::CronJobName;
 use super::status_storage::StatusStorage;
 
@@ -60,7 +61,7 @@ impl CronJobClient {
         namespace: &str,
         name: &str,
     ) -> Result<Option<JobView>, ApiError> {
-        let job = self.api.find::<JobWithoutSpec>(&JOBS.object_path(namespace, name)).await?;
+        let job = self.api.find::<JobWithoutTemplate>(&JOBS.object_path(namespace, name)).await?;
         Ok(job.map(|job| CachedJob::from(job).view))
     }
 
@@ -104,6 +105,22 @@ impl CronJobClient {
         let path = JOBS.object_path(namespace, name);
         let patched = self.api.patch::<IgnoredAny>(&path, &patch).await;
         self.api.none_if_deleted(patched, &path, uid).await.map(drop)
+    }
+
+    /// Sets the deadline of a Job, so that it fails. Fails with a conflict if the Job changed since it was read: a
+    /// Pod may have started. Succeeds if the Job does not exist any more.
+    pub(super) async fn give_up_job(
+        &self,
+        namespace: &str,
+        job: &GiveUpJob,
+    ) -> Result<(), ApiError> {
+        let path = JOBS.object_path(namespace, &job.name);
+        let patch = json!({
+            "metadata": {"uid": job.uid, "resourceVersion": job.resource_version},
+            "spec": {"activeDeadlineSeconds": job.deadline_seconds},
+        });
+        let patched = self.api.merge_patch::<IgnoredAny>(&path, &patch).await;
+        self.api.none_if_deleted(patched, &path, &job.uid).await.map(drop)
     }
 
     /// Writes our annotations into a CronJob. Fails with a conflict if the CronJob changed since it was read.

@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use punctual_api::CronJob;
+use punctual_api::{CronJob, CronJobKind};
 use punctual_client::resource_version::{is_newer, is_older};
-use punctual_engine::cronjob::JobView;
-use punctual_schedule::Zone;
+use punctual_engine::cronjob::{JobView, Timetable};
 
 use super::cached_cron_job::CachedCronJob;
 use super::cached_job::CachedJob;
 use super::key::{CronJobName, ReconcileKey};
 use super::key_state::{KeyState, LiveJobs};
+use super::options::CronJobOptions;
 
 /// The cached objects.
 #[derive(Default)]
@@ -58,12 +58,18 @@ pub(super) struct Snapshot {
     pub(super) cached: Arc<CachedCronJob>,
     jobs: Option<Arc<Vec<JobView>>>,
     pub(super) live: LiveJobs,
+    older_namesake: Option<Arc<CachedCronJob>>,
 }
 
 impl Snapshot {
     /// The Jobs of the CronJob that the watch shows.
     pub(super) fn jobs(&self) -> &[JobView] {
         self.jobs.as_ref().map_or(&[], |jobs| jobs.as_slice())
+    }
+
+    /// The timetable of an older object of another kind with the same name that can start runs.
+    pub(super) fn older_namesake(&self) -> Option<&Timetable> {
+        self.older_namesake.as_ref()?.timetable_ref().ok()
     }
 }
 
@@ -89,11 +95,27 @@ impl CronJobIndex {
 
     /// The cached state of a CronJob, combined with the Jobs that were read for this decision.
     pub(super) fn snapshot(&mut self, name: &CronJobName, live: &LiveJobs) -> Option<Snapshot> {
+        let older_namesake = self.older_namesake(name);
         let entry = self.cron_jobs.get_mut(name)?;
         let jobs = self.jobs.get(&entry.cached.uid).cloned();
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
-        Some(Snapshot { cached: entry.cached.clone(), jobs, live })
+        Some(Snapshot { cached: entry.cached.clone(), jobs, live, older_namesake })
+    }
+
+    /// The object of another kind with the same namespace and name, if it is older and can start runs. Both
+    /// kinds give their Jobs the same names.
+    fn older_namesake(&self, name: &CronJobName) -> Option<Arc<CachedCronJob>> {
+        let own = self.get(name)?;
+        let others = CronJobKind::ALL.into_iter().filter(|kind| *kind != name.kind);
+        let mut others = others.filter_map(|kind| {
+            let other = CronJobName { kind, ..name.clone() };
+            Some((kind, self.get(&other)?))
+        });
+        let is_older = |(kind, other): &(CronJobKind, &Arc<CachedCronJob>)| {
+            other.can_start && (other.created_at, *kind) < (own.created_at, name.kind)
+        };
+        others.find(is_older).map(|(_, other)| other.clone())
     }
 
     /// Applies a CronJob from a watch, unless a live read has shown that it was deleted.
@@ -101,12 +123,12 @@ impl CronJobIndex {
         &mut self,
         name: &Arc<CronJobName>,
         cron_job: &CronJob,
-        default_zone: &Zone,
+        options: &CronJobOptions,
     ) -> CronJobChange {
         if self.deleted.contains_key(&cron_job.metadata.uid) {
             return CronJobChange::None;
         }
-        self.apply(name, cron_job, default_zone)
+        self.apply(name, cron_job, options)
     }
 
     /// Applies a CronJob from a response to one of our calls. It is ignored if the CronJob is not cached: the watch
@@ -115,10 +137,10 @@ impl CronJobIndex {
         &mut self,
         name: &Arc<CronJobName>,
         cron_job: &CronJob,
-        default_zone: &Zone,
+        options: &CronJobOptions,
     ) {
         if self.cron_jobs.contains_key(name) {
-            self.apply(name, cron_job, default_zone);
+            self.apply(name, cron_job, options);
         }
     }
 
@@ -126,7 +148,7 @@ impl CronJobIndex {
         &mut self,
         name: &Arc<CronJobName>,
         cron_job: &CronJob,
-        default_zone: &Zone,
+        options: &CronJobOptions,
     ) -> CronJobChange {
         let metadata = &cron_job.metadata;
         if let Some(IndexedCronJob { cached, .. }) = self.cron_jobs.get_mut(name) {
@@ -135,7 +157,7 @@ impl CronJobIndex {
             }
             if cached.uid == metadata.uid {
                 let has_new_spec = cached.generation != metadata.generation;
-                *cached = Arc::new(cached.updated(cron_job, default_zone));
+                *cached = Arc::new(cached.updated(cron_job, options));
                 return if has_new_spec {
                     CronJobChange::SpecChanged
                 } else {
@@ -145,7 +167,7 @@ impl CronJobIndex {
             self.names.remove(&cached.uid);
         }
         self.names.insert(metadata.uid.clone(), name.clone());
-        let cached = Arc::new(CachedCronJob::new(cron_job, default_zone));
+        let cached = Arc::new(CachedCronJob::new(cron_job, options));
         let entry = IndexedCronJob { cached, state: KeyState::default() };
         self.cron_jobs.insert(name.clone(), entry);
         CronJobChange::SpecChanged
@@ -211,6 +233,13 @@ impl CronJobIndex {
         affected
     }
 
+    /// Whether the cached version of a Job has no start time.
+    pub(super) fn has_unstarted_job(&self, view: &JobView) -> bool {
+        let jobs = self.jobs.get(&view.controller_uid);
+        let cached = jobs.and_then(|jobs| jobs.iter().find(|job| job.uid == view.uid));
+        cached.is_some_and(|job| job.started_at.is_none())
+    }
+
     /// Removes a Job.
     pub(super) fn remove_job(&mut self, uid: &str) -> Option<ReconcileKey> {
         self.finalizer_jobs.remove(uid);
@@ -253,7 +282,13 @@ impl CronJobIndex {
         match jobs.iter_mut().find(|cached| cached.uid == view.uid) {
             Some(cached) if !is_older(&view.resource_version, &cached.resource_version) => {
                 let old = std::mem::replace(cached, view.clone());
-                *cached != JobView { resource_version: view.resource_version.clone(), ..old }
+                // Whether a Pod has started matters only at the pending deadline, when the key is queued anyway.
+                let unchanged = JobView {
+                    resource_version: view.resource_version.clone(),
+                    has_no_started_pod: view.has_no_started_pod,
+                    ..old
+                };
+                *cached != unchanged
             }
             Some(_) => false,
             None => {

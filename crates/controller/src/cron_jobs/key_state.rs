@@ -1,4 +1,5 @@
-//! State that one reconcile of a CronJob leaves to the next.
+//! State that one reconcile of a CronJob leaves to the next: parked results, creates and deletes
+//! with an unknown result, and Jobs that only a live read showed as finished.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(super) struct KeyState {
     /// Jobs by name that a live read showed as finished and the watch does not yet. Without them, a Job
     /// that was counted would look active again and be counted twice.
     finished: BTreeMap<String, JobView>,
+    /// The error that is logged already.
+    logged_error: Option<Box<str>>,
 }
 
 /// The results of an executed plan whose status write waits for the end of a burst. It holds the cached form of
@@ -82,6 +85,15 @@ impl KeyState {
     pub(super) fn remove_unconfirmed(&mut self, job: &str) {
         self.unconfirmed.retain(|name| name != job);
         self.unconfirmed.shrink_to_fit();
+    }
+
+    /// Sets the error of this reconcile, if there is one. Returns whether it is not logged yet.
+    pub(super) fn set_error(&mut self, error: Option<&str>) -> bool {
+        if self.logged_error.as_deref() == error {
+            return false;
+        }
+        self.logged_error = error.map(Box::from);
+        error.is_some()
     }
 
     /// Combines live reads of this reconcile with Jobs that earlier live reads showed as finished. `jobs` are the

@@ -1,7 +1,7 @@
 //! How long a create may still reach the server after its sender gave up.
 //!
 //! A create may arrive after its sender timed out or lost leadership. It does no harm while the Job of its
-//! slot exists, because its name is taken. So finished Jobs are kept until no create can arrive any more.
+//! slot (scheduled time) exists, because its name is taken. So finished Jobs are kept until no create can arrive any more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

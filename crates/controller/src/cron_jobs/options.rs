@@ -1,8 +1,10 @@
-//! Options of the CronJob controller.
+//! The options of the CronJob controller: which CronJobs it reconciles, and the properties of the
+//! cluster.
 
 use std::time::Duration;
 
 use punctual_api::CronJobKind;
+use punctual_engine::cronjob::FeatureGates;
 use punctual_schedule::Zone;
 
 use super::signals::Signals;
@@ -14,6 +16,8 @@ pub struct CronJobOptions {
     pub kinds: Vec<CronJobKind>,
     /// The time zone of schedules that name none.
     pub default_zone: Zone,
+    /// The features that are on.
+    pub gates: FeatureGates,
     /// How many CronJobs are reconciled at a time.
     pub workers: usize,
     /// The properties of the cluster.

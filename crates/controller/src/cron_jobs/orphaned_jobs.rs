@@ -1,6 +1,6 @@
 //! Removes our finalizer from Jobs whose CronJob was deleted.
 //!
-//! The finalizer keeps a Job until its slot is recorded in the status of the CronJob. After the CronJob was
+//! The finalizer keeps a Job until its slot (scheduled time) is recorded in the status of the CronJob. After the CronJob was
 //! deleted, only this module removes the finalizer.
 
 use punctual_queue::Failure;

@@ -1,4 +1,4 @@
-//! One reconcile of one CronJob: the life of a slot, from top to bottom.
+//! One reconcile of one CronJob: the life of a slot (a scheduled time), from top to bottom.
 //!
 //! 1. `decide`: take a snapshot of the index and ask the engine for a plan.
 //! 2. `execute`: delete the Jobs that the plan replaces, and create the Job of the slot.
@@ -25,6 +25,7 @@ use punctual_queue::Failure;
 use super::CronJobController;
 use super::cached_cron_job::{CachedFormError, ParsedCronJob};
 use super::client::Creation;
+use super::decision_log::{DecisionLog, StartError};
 use super::key::{CronJobName, ReconcileKey};
 use super::key_state::{LiveJobs, Parked};
 use crate::metrics::{RunOutcome, UnreadableKind};
@@ -74,6 +75,8 @@ impl CronJobController {
             return self.finish(key, name, executed).await;
         }
         let Some(decided) = self.decide(name).await? else { return Ok(()) };
+        let log = DecisionLog { name, cron_job: &decided.parsed.cron_job };
+        log.decided(&decided.plan);
         let executed = self.execute(name, decided).await;
         if self.queue.has_due() {
             self.park(name, executed);
@@ -100,6 +103,8 @@ impl CronJobController {
                 timetable: &parsed.timetable,
                 jobs: snapshot.jobs(),
                 live_jobs: &snapshot.live,
+                older_namesake: snapshot.older_namesake(),
+                gates: self.options.gates,
             };
             match decide(&observed, self.clock.now()) {
                 Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),
@@ -138,7 +143,8 @@ impl CronJobController {
     async fn execute(&self, name: &CronJobName, decided: Decided) -> Executed {
         let Decided { parsed, plan, resolved } = decided;
         let mut failure = Failure::default();
-        let mut results = self.delete_replaced_jobs(name, &plan, &mut failure).await;
+        let log = DecisionLog { name, cron_job: &parsed.cron_job };
+        let mut results = self.delete_replaced_jobs(&log, &plan, &mut failure).await;
         let is_deleted =
             |result: &&EffectResult| matches!(result, EffectResult::Deleted(_, Ok(())));
         let are_all_deleted =
@@ -153,20 +159,21 @@ impl CronJobController {
 
     async fn delete_replaced_jobs(
         &self,
-        name: &CronJobName,
+        log: &DecisionLog<'_>,
         plan: &Plan,
         failure: &mut Failure,
     ) -> Vec<EffectResult> {
         let mut results = Vec::new();
         for job in &plan.jobs_to_replace {
-            let deleted = self.client.delete_job(&name.namespace, job).await;
-            if let Err(error) = &deleted {
-                *failure = error.to_failure();
-                if error.is_conflict() {
-                    // The Job changed and may have finished, so the next decision reads it.
-                    self.add_unconfirmed(name, &job.name);
-                    continue;
-                }
+            let deleted = self.client.delete_job(&log.name.namespace, job).await;
+            match &deleted {
+                Ok(()) => log.replaced(&job.name),
+                Err(error) => *failure = error.to_failure(),
+            }
+            if deleted.as_ref().is_err_and(ApiError::is_conflict) {
+                // The Job changed and may have finished, so the next decision reads it.
+                self.add_unconfirmed(log.name, &job.name);
+                continue;
             }
             let deleted = deleted.map_err(|error| error.message().to_owned());
             results.push(EffectResult::Deleted(job.name.clone(), deleted));
@@ -199,7 +206,9 @@ impl CronJobController {
         }
         if let CreateResult::Created { .. } = creation.result {
             let late = self.clock.now().duration_since(timetable.effective_time(create.slot));
-            self.metrics.observe_start_skew(late.try_into().unwrap_or(Duration::ZERO));
+            let late = late.try_into().unwrap_or(Duration::ZERO);
+            self.metrics.observe_start_skew(late);
+            DecisionLog { name, cron_job: &parsed.cron_job }.started(create, late);
         } else if !creation.is_unconfirmed {
             self.remove_unconfirmed(name, &create.name);
         }
@@ -215,13 +224,10 @@ impl CronJobController {
         executed: Executed,
     ) -> Result<(), Failure> {
         let Executed { parsed, plan, results, failure, mut resolved } = executed;
-        let is_created =
-            |r: &EffectResult| matches!(r, EffectResult::Created(CreateResult::Created { .. }));
-        if let Some(create) = &plan.job_to_create
-            && results.iter().any(is_created)
-        {
-            resolved.push(create.name.clone());
-        }
+        let log = DecisionLog { name, cron_job: &parsed.cron_job };
+        self.log_start_error(&log, StartError::find(&plan, &results));
+        let created = created_job(&plan, &results);
+        resolved.extend(created.clone());
         let settled = settle(*plan, &results, self.clock.now());
         let reference = object_reference(name, &parsed.cron_job);
         let annotation_error = match self.write(name, &parsed.cron_job, &settled).await {
@@ -237,10 +243,12 @@ impl CronJobController {
         for job in &resolved {
             self.remove_unconfirmed(name, job);
         }
+        log.settled(&settled, created.as_deref());
+        self.set_in_future(name, settled.future_record.is_some());
         for event in &settled.events {
             self.recorder.record(&reference, event);
         }
-        let is_clean = self.clean_up_and_set_wake(key, name, &reference, &settled).await;
+        let is_clean = self.clean_up_and_set_wake(key, &log, &reference, &settled).await;
         if let Some(error) = annotation_error {
             return Err(error.to_failure());
         }
@@ -261,6 +269,7 @@ impl CronJobController {
         settled: &Settled,
     ) -> Result<Option<ApiError>, ApiError> {
         let storage = self.client.storage(name.kind);
+        let log = DecisionLog { name, cron_job };
         let mut current = cron_job.clone();
         let mut annotation_error = None;
         let annotations = storage.changed_annotations(cron_job, settled);
@@ -268,7 +277,7 @@ impl CronJobController {
             match self.client.annotate(name, &current, &annotations).await {
                 Ok(annotated) => {
                     // On a pruning server this write is the one that records the missed runs.
-                    self.count_runs(name, &cron_job.status, &annotated.status);
+                    self.record_runs(&log, settled, &annotated.status);
                     self.apply_response(name, &annotated);
                     current = annotated;
                 }
@@ -283,16 +292,24 @@ impl CronJobController {
             if annotation_error.is_none()
                 && let Some(status) = &settled.status
             {
-                self.count_runs(name, &current.status, status);
+                self.record_runs(&DecisionLog { name, cron_job: &current }, settled, status);
             }
+        }
+        // Skipped runs are counted after both writes, because either may be the one that records them.
+        if annotation_error.is_none()
+            && let Some(status) = &settled.status
+        {
+            let skipped = status.skipped_runs - cron_job.status.skipped_runs;
+            self.count_outcome(name, RunOutcome::Skipped, skipped);
+            log.skipped(skipped);
         }
         if let Some(error) = &annotation_error {
             tracing::warn!(
                 namespace = name.namespace,
-                cron_job = name.name,
+                name = name.name,
                 error = error.message(),
-                "could not write the annotations of a CronJob, so missed slots are not recorded; allow \
-                 `patch` of CronJobs"
+                "could not write the annotations of a CronJob, so missed slots are not recorded; grant \
+                 the RBAC verb `patch` on cronjobs"
             );
         }
         Ok(annotation_error)
@@ -309,7 +326,7 @@ impl CronJobController {
         if !error.is_stale() {
             tracing::warn!(
                 namespace = name.namespace,
-                cron_job = name.name,
+                name = name.name,
                 error = error.message(),
                 "could not write the status of a CronJob; retrying with backoff"
             );
@@ -334,21 +351,44 @@ impl CronJobController {
     async fn clean_up_and_set_wake(
         &self,
         key: &ReconcileKey,
-        name: &CronJobName,
+        log: &DecisionLog<'_>,
         reference: &ObjectReference,
         settled: &Settled,
     ) -> bool {
         let remaining = self.late_create_window.remaining();
-        let mut is_clean = true;
+        let mut is_clean = self.give_up_jobs(log, reference, settled).await;
         let mut wake_at = settled.wake_at;
         if remaining.is_zero() {
-            is_clean = self.clean_up(name, reference, settled).await;
+            is_clean &= self.clean_up(log.name, reference, settled).await;
         } else if !settled.finalizers_to_remove.is_empty() || !settled.jobs_to_clean_up.is_empty() {
             let window_end = self.clock.now().checked_add(remaining).unwrap_or(Timestamp::MAX);
             wake_at = Some(wake_at.map_or(window_end, |wake_at| wake_at.min(window_end)));
         }
         self.queue.set_wake(key, wake_at);
         is_clean
+    }
+
+    /// Gives up the Jobs of which no Pod started in time. Returns whether all calls succeeded.
+    async fn give_up_jobs(
+        &self,
+        log: &DecisionLog<'_>,
+        reference: &ObjectReference,
+        settled: &Settled,
+    ) -> bool {
+        let mut all_given_up = true;
+        for job in &settled.jobs_to_give_up {
+            match self.client.give_up_job(&log.name.namespace, job).await {
+                Ok(()) => {
+                    log.gave_up(job);
+                    self.recorder.record(reference, &job.given_up_event());
+                }
+                Err(error) => {
+                    all_given_up = false;
+                    log.not_given_up(job, error.message());
+                }
+            }
+        }
+        all_given_up
     }
 
     /// Removes finalizers and deletes old Jobs, now that everything about them is recorded. Returns whether all
@@ -377,18 +417,38 @@ impl CronJobController {
         is_clean
     }
 
-    /// Adds the runs that a new status counts beyond the old one to the metrics.
-    fn count_runs(&self, name: &CronJobName, old: &CronJobStatus, new: &CronJobStatus) {
-        let missed = new.missed_runs - old.missed_runs;
+    /// Adds the runs that a written status counts beyond the old one to the metrics, and logs the missed ones.
+    fn record_runs(&self, log: &DecisionLog<'_>, settled: &Settled, written: &CronJobStatus) {
+        let old = &log.cron_job.status;
+        let missed = written.missed_runs - old.missed_runs;
         let runs = [
-            (RunOutcome::Succeeded, new.successful_runs - old.successful_runs),
-            (RunOutcome::Failed, new.failed_runs - old.failed_runs - missed),
+            (RunOutcome::Succeeded, written.successful_runs - old.successful_runs),
+            (RunOutcome::Failed, written.failed_runs - old.failed_runs - missed),
             (RunOutcome::Missed, missed),
         ];
         for (outcome, count) in runs {
-            if let Ok(count) = u64::try_from(count) {
-                self.metrics.count_runs(&name.namespace, &name.name, outcome, count);
-            }
+            self.count_outcome(log.name, outcome, count);
+        }
+        if missed > 0 {
+            log.missed(&settled.missed_slots);
+        }
+    }
+
+    fn count_outcome(&self, name: &CronJobName, outcome: RunOutcome, count: i64) {
+        if let Ok(count) = u64::try_from(count) {
+            self.metrics.count_runs(&name.namespace, &name.name, outcome, count);
+        }
+    }
+
+    /// Logs why no run starts, unless that is logged already.
+    fn log_start_error(&self, log: &DecisionLog<'_>, error: Option<StartError<'_>>) {
+        let identity = error.as_ref().map(StartError::identity);
+        let mut index = self.index();
+        let state = index.key_state(log.name);
+        let is_new = state.is_some_and(|state| state.set_error(identity.as_deref()));
+        drop(index);
+        if is_new && let Some(error) = error {
+            log.failed(&error);
         }
     }
 
@@ -396,13 +456,22 @@ impl CronJobController {
         self.metrics.count_unreadable(UnreadableKind::CronJob);
         tracing::error!(
             namespace = name.namespace,
-            cron_job = name.name,
+            name = name.name,
             error = error as &dyn std::error::Error,
-            "could not parse a cached CronJob, so its slots do not start; retrying with backoff, restart the \
-             controller to read the CronJob anew"
+            "could not parse a cached CronJob, so its runs do not start; retrying with backoff. If this \
+             persists, restart the controller"
         );
         Failure::default()
     }
+}
+
+/// The name of the Job that the effects of a plan created.
+fn created_job(plan: &Plan, results: &[EffectResult]) -> Option<String> {
+    let create = plan.job_to_create.as_ref()?;
+    let is_created = |result: &EffectResult| {
+        matches!(result, EffectResult::Created(CreateResult::Created { .. }))
+    };
+    results.iter().any(is_created).then(|| create.name.clone())
 }
 
 /// Whether an event reports something that was done, rather than something that was observed.
@@ -462,7 +531,7 @@ impl CronJobController {
     }
 
     fn apply_response(&self, name: &Arc<CronJobName>, cron_job: &CronJob) {
-        self.index().apply_response(name, cron_job, &self.options.default_zone);
+        self.index().apply_response(name, cron_job, &self.options);
     }
 
     /// Removes a CronJob that a live read showed as deleted. The watch may lag behind.

@@ -1,4 +1,5 @@
-//! State that the CronJob controller reports to the process that runs it.
+//! What the CronJob controller reports to the process that runs it: whether it is synced, and
+//! whether a competing controller was seen.
 
 use tokio::sync::watch;
 

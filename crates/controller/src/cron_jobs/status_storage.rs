@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::well_known::annotations::MISSED;
 use punctual_api::{CronJob, CronJobKind, Time};
-use punctual_engine::cronjob::{ScheduleSince, Settled};
+use punctual_engine::cronjob::{EffectiveSchedule, Settled, ZoneGateRecord};
 
 /// How the server stores CronJobs of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,10 @@ impl StatusStorage {
     ) -> BTreeMap<&'static str, String> {
         let mut annotations = BTreeMap::new();
         if let Some(since) = &settled.schedule_to_record {
-            annotations.insert(ScheduleSince::ANNOTATION, since.to_annotation());
+            annotations.insert(EffectiveSchedule::ANNOTATION, since.to_annotation());
+        }
+        if let Some(record) = settled.zone_gate_to_record {
+            annotations.insert(ZoneGateRecord::ANNOTATION, record.to_annotation());
         }
         if self.is_pruned
             && let Some(status) = &settled.status
@@ -140,9 +143,14 @@ mod tests {
         Settled {
             status: Some(serde_json::from_value(status).unwrap()),
             events: Vec::new(),
+            finished_runs: Vec::new(),
+            missed_slots: Vec::new(),
             jobs_to_clean_up: Vec::new(),
             finalizers_to_remove: Vec::new(),
+            jobs_to_give_up: Vec::new(),
             schedule_to_record: None,
+            zone_gate_to_record: None,
+            future_record: None,
             wake_at: None,
             needs_retry: false,
         }

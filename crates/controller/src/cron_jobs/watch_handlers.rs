@@ -1,4 +1,5 @@
-//! Apply watch events to the index and queue the CronJobs that they affect.
+//! Applies watch events to the index of CronJobs and Jobs, and queues the CronJobs that they
+//! affect.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +73,7 @@ impl EventHandler<CronJob> for CronJobHandler<'_> {
         let cron_job = self.storage.decode(cron_job);
         let CronJobController { queue, metrics, options, .. } = self.controller;
         let mut index = self.controller.index();
-        let change = index.apply_watched(&name, &cron_job, &options.default_zone);
+        let change = index.apply_watched(&name, &cron_job, options);
         if change == CronJobChange::None {
             return;
         }
@@ -136,6 +137,11 @@ impl EventHandler<CachedJob> for JobHandler<'_> {
             return self.delete(job);
         }
         let mut index = self.controller.index();
+        if index.has_unstarted_job(&job.view)
+            && let Some(after) = job.started_after()
+        {
+            self.controller.metrics.observe_job_start(after);
+        }
         let affected = index.apply_job(&job);
         let orphaned = index.orphaned_job_key(&job.view.uid);
         for key in orphaned.iter().chain(&affected) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_client::{Clock, Fence, sleep_until};
-use punctual_lease::{Elector, ElectorAction, MonotonicTime};
+use punctual_lease::{Elector, ElectorAction, LeaseReadResult, MonotonicTime};
 use tokio_util::sync::CancellationToken;
 
 use super::Election;
@@ -21,6 +21,8 @@ pub(super) struct ElectLoop {
 impl ElectLoop {
     /// Campaigns until `release` is cancelled and the Lease is released.
     pub(super) async fn run(mut self, release: CancellationToken) {
+        // Whether the last call was a read that succeeded.
+        let mut has_just_read = false;
         loop {
             let is_releasing = release.is_cancelled();
             if is_releasing {
@@ -32,21 +34,29 @@ impl ElectLoop {
             match self.elector.poll(now, wall, (self.election.random)()) {
                 ElectorAction::Get => {
                     let read = self.lease.read().await;
+                    has_just_read = !matches!(read, LeaseReadResult::Failed);
                     self.elector.on_observed(read, self.now());
                 }
                 ElectorAction::Create(record) => {
                     let written = self.lease.create(&record).await;
+                    has_just_read = false;
                     self.elector.on_write(written, self.now());
                 }
                 ElectorAction::Update(record, version) => {
                     let written = self.lease.update(&record, version).await;
+                    has_just_read = false;
                     self.elector.on_write(written, self.now());
                 }
-                ElectorAction::Sleep(until) => tokio::select! {
-                    biased;
-                    () = release.cancelled(), if !is_releasing => {}
-                    () = sleep_until(&*self.clock, until) => {}
-                },
+                ElectorAction::Sleep(until) => {
+                    if has_just_read {
+                        self.election.access.on_standby();
+                    }
+                    tokio::select! {
+                        biased;
+                        () = release.cancelled(), if !is_releasing => {}
+                        () = sleep_until(&*self.clock, until) => {}
+                    }
+                }
                 ElectorAction::Released => return,
             }
         }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use punctual_api::lease::{Lease, LeaseSpec};
 use punctual_api::{MicroTime, ObjectMeta};
 use punctual_client::resources::LEASES;
-use punctual_client::{ApiClient, ApiError};
+use punctual_client::{ApiClient, ApiError, Clock};
 use punctual_lease::{LeaseReadResult, LeaseRecord, LeaseWriteResult, ResourceVersion};
 
 use super::Election;
+use super::lease_access::LeaseAccess;
 use crate::context::Context;
 
 /// Calls for one Lease. No fence guards them, because they decide whether the fence is open.
 pub(super) struct LeaseClient {
     api: ApiClient,
+    clock: Arc<dyn Clock>,
+    access: LeaseAccess,
     namespace: String,
     name: String,
     /// The Lease as last read or written, including fields that other programs set.
@@ -25,6 +28,8 @@ impl LeaseClient {
         let api = ApiClient::new(context.client.clone(), Arc::new(context.metrics.clone()));
         LeaseClient {
             api: api.with_call_timeout(election.config.request_timeout()),
+            clock: context.clock.clone(),
+            access: election.access.clone(),
             namespace: election.namespace.clone(),
             name: election.name.clone(),
             current: Lease::default(),
@@ -33,7 +38,9 @@ impl LeaseClient {
 
     /// Reads the Lease.
     pub(super) async fn read(&mut self) -> LeaseReadResult {
-        match self.api.find(&self.path()).await {
+        let found = self.api.find(&self.path()).await;
+        self.access.on_read(found.as_ref().err(), self.clock.monotonic());
+        match found {
             Ok(None) => LeaseReadResult::Absent,
             Ok(Some(lease)) => match self.store(lease) {
                 Some(version) => LeaseReadResult::Present(record(&self.current.spec), version),
@@ -84,6 +91,8 @@ impl LeaseClient {
     }
 
     fn handle_response(&mut self, response: Result<Lease, ApiError>) -> LeaseWriteResult {
+        let failure = response.as_ref().err().filter(|error| !error.is_stale());
+        self.access.on_write(failure, self.clock.monotonic());
         match response {
             Ok(lease) => {
                 self.store(lease).map_or(LeaseWriteResult::Unknown, LeaseWriteResult::Done)
@@ -113,7 +122,7 @@ impl LeaseClient {
             namespace,
             lease,
             error = error.message(),
-            "could not {verb} the Lease; retrying, leadership is lost if this continues"
+            "could not {verb} the Lease; retrying; leadership will be lost if this continues"
         );
     }
 }

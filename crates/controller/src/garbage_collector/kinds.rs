@@ -1,15 +1,16 @@
-//! The kinds that take part in garbage collection.
+//! The kinds of objects that the garbage collector watches and deletes.
 
 use punctual_client::ResourceType;
 use punctual_client::resources::{
-    CONFIG_MAPS, CRON_JOBS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, SCHEDULED_JOBS, SECRETS,
-    SERVICE_ACCOUNTS,
+    CONFIG_MAPS, CRON_JOBS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS,
+    SCHEDULED_JOBS, SECRETS, SERVICE_ACCOUNTS,
 };
 
 /// The watched kinds. Events own nothing and are owned by nothing.
-pub(crate) static WATCHED: [&ResourceType; 10] = [
+pub(crate) static WATCHED: [&ResourceType; 11] = [
     &CONFIG_MAPS,
     &PODS,
+    &RESOURCE_QUOTAS,
     &SECRETS,
     &SERVICE_ACCOUNTS,
     &CRON_JOBS,

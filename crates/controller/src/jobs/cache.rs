@@ -63,6 +63,8 @@ pub(super) struct JobCache {
 struct IndexedJob {
     job: CachedJob,
     backoff: Backoff,
+    /// Whether the last create of a Pod failed, which is logged once.
+    has_create_error: bool,
 }
 
 /// The Pods that matter for one reconcile of a Job.
@@ -96,6 +98,13 @@ impl JobCache {
         }
     }
 
+    /// Sets whether the last create of a Pod of a Job failed. Returns whether it is the first failure in a row.
+    pub(super) fn set_create_error(&mut self, uid: &Uid, has_error: bool) -> bool {
+        let Some(indexed) = self.jobs.get_mut(uid) else { return false };
+        let had_error = std::mem::replace(&mut indexed.has_create_error, has_error);
+        has_error && !had_error
+    }
+
     /// Applies a Job from a watch.
     pub(super) fn apply_job(&mut self, job: CachedJob) -> Vec<ReconcileKey> {
         let cached = self.jobs.get(&job.uid);
@@ -105,13 +114,14 @@ impl JobCache {
             return Vec::new();
         }
         let backoff = cached.map(|cached| cached.backoff.clone()).unwrap_or_default();
+        let has_create_error = cached.is_some_and(|cached| cached.has_create_error);
         let uid = job.uid.clone();
         self.unlink_job(&uid);
         if job.has_custom_selector {
             let jobs = self.custom_selector_jobs.entry(job.namespace.clone()).or_default();
             jobs.insert(uid.clone());
         }
-        self.jobs.insert(uid.clone(), IndexedJob { job, backoff });
+        self.jobs.insert(uid.clone(), IndexedJob { job, backoff, has_create_error });
         vec![ReconcileKey::Job(uid)]
     }
 

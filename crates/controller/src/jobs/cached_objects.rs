@@ -1,4 +1,4 @@
-//! The cached forms of Jobs and Pods.
+//! The forms in which the Job controller caches Jobs and Pods: only the fields that it needs.
 
 use std::sync::Arc;
 
@@ -36,11 +36,11 @@ pub(super) struct CachedPod {
     pub(super) labels: StringMap,
     pub(super) owner: PodOwner,
     pub(super) view: PodView,
-    /// When we created the Pod, while no watch has shown it. See [`JobCache`](super::cache::JobCache).
+    /// When we created the Pod. Cleared when a watch reports the Pod. See [`JobCache`](super::cache::JobCache).
     pub(super) unobserved_since: Option<Timestamp>,
 }
 
-/// The controller of a Pod, from its owner references.
+/// The owner of a Pod that its owner references mark as the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PodOwner {
     None,

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use punctual_api::Pod;
+use punctual_api::job::JobCondition;
+use punctual_api::job::condition::SUSPENDED;
+use punctual_api::{Job, Pod};
 use punctual_client::ApiError;
 use punctual_client::resources::PODS;
 use punctual_engine::job::CreatePod;
 use punctual_queue::Failure;
 
 use super::cached_objects::CachedPod;
-use super::{CALLS_MAX, JobController, JobSnapshot};
+use super::{CONCURRENT_CALLS_MAX, JobController, JobSnapshot};
 
 /// The errors of a batch in which not all Pods could be created.
 #[derive(Debug, Default)]
@@ -55,6 +57,7 @@ impl JobController {
             let creates = batch.iter().map(|pod| self.create_and_record(snapshot, pod));
             let results = join_all(creates).await;
             let errors: Vec<ApiError> = results.into_iter().filter_map(Result::err).collect();
+            self.log_create_error(snapshot, errors.first());
             if !errors.is_empty() {
                 let mut failures = CreateFailures::default();
                 for error in &errors {
@@ -62,10 +65,50 @@ impl JobController {
                 }
                 return Err(failures);
             }
+            if batch_size == 1 {
+                self.observe_first_pod(snapshot);
+            }
             remaining = later;
-            batch_size = (batch_size * 2).min(CALLS_MAX);
+            batch_size = (batch_size * 2).min(CONCURRENT_CALLS_MAX);
         }
         Ok(())
+    }
+
+    /// Observes how long after the creation of a Job its first Pod is created. A Job that was suspended does not
+    /// count, because its Pods waited for a user.
+    fn observe_first_pod(&self, snapshot: &JobSnapshot) {
+        let Job { metadata, status, .. } = &snapshot.job;
+        let had_pods = !snapshot.pods.is_empty()
+            || status.active > 0
+            || status.succeeded > 0
+            || status.failed > 0;
+        let is_suspended = |condition: &JobCondition| condition.condition_type == SUSPENDED;
+        if had_pods || status.conditions.iter().any(is_suspended) {
+            return;
+        }
+        let Some(created) = metadata.creation_timestamp else { return };
+        // Creation times have whole seconds.
+        let seconds = self.clock.now().as_second() - created.timestamp().as_second();
+        let seconds = u64::try_from(seconds).unwrap_or_default();
+        self.metrics.observe_pod_creation(Duration::from_secs(seconds));
+    }
+
+    /// Logs why a Pod could not be created, unless the previous create of a Pod of the same Job failed too.
+    fn log_create_error(&self, snapshot: &JobSnapshot, error: Option<&ApiError>) {
+        let error = error.filter(|error| !is_namespace_deleted(error));
+        let is_new = self.cache().set_create_error(&snapshot.uid, error.is_some());
+        if is_new && let Some(error) = error {
+            let metadata = &snapshot.job.metadata;
+            tracing::warn!(
+                namespace = metadata.namespace,
+                name = metadata.name,
+                uid = metadata.uid,
+                kind = "Job",
+                reason = "FailedCreate",
+                error = error.message(),
+                "could not create a Pod of a Job; retrying with backoff"
+            );
+        }
     }
 
     async fn create_and_record(

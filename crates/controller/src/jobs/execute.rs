@@ -1,5 +1,5 @@
-//! Executes a plan in the order that [`Plan`] requires. Objects that changed or were deleted in between are no failure: the
-//! watch will show them, and the Job is reconciled again.
+//! Executes a plan in the order that [`Plan`] requires. Objects that changed or were deleted in between
+//! are no failure: the watch will show them, and the Job is reconciled again.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::cached_objects::{CachedJob, CachedPod, ResponseObject};
-use super::{CALLS_MAX, JobController, JobSnapshot};
+use super::{CONCURRENT_CALLS_MAX, JobController, JobSnapshot};
 
 impl JobController {
     /// Executes everything in a plan except the creates, which must be done before.
@@ -21,12 +21,13 @@ impl JobController {
         if let Some(status) = &plan.status {
             self.write_status(snapshot, status).await?;
         }
-        let released = self.release_pods(snapshot, plan).await;
-        // The events report the status, which is written even if the Pods could not be released.
+        let pods_result = self.remove_finalizers_and_delete_pods(snapshot, plan).await;
+        // The events report the status, which is written even if the calls for
+        // Pods failed.
         for event in &plan.events {
             self.record_event(&snapshot.job, event);
         }
-        released?;
+        pods_result?;
         match &plan.delete_job {
             Some(delete) => self.delete_job(snapshot, delete).await,
             None => Ok(()),
@@ -34,15 +35,20 @@ impl JobController {
     }
 
     /// Removes finalizers from Pods, and deletes Pods.
-    async fn release_pods(&self, snapshot: &JobSnapshot, plan: &Plan) -> Result<(), Failure> {
+    async fn remove_finalizers_and_delete_pods(
+        &self,
+        snapshot: &JobSnapshot,
+        plan: &Plan,
+    ) -> Result<(), Failure> {
         let pods = plan.finalizers_to_remove.iter();
         run_all(pods.map(|pod| self.remove_pod_finalizer(snapshot, pod))).await?;
         let pods = plan.pods_to_delete.iter();
         run_all(pods.map(|pod| self.delete_pod(snapshot, pod))).await
     }
 
-    /// Writes the status if the Job still has the version of the snapshot. Otherwise the Job is read, and the reconcile
-    /// fails, because the other steps of the plan require the status to be written.
+    /// Writes the status if the Job still has the version of the snapshot. Otherwise it reads the Job to
+    /// update the cache, and fails: the other steps of the plan require the status to be written, and the
+    /// retry makes a new plan.
     async fn write_status(
         &self,
         snapshot: &JobSnapshot,
@@ -153,7 +159,7 @@ where
 {
     let futures: Vec<F> = futures.collect();
     let results: Vec<Result<(), Failure>> =
-        stream::iter(futures).buffer_unordered(CALLS_MAX).collect().await;
+        stream::iter(futures).buffer_unordered(CONCURRENT_CALLS_MAX).collect().await;
     let failures = results.into_iter().filter_map(Result::err);
     failures.max_by_key(|failure| failure.retry_after).map_or(Ok(()), Err)
 }

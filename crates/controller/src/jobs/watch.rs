@@ -1,4 +1,4 @@
-//! Watches Jobs and Pods into the cache.
+//! Starts the watches of Jobs and Pods, and applies their events to the cache.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::context::Context;
 impl JobController {
     /// Starts the watches, and returns when both kinds were listed.
     ///
-    /// Pods are listed after Jobs. The version in a status write reveals a Job that is older than its Pods, but nothing
-    /// would reveal Pods that are older than their Job.
+    /// Pods are listed after Jobs. If the cached Job is too old, its status write fails with a conflict. If the cached
+    /// Pods were too old, no write would fail.
     pub(super) async fn watch(
         self: &Arc<Self>,
         context: &Context,
@@ -25,7 +25,7 @@ impl JobController {
     ) {
         let synced = SyncTracker::new();
         tasks.spawn(watch_resource::<CachedJob, _>(
-            context.client.clone(),
+            context.watch_source(),
             &JOBS,
             self.clone(),
             synced.clone(),
@@ -33,7 +33,7 @@ impl JobController {
         ));
         synced.wait_for(1).await;
         tasks.spawn(watch_resource::<CachedPod, _>(
-            context.client.clone(),
+            context.watch_source(),
             &PODS,
             self.clone(),
             synced.clone(),

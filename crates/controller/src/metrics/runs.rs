@@ -24,10 +24,13 @@ pub(crate) enum RunOutcome {
     Failed,
     /// The slot was missed, so there is no Job.
     Missed,
+    /// A later slot started instead, so there is no Job.
+    Skipped,
 }
 
 impl RunOutcome {
-    const ALL: [RunOutcome; 3] = [RunOutcome::Succeeded, RunOutcome::Failed, RunOutcome::Missed];
+    const ALL: [RunOutcome; 4] =
+        [RunOutcome::Succeeded, RunOutcome::Failed, RunOutcome::Missed, RunOutcome::Skipped];
 }
 
 impl EncodeLabelValue for RunOutcome {
@@ -36,6 +39,7 @@ impl EncodeLabelValue for RunOutcome {
             RunOutcome::Succeeded => "succeeded",
             RunOutcome::Failed => "failed",
             RunOutcome::Missed => "missed",
+            RunOutcome::Skipped => "skipped",
         };
         label.encode(encoder)
     }

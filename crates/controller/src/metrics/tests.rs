@@ -1,4 +1,8 @@
+//! Tests of the metrics: names, labels and the bound on the number of series.
+
 use super::runs::CRON_JOBS_MAX;
+use punctual_queue::QueueStats;
+
 use super::*;
 
 fn scrape(metrics: &Metrics) -> String {
@@ -21,6 +25,8 @@ fn metrics_have_their_documented_names() {
     metrics.call_failed("GET", None);
     metrics.observe_start_skew(Duration::from_millis(1500));
     metrics.observe_pod_start(Duration::from_millis(30));
+    metrics.observe_pod_creation(Duration::from_secs(3));
+    metrics.observe_job_start(Duration::from_secs(600));
     metrics.count_runs("default", "a", RunOutcome::Succeeded, 1);
     metrics.count_runs("default", "a", RunOutcome::Missed, 3);
     metrics.set_cron_jobs(7);
@@ -41,6 +47,10 @@ fn metrics_have_their_documented_names() {
             "punctual_start_skew_seconds_bucket{le=\"0.001\"} 0",
             "punctual_start_skew_seconds_bucket{le=\"3600.0\"} 1",
             "punctual_pod_start_seconds_count 1",
+            "punctual_job_pod_creation_seconds_bucket{le=\"2.0\"} 0",
+            "punctual_job_pod_creation_seconds_bucket{le=\"4.0\"} 1",
+            "punctual_job_start_seconds_bucket{le=\"512.0\"} 0",
+            "punctual_job_start_seconds_sum 600.0",
             "punctual_runs_total{namespace=\"default\",cronjob=\"a\",outcome=\"succeeded\"} 1",
             "punctual_missed_total 3",
             "punctual_cron_jobs 7",
@@ -58,8 +68,10 @@ fn metrics_have_their_documented_names() {
 fn a_scrape_shows_the_queues_that_still_exist() {
     let metrics = Metrics::default();
     let stats = QueueStats { depth: 2, adds: 5, retries: 1, ..QueueStats::default() };
-    let stats = QueueStats { longest_running: Duration::from_millis(1500), ..stats };
-    let times = metrics.add_queue("cronjob", move || Some(stats));
+    let longest_running = Duration::from_millis(1500);
+    let stats = QueueStats { longest_running, in_flight: 3, ..stats };
+    let times =
+        metrics.add_queue("cronjob", move || Some(QueueState { stats, workers: 64, moves: 0 }));
     metrics.add_queue("dropped", || None);
     times.observe_queued(Duration::from_millis(50));
     times.observe_worked(Duration::from_secs(2));
@@ -75,6 +87,8 @@ fn a_scrape_shows_the_queues_that_still_exist() {
             "workqueue_work_duration_seconds_sum{name=\"cronjob\"} 2.0",
             "workqueue_unfinished_work_seconds{name=\"cronjob\"} 0.0",
             "workqueue_longest_running_processor_seconds{name=\"cronjob\"} 1.5",
+            "punctual_busy_workers{name=\"cronjob\"} 3.0",
+            "punctual_workers{name=\"cronjob\"} 64.0",
         ],
     );
     assert!(!page.contains("dropped\""));
@@ -84,7 +98,8 @@ fn a_scrape_shows_the_queues_that_still_exist() {
 fn a_new_queue_continues_the_histograms_of_its_name() {
     let metrics = Metrics::default();
     metrics.add_queue("a", || None).observe_queued(Duration::ZERO);
-    metrics.add_queue("a", || Some(QueueStats::default())).observe_queued(Duration::ZERO);
+    let state = QueueState { stats: QueueStats::default(), workers: 1, moves: 0 };
+    metrics.add_queue("a", move || Some(state)).observe_queued(Duration::ZERO);
     let page = scrape(&metrics);
     assert_lines(&page, &["workqueue_queue_duration_seconds_count{name=\"a\"} 2"]);
     assert_eq!(page.matches("workqueue_depth{").count(), 1);
@@ -100,7 +115,7 @@ fn the_number_of_run_counters_is_bounded() {
     let other = "punctual_runs_total{namespace=\"\",cronjob=\"_other\",outcome=\"failed\"} 5";
     let full = scrape(&metrics);
     assert_lines(&full, &[other]);
-    assert_eq!(full.matches("punctual_runs_total{").count(), 3 * CRON_JOBS_MAX + 2);
+    assert_eq!(full.matches("punctual_runs_total{").count(), 4 * CRON_JOBS_MAX + 2);
     // The counters of a deleted CronJob become available to another.
     metrics.remove_cron_job("default", "7");
     metrics.remove_cron_job("default", "unknown");

@@ -1,4 +1,5 @@
-//! The fields of the watched objects that the namespace defaults controller parses.
+//! The objects that the namespace defaults controller watches. It creates the default ServiceAccount
+//! and the ConfigMap of the root certificate in each namespace.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub(super) struct CachedServiceAccount {
     pub(super) metadata: CachedMeta,
 }
 
-/// A ConfigMap. The data is parsed only if the ConfigMap has the name of the root certificate's.
+/// A ConfigMap. The data is parsed only if it is the ConfigMap of the root certificate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedConfigMap {
     pub(super) metadata: CachedMeta,

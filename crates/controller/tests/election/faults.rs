@@ -1,4 +1,4 @@
-//! Faults of connections and clocks: a candidate that has lost its term writes nothing.
+//! Tests with faults of connections and clocks: a candidate that has lost its term writes nothing.
 
 use std::time::Duration;
 
@@ -133,4 +133,30 @@ async fn a_stop_takes_bounded_time_without_responses() {
     env.advance_to(secs(5)).await;
     a.set_fault(ConnectionFault::RequestsLost);
     assert!(a.stop().await <= secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_cannot_use_its_lease_is_not_accessible_until_it_can() {
+    for fault in [ConnectionFault::RequestsLost, ConnectionFault::Refused] {
+        let mut env = ElectionTestEnv::new().await;
+        let leader = env.start_candidate();
+        env.advance_to(secs(5)).await;
+        let standby = env.start_candidate();
+        env.advance_to(secs(30)).await;
+        assert!(leader.is_leader());
+        for candidate in [&leader, &standby] {
+            assert_eq!(candidate.check_access(), Ok(()));
+            candidate.set_fault_for(fault, "/leases");
+        }
+        env.advance_to(secs(40)).await;
+        assert_eq!(standby.check_access(), Ok(()), "a short failure is tolerated");
+        env.advance_to(secs(60)).await;
+        for candidate in [&leader, &standby] {
+            let error = candidate.check_access().unwrap_err().to_string();
+            assert!(error.contains(" the Lease: "), "{error}");
+            candidate.set_fault(ConnectionFault::None);
+        }
+        env.advance_to(secs(70)).await;
+        assert_eq!((leader.check_access(), standby.check_access()), (Ok(()), Ok(())));
+    }
 }

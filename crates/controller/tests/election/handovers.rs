@@ -1,4 +1,4 @@
-//! Changes of leadership around a slot: each slot runs exactly once.
+//! Tests of changes of leadership around a slot (a scheduled time): each slot runs exactly once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

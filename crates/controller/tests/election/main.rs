@@ -1,4 +1,5 @@
-//! Several candidates with a real server in the same process and a paused clock.
+//! Tests of leader election: several candidates with a real server in the same process and a paused
+//! clock.
 
 #![allow(
     clippy::expect_used,

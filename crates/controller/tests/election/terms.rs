@@ -1,9 +1,10 @@
-//! Terms: which candidate leads, and when it changes.
+//! Tests of terms: which candidate leads, and when that changes.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::request;
 use crate::test_env::{ElectionTestEnv, LEASE, secs};
 
 /// Enough time for everything that needs no waiting.
@@ -108,7 +109,7 @@ async fn a_deleted_lease_is_created_again_by_its_holder() {
     let a = env.start_candidate();
     let b = env.start_candidate();
     env.advance_to(secs(30)).await;
-    env.send("DELETE", LEASE, &Value::Null).await.unwrap();
+    request::send(&env.client, "DELETE", LEASE, &Value::Null).await.unwrap();
     env.advance_to(secs(33)).await;
     assert!(a.is_leader() && !b.is_leader());
     assert_eq!(env.lease().await["spec"]["holderIdentity"], "candidate-0");

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::CronJobKind;
 use punctual_controller::{
-    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Election, Fence, Metrics,
-    run_cron_jobs, run_elected,
+    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Election, FeatureGates, Fence,
+    LeaseAccess, LeaseAccessError, Metrics, run_cron_jobs, run_elected,
 };
 use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
@@ -86,6 +86,7 @@ pub(crate) struct Candidate {
     pub(crate) fence: Fence,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) metrics: Metrics,
+    pub(crate) access: LeaseAccess,
     fault: Arc<Mutex<(ConnectionFault, &'static str)>>,
     stop: CancellationToken,
     /// The task of the process. It is aborted on drop.
@@ -95,6 +96,11 @@ pub(crate) struct Candidate {
 impl Candidate {
     pub(crate) fn is_leader(&self) -> bool {
         self.fence.is_open()
+    }
+
+    /// Whether it can use its Lease.
+    pub(crate) fn check_access(&self) -> Result<(), LeaseAccessError> {
+        self.access.check(self.clock.monotonic(), ElectionConfig::default().lease_duration)
     }
 
     /// Sets the fault of all requests.
@@ -178,15 +184,18 @@ impl ElectionTestEnv {
             client: connection.client(),
             clock: clock.clone(),
             metrics: Metrics::default(),
+            shared_watches: None,
             burst_gate: BurstGate::default(),
             fence: fence.clone(),
         };
         let metrics = context.metrics.clone();
         let stop = CancellationToken::new();
-        let running = run_elected(context, election(sender), run_controller, stop.clone());
+        let election = election(sender);
+        let access = election.access.clone();
+        let running = run_elected(context, election, run_controller, stop.clone());
         let mut task = JoinSet::new();
         task.spawn(async move { running.await.unwrap() });
-        Candidate { fence, clock, metrics, fault, stop, task }
+        Candidate { fence, clock, metrics, access, fault, stop, task }
     }
 
     /// The error message for a configuration that is wrong.
@@ -196,6 +205,7 @@ impl ElectionTestEnv {
             client: self.client.clone(),
             clock: clock.clone(),
             metrics: Metrics::default(),
+            shared_watches: None,
             burst_gate: BurstGate::default(),
             fence: Fence::always_open(),
         };
@@ -215,28 +225,19 @@ impl ElectionTestEnv {
         tokio::time::sleep_until(self.start + at).await;
     }
 
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        body: &Value,
-    ) -> Result<Value, kube::Error> {
-        request::send(&self.client, method, path, body).await
-    }
-
     /// Reads the Lease.
     pub(crate) async fn lease(&self) -> Value {
-        self.send("GET", LEASE, &Value::Null).await.unwrap()
+        request::send(&self.client, "GET", LEASE, &Value::Null).await.unwrap()
     }
 
     pub(crate) async fn write_lease(&self, lease: &Value) {
-        self.send("PUT", LEASE, lease).await.unwrap();
+        request::send(&self.client, "PUT", LEASE, lease).await.unwrap();
     }
 
     pub(crate) async fn create_lease(&self, spec: Value) {
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": {"name": "punctual", "labels": {"kept": "yes"}}, "spec": spec});
-        self.send("POST", LEASES, &lease).await.unwrap();
+        request::send(&self.client, "POST", LEASES, &lease).await.unwrap();
     }
 
     /// Creates a CronJob that runs every minute and keeps no finished Jobs.
@@ -246,12 +247,12 @@ impl ElectionTestEnv {
         let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
             "spec": {"schedule": "* * * * *", "successfulJobsHistoryLimit": 0,
                 "jobTemplate": {"spec": {"template": {"spec": pod}}}}});
-        self.send("POST", CRON_JOBS, &object).await.unwrap();
+        request::send(&self.client, "POST", CRON_JOBS, &object).await.unwrap();
     }
 
     pub(crate) async fn status(&self, name: &str) -> Value {
         let path = format!("{CRON_JOBS}/{name}");
-        self.send("GET", &path, &Value::Null).await.unwrap()["status"].take()
+        request::send(&self.client, "GET", &path, &Value::Null).await.unwrap()["status"].take()
     }
 
     /// Completes every Job as soon as it is created.
@@ -323,6 +324,7 @@ fn options() -> CronJobOptions {
     CronJobOptions {
         kinds: vec![CronJobKind::BatchV1],
         default_zone: Zones::bundled().utc(),
+        gates: FeatureGates::default(),
         workers: 4,
         cluster: ClusterOptions::default(),
     }
@@ -336,6 +338,7 @@ fn election(number: usize) -> Election {
         identity: format!("candidate-{number}"),
         config: ElectionConfig::default(),
         random: Arc::new(move || (number as u32).wrapping_mul(0x5bd1_e995)),
+        access: LeaseAccess::default(),
     }
 }
 

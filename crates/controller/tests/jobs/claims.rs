@@ -1,4 +1,4 @@
-//! Which Pods belong to which Job.
+//! Tests of which Pods belong to which Job: adoption, release, and Pods whose Job was deleted.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,8 @@ async fn pods_of_a_deleted_job_lose_the_finalizer() {
     let env = JobTestEnv::new().await;
     let uid = env.create_job("j", json!({})).await;
     let pods = env.wait_for_active(1).await;
-    env.send("DELETE", &format!("{JOBS}/j?propagationPolicy=Background"), &Value::Null)
+    env.server
+        .send("DELETE", &format!("{JOBS}/j?propagationPolicy=Background"), &Value::Null)
         .await
         .unwrap();
     wait_for_finalizer_removal(&env, &pods[0]).await;
@@ -42,7 +43,7 @@ async fn a_pod_in_another_namespace_does_not_belong_to_the_job() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "a", "finalizers": [TRACKING_FINALIZER], "ownerReferences": owner("j", &uid)},
         "spec": {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}});
-    env.send("POST", "/api/v1/namespaces/kube-system/pods", &pod).await.unwrap();
+    env.server.send("POST", "/api/v1/namespaces/kube-system/pods", &pod).await.unwrap();
     env.patch_job("j", &json!({"spec": {"suspend": false}})).await;
     env.wait_for_active(1).await;
 }
@@ -65,7 +66,8 @@ async fn a_job_that_is_deleted_while_active_removes_the_finalizers_of_its_pods()
     let env = JobTestEnv::new().await;
     env.create_job("j", json!({"parallelism": 2})).await;
     let pods = env.wait_for_active(2).await;
-    env.send("DELETE", &format!("{JOBS}/j?propagationPolicy=Foreground"), &Value::Null)
+    env.server
+        .send("DELETE", &format!("{JOBS}/j?propagationPolicy=Foreground"), &Value::Null)
         .await
         .unwrap();
     for name in &pods {
@@ -113,7 +115,7 @@ async fn a_pod_without_its_owner_reference_is_adopted_again() {
     let pods = env.wait_for_active(1).await;
     let remove_owner = json!({"metadata": {"ownerReferences": null}});
     let path = format!("{PODS}/{}", pods[0]);
-    env.send("PATCH", &path, &remove_owner).await.unwrap();
+    env.server.send("PATCH", &path, &remove_owner).await.unwrap();
     let is_adopted = |env: &JobTestEnv| {
         let pod = env.pod(&pods[0]);
         pod["metadata"]["ownerReferences"][0]["uid"] == uid && is_tracked(&pod)
@@ -127,7 +129,7 @@ async fn a_pod_that_the_selector_no_longer_matches_is_released() {
     env.create_job("j", json!({})).await;
     let pods = env.wait_for_active(1).await;
     let labels = json!({"metadata": {"labels": {"batch.kubernetes.io/controller-uid": "u"}}});
-    env.send("PATCH", &format!("{PODS}/{}", pods[0]), &labels).await.unwrap();
+    env.server.send("PATCH", &format!("{PODS}/{}", pods[0]), &labels).await.unwrap();
     let is_released = |env: &JobTestEnv| {
         let pod = env.pod(&pods[0]);
         pod["metadata"].get("ownerReferences").is_none() && !is_tracked(&pod)

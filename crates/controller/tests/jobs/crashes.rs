@@ -1,4 +1,4 @@
-//! Crashes of the controller: each Pod is counted exactly once.
+//! Tests with crashes of the controller and lost responses: each Pod is counted exactly once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ async fn a_pod_name_that_is_taken_is_replaced_by_a_generated_one() {
     let pods = env.wait_for_active(1).await;
     env.stop().await;
     let path = format!("{PODS}/{}", pods[0]);
-    env.send("PATCH", &path, &json!({"metadata": {"finalizers": null}})).await.unwrap();
-    env.send("DELETE", &path, &Value::Null).await.unwrap();
+    env.server.send("PATCH", &path, &json!({"metadata": {"finalizers": null}})).await.unwrap();
+    env.server.send("DELETE", &path, &Value::Null).await.unwrap();
     env.create_pod(json!({"name": pods[0]})).await;
     env.start();
     let pods = env.wait_for_active(2).await;
@@ -131,10 +131,10 @@ async fn advance_and_touch_jobs(env: &JobTestEnv) {
     env.advance(700);
     for (name, _) in jobs() {
         let annotation =
-            json!({"metadata": {"annotations": {"at": env.store.revision().to_string()}}});
+            json!({"metadata": {"annotations": {"at": env.server.store.revision().to_string()}}});
         env.patch_job(name, &annotation).await;
     }
-    let mut watch = env.store.watch("/pods/", env.store.revision()).unwrap();
+    let mut watch = env.server.store.watch("/pods/", env.server.store.revision()).unwrap();
     let _ = tokio::time::timeout(Duration::from_millis(20), watch.next()).await;
 }
 

@@ -1,4 +1,4 @@
-//! The lifecycle of Jobs.
+//! Tests of the lifecycle of Jobs: completion, failure, parallelism, suspension and deletion.
 
 use std::sync::atomic::Ordering;
 
@@ -144,7 +144,7 @@ async fn a_deleted_pod_is_replaced() {
     let env = JobTestEnv::new().await;
     env.create_job("j", json!({})).await;
     let pods = env.wait_for_active(1).await;
-    env.send("DELETE", &format!("{PODS}/{}", pods[0]), &Value::Null).await.unwrap();
+    env.server.send("DELETE", &format!("{PODS}/{}", pods[0]), &Value::Null).await.unwrap();
     env.wait_for("the Pod is deleted", |env| env.pod(&pods[0]).is_null()).await;
     env.wait_for("the Pod is counted", |env| env.job("j")["status"]["failed"] == 1).await;
     env.advance(10);
@@ -175,7 +175,7 @@ async fn a_status_write_changes_no_other_field() {
         "metadata": {"name": "j", "annotations": annotations, "finalizers": ["x/hold"]},
         "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never",
             "containers": [{"name": "c", "image": "x", "resources": {"limits": {"cpu": "0.50"}}}]}}}});
-    let created = env.send("POST", JOBS, &job).await.unwrap();
+    let created = env.server.send("POST", JOBS, &job).await.unwrap();
     let job = env.wait_for_condition("j", "Suspended").await;
     assert_eq!(job["spec"], created["spec"]);
     assert_eq!(job["metadata"]["annotations"], annotations);
@@ -194,7 +194,7 @@ async fn an_unchanged_job_is_not_written() {
     env.wait_for_condition("done", "Complete").await;
     env.wait_for_condition("waits", "Suspended").await;
     env.wait_for("the Job is active", |env| env.job("runs")["status"]["active"] == 1).await;
-    let before = env.store.revision();
+    let before = env.server.store.revision();
     // Jobs are reconciled in the order of their changes: when the last one has its Pod, the others have been
     // reconciled.
     let annotation = json!({"metadata": {"annotations": {"a": "b"}}});
@@ -203,7 +203,7 @@ async fn an_unchanged_job_is_not_written() {
     }
     env.create_job("last", json!({})).await;
     env.wait_for("the last Job is active", |env| env.job("last")["status"]["active"] == 1).await;
-    let mut watch = env.store.watch("/", before).unwrap();
+    let mut watch = env.server.store.watch("/", before).unwrap();
     let changes = std::iter::from_fn(|| watch.try_next().unwrap());
     let keys: Vec<String> = changes.map(|change| change.key.to_string()).collect();
     // Events are written at any time.

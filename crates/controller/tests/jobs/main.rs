@@ -1,4 +1,5 @@
-//! The Job controller with a real server in the same process. The tests play the kubelet.
+//! Tests of the Job controller with a real server in the same process. The tests write the status
+//! of the Pods, as a kubelet does.
 
 #![allow(
     clippy::expect_used,
@@ -11,6 +12,8 @@
 mod claims;
 mod crashes;
 mod flaky_connection;
+#[path = "../in_process_server/mod.rs"]
+mod in_process_server;
 mod lifecycle;
 #[path = "../request/mod.rs"]
 mod request;

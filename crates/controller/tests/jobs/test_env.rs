@@ -1,4 +1,5 @@
-//! A server, a Job controller that can be stopped and killed, a clock, and the writes of a kubelet.
+//! The environment of these tests: a server, a Job controller that can be stopped and killed, a
+//! clock, and the writes of a kubelet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,20 +7,16 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics, SystemClock, run_jobs};
-use punctual_server::{ADMIN_GROUP, Config, Server, User};
-use punctual_store::{ChangeKind, Options, Store};
+use punctual_controller::{Clock, SystemClock, run_jobs};
+use punctual_server::Config;
+use punctual_store::ChangeKind;
 use punctual_testing::TestRng;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky_connection::{ConnectionFaults, FlakyService};
-use crate::request;
-
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::in_process_server::{InProcessServer, TIMEOUT, controller_context, test_user};
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -40,15 +37,13 @@ impl Clock for OffsetClock {
 }
 
 pub(crate) struct JobTestEnv {
-    pub(crate) store: Store,
-    client: Client,
+    pub(crate) server: InProcessServer,
     /// The client of the controller.
     controller_client: Client,
     /// The faults of its connection.
     pub(crate) faults: ConnectionFaults,
     clock: Arc<OffsetClock>,
     running: Option<(CancellationToken, JoinHandle<()>)>,
-    _folder: TempDir,
 }
 
 impl JobTestEnv {
@@ -58,19 +53,15 @@ impl JobTestEnv {
 
     /// Starts a controller whose connection has faults.
     pub(crate) async fn with_faults(faults: ConnectionFaults) -> JobTestEnv {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
-        let server = Server::start(Config::new(store.clone())).await.unwrap();
-        let local = || server.local_router(User::new("test", ADMIN_GROUP));
-        let flaky = FlakyService { inner: local(), faults: faults.clone() };
+        let server = InProcessServer::start(Config::new).await;
+        let flaky =
+            FlakyService { inner: server.server.local_router(test_user()), faults: faults.clone() };
         let mut env = JobTestEnv {
-            store,
-            client: Client::new(local(), "default"),
+            server,
             controller_client: Client::new(flaky, "default"),
             faults,
             clock: Arc::default(),
             running: None,
-            _folder: folder,
         };
         env.start();
         env
@@ -78,13 +69,7 @@ impl JobTestEnv {
 
     pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
-        let context = Context {
-            client: self.controller_client.clone(),
-            clock: self.clock.clone(),
-            metrics: Metrics::default(),
-            burst_gate: BurstGate::default(),
-            fence: Fence::always_open(),
-        };
+        let context = controller_context(self.controller_client.clone(), self.clock.clone());
         let task = tokio::spawn(run_jobs(context, 4, stop.clone()));
         self.running = Some((stop, task));
     }
@@ -105,7 +90,7 @@ impl JobTestEnv {
         let config_maps = "/api/v1/namespaces/default/configmaps";
         let last =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "x-"}});
-        self.send("POST", config_maps, &last).await.unwrap();
+        self.server.send("POST", config_maps, &last).await.unwrap();
     }
 
     pub(crate) async fn restart(&mut self) {
@@ -117,15 +102,6 @@ impl JobTestEnv {
         self.clock.0.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        body: &Value,
-    ) -> Result<Value, kube::Error> {
-        request::send(&self.client, method, path, body).await
-    }
-
     /// Creates a Job with these fields in its spec, and returns its UID.
     pub(crate) async fn create_job(&self, name: &str, fields: Value) -> String {
         let mut spec = json!({"template": {"spec": {
@@ -134,7 +110,7 @@ impl JobTestEnv {
         }}});
         spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
-        let created = self.send("POST", JOBS, &job).await.unwrap();
+        let created = self.server.send("POST", JOBS, &job).await.unwrap();
         created["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
@@ -142,27 +118,23 @@ impl JobTestEnv {
     pub(crate) async fn create_pod(&self, metadata: Value) -> Value {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
             "spec": {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}});
-        self.send("POST", PODS, &pod).await.unwrap()
+        self.server.send("POST", PODS, &pod).await.unwrap()
     }
 
     pub(crate) async fn patch_job(&self, name: &str, patch: &Value) {
-        self.send("PATCH", &format!("{JOBS}/{name}"), patch).await.unwrap();
+        self.server.send("PATCH", &format!("{JOBS}/{name}"), patch).await.unwrap();
     }
 
     pub(crate) fn job(&self, name: &str) -> Value {
-        self.object(&format!("/jobs.batch/default/{name}")).unwrap_or_default()
+        self.server.object(&format!("/jobs.batch/default/{name}"))
     }
 
     pub(crate) fn pod(&self, name: &str) -> Value {
-        self.object(&format!("/pods/default/{name}")).unwrap_or_default()
-    }
-
-    fn object(&self, key: &str) -> Option<Value> {
-        self.store.get(key).map(|entry| serde_json::from_slice(&entry.value).unwrap())
+        self.server.object(&format!("/pods/default/{name}"))
     }
 
     pub(crate) fn pods(&self) -> Vec<Value> {
-        let snapshot = self.store.snapshot();
+        let snapshot = self.server.store.snapshot();
         let pods = snapshot.prefix("/pods/default/");
         pods.map(|(_, entry)| serde_json::from_slice(&entry.value).unwrap()).collect()
     }
@@ -175,26 +147,20 @@ impl JobTestEnv {
 
     /// How many Pods were ever created.
     pub(crate) fn created_pod_count(&self) -> usize {
-        let mut watch = self.store.watch("/pods/", 0).unwrap();
+        let mut watch = self.server.store.watch("/pods/", 0).unwrap();
         let changes = std::iter::from_fn(|| watch.try_next().unwrap());
         changes.filter(|change| change.kind() == ChangeKind::Created).count()
     }
 
     /// Waits for a condition, and checks it after each write to the store.
     pub(crate) async fn wait_for(&self, what: &str, condition: impl Fn(&JobTestEnv) -> bool) {
-        let mut watch = self.store.watch("/", self.store.revision()).unwrap();
-        let wait = async {
-            while !condition(self) {
-                watch.next().await.unwrap();
-            }
-        };
-        let outcome = tokio::time::timeout(TIMEOUT, wait).await;
-        assert!(outcome.is_ok(), "timed out: {what}\n{}", self.report());
+        let is_met = self.server.wait_until("/", || condition(self)).await;
+        assert!(is_met, "timed out: {what}\n{}", self.report());
     }
 
     /// The metadata and status of all Jobs and Pods, for failure messages.
     pub(crate) fn report(&self) -> String {
-        let snapshot = self.store.snapshot();
+        let snapshot = self.server.store.snapshot();
         let objects = snapshot.prefix("/jobs.batch/").chain(snapshot.prefix("/pods/"));
         let lines = objects.map(|(key, entry)| {
             let mut object: Value = serde_json::from_slice(&entry.value).unwrap();
@@ -217,13 +183,13 @@ impl JobTestEnv {
     /// Ends a Pod and returns it.
     pub(crate) async fn end_pod(&self, name: &str, phase: &str) -> Result<Value, kube::Error> {
         let path = format!("{PODS}/{name}");
-        let mut pod = self.send("GET", &path, &Value::Null).await?;
+        let mut pod = self.server.send("GET", &path, &Value::Null).await?;
         let code = i32::from(phase == "Failed");
         let ended = json!({"exitCode": code, "finishedAt": self.clock.now().round(jiff::Unit::Second).unwrap()});
         pod["status"]["phase"] = json!(phase);
         pod["status"]["containerStatuses"] = json!([{"name": "c", "image": "x", "imageID": "", "ready": false,
             "restartCount": 0, "state": {"terminated": ended}}]);
-        self.send("PUT", &format!("{path}/status"), &pod).await
+        self.server.send("PUT", &format!("{path}/status"), &pod).await
     }
 }
 

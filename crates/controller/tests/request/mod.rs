@@ -1,4 +1,4 @@
-//! Sends requests from tests.
+//! Sends requests to the server of a test.
 
 use http::Request;
 use kube::Client;

@@ -1,8 +1,8 @@
-//! All controllers together, with a fake node.
+//! Tests of all controllers together, with a fake node that completes the Pods.
 
 use serde_json::{Value, json};
 
-use crate::test_cluster::{TestCluster, slot_suffix, template};
+use crate::test_cluster::{JOBS, TestCluster, slot_suffix, template};
 
 /// The spec of a CronJob whose Pods run this command, with additional fields.
 fn spec(command: &[&str], more: Value) -> Value {
@@ -20,7 +20,7 @@ async fn warnings(cluster: &TestCluster, name: &str) -> Vec<Value> {
     let path = format!(
         "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name},type=Warning"
     );
-    let list = cluster.send("GET", &path, &Value::Null).await.unwrap();
+    let list = cluster.server.send("GET", &path, &Value::Null).await.unwrap();
     list["items"].as_array().unwrap().iter().map(|event| event["reason"].clone()).collect()
 }
 
@@ -87,13 +87,14 @@ async fn replace_deletes_the_pods_of_the_replaced_job() {
 }
 
 #[tokio::test]
-async fn job_and_pod_are_annotated_with_the_slot() {
+async fn job_and_pod_are_annotated_with_the_slot_and_the_cron_job() {
     let cluster = TestCluster::with_all_controllers("08:00:10").await;
     cluster.create_cron_job("a", spec(&["sleep"], json!({"timeZone": "Asia/Kolkata"}))).await;
     cluster.wait_for_next("a", "08:01:00").await;
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
     cluster.wait_for_count("/pods/default/", 1).await;
+    let cron_job = cluster.first("/cronjobs.batch/default/");
     for kind in ["/jobs.batch/default/", "/pods/default/"] {
         let object = cluster.first(kind);
         let annotations = &object["metadata"]["annotations"];
@@ -101,6 +102,9 @@ async fn job_and_pod_are_annotated_with_the_slot() {
         assert_eq!(slot, "2026-01-31T13:31:00+05:30", "{kind}");
         let previous = &annotations["punctual.dev/previous-scheduled-timestamp"];
         assert_eq!(previous, "2026-01-31T13:30:00+05:30", "{kind}");
+        let owner = ["name", "kind"].map(|key| &annotations[format!("punctual.dev/cronjob-{key}")]);
+        assert_eq!(owner, ["a", "CronJob"], "{kind}");
+        assert_eq!(annotations["punctual.dev/cronjob-uid"], cron_job["metadata"]["uid"], "{kind}");
     }
 }
 
@@ -112,7 +116,11 @@ async fn a_deleted_job_is_reported_as_missing_and_its_pods_are_deleted() {
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
     let path = format!("/apis/batch/v1/namespaces/default/jobs/a-{}", slot_suffix("08:01:00"));
-    cluster.send("DELETE", &path, &json!({"propagationPolicy": "Background"})).await.unwrap();
+    cluster
+        .server
+        .send("DELETE", &path, &json!({"propagationPolicy": "Background"}))
+        .await
+        .unwrap();
     cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
     cluster.wait_for_count("/pods/default/", 0).await;
     cluster.wait_for_event("a", "MissingJob").await;
@@ -153,7 +161,7 @@ async fn each_slot_runs_once_despite_restarts_at_any_write() {
     let mut cluster = TestCluster::with_all_controllers("08:00:10").await;
     cluster.create_cron_job("a", spec(&["true"], json!({}))).await;
     cluster.wait_for_next("a", "08:01:00").await;
-    let start = cluster.store.revision();
+    let start = cluster.server.store.revision();
     for minute in 1..=9_u64 {
         cluster.set_time(&format!("08:0{minute}:00"));
         cluster.wait_for_writes(minute % 4).await;
@@ -169,15 +177,15 @@ async fn each_slot_runs_once_despite_restarts_at_any_write() {
 async fn a_deleted_namespace_is_emptied() {
     let cluster = TestCluster::with_all_controllers("08:00:10").await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
-    cluster.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    cluster.server.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
     let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"},
         "spec": spec(&["sleep"], json!({}))});
-    cluster.send("POST", "/apis/batch/v1/namespaces/n/cronjobs", &object).await.unwrap();
+    cluster.server.send("POST", "/apis/batch/v1/namespaces/n/cronjobs", &object).await.unwrap();
     cluster.wait_for_count("/serviceaccounts/n/", 1).await;
     cluster.wait_for_count("/configmaps/n/", 1).await;
     cluster.set_time("08:01:00");
     cluster.wait_for_count("/pods/n/", 1).await;
-    cluster.send("DELETE", "/api/v1/namespaces/n", &Value::Null).await.unwrap();
+    cluster.server.send("DELETE", "/api/v1/namespaces/n", &Value::Null).await.unwrap();
     cluster.set_time("08:01:10");
     cluster.wait_for_count("/namespaces/n", 0).await;
     for kind in ["/cronjobs.batch/n/", "/jobs.batch/n/", "/pods/n/", "/configmaps/n/"] {
@@ -191,6 +199,37 @@ async fn an_unknown_time_zone_is_refused() {
     let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"},
         "spec": spec(&["true"], json!({"timeZone": "bad-time-zone"}))});
     let path = "/apis/batch/v1/namespaces/default/cronjobs";
-    let error = cluster.send("POST", path, &object).await.unwrap_err().to_string();
+    let error = cluster.server.send("POST", path, &object).await.unwrap_err().to_string();
     assert!(error.contains("unknown time zone bad-time-zone"), "{error}");
+}
+
+#[tokio::test]
+async fn the_time_from_a_job_to_its_pod_and_its_start_is_measured_once() {
+    let mut cluster = TestCluster::with_all_controllers("08:00:10").await;
+    let observed = |cluster: &TestCluster| {
+        [
+            cluster.metric("punctual_job_pod_creation_seconds_count").remove(0),
+            cluster.metric("punctual_job_start_seconds_count").remove(0),
+        ]
+    };
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for("a", |found| found["status"]["successfulRuns"] == 1).await;
+    let once = ["punctual_job_pod_creation_seconds_count 1", "punctual_job_start_seconds_count 1"];
+    assert_eq!(observed(&cluster), once);
+    // A Job without a CronJob has a Pod, but is no run. A suspended Job waits for a user.
+    let mut job = template(json!({"suspend": true}));
+    job["metadata"] = json!({"name": "suspended"});
+    cluster.server.send("POST", JOBS, &job).await.unwrap();
+    cluster.wait_for_event("suspended", "Suspended").await;
+    let resume = json!({"spec": {"suspend": false}});
+    cluster.server.send("PATCH", &format!("{JOBS}/suspended"), &resume).await.unwrap();
+    cluster.wait_for_event("suspended", "Completed").await;
+    assert_eq!(observed(&cluster), once);
+    cluster.kill().await;
+    cluster.start();
+    cluster.create_cron_job("b", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("b", "08:02:00").await;
+    assert_eq!(observed(&cluster), once);
 }

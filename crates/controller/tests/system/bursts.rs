@@ -1,4 +1,4 @@
-//! Bursts: many slots that are due at once.
+//! A test of a burst: many slots (scheduled times) that are due at once.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ async fn in_a_burst_jobs_are_created_before_other_writes() {
     for number in 0..CRON_JOB_COUNT {
         cluster.wait_for_next(&format!("c{number}"), "08:01:00").await;
     }
-    let before = cluster.store.revision();
+    let before = cluster.server.store.revision();
     cluster.set_time("08:01:00");
     for number in 0..CRON_JOB_COUNT {
         let name = format!("c{number}");

@@ -1,4 +1,4 @@
-//! Crashes and lost responses: each slot still has exactly one Job.
+//! Tests with crashes and lost responses: each slot (scheduled time) still has exactly one Job.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn lost_responses_do_not_create_second_jobs() {
     for every in [1_usize, 2, 3] {
         let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
         cluster.kill().await;
-        cluster.start_with(client_losing_responses(cluster.client.clone(), every + 1));
+        cluster.start_with(client_losing_responses(cluster.server.client(), every + 1));
         // Finished Jobs are deleted, so that the name of a Job would not prevent a second run of its slot.
         let spec = json!({"schedule": "* * * * *", "successfulJobsHistoryLimit": 0});
         cluster.create_cron_job("a", spec).await;
@@ -60,11 +60,11 @@ async fn a_crash_after_any_write_does_not_create_a_second_job() {
             }
             cluster.create_cron_job("a", spec).await;
             cluster.wait_for_next("a", "08:01:00").await;
-            let start = cluster.store.revision();
+            let start = cluster.server.store.revision();
             cluster.set_time("08:01:00");
-            let mut watch = cluster.store.watch("/", start).unwrap();
+            let mut watch = cluster.server.store.watch("/", start).unwrap();
             let writing = async {
-                while cluster.store.revision() < start + writes {
+                while cluster.server.store.revision() < start + writes {
                     watch.next().await.unwrap();
                 }
             };
@@ -76,7 +76,7 @@ async fn a_crash_after_any_write_does_not_create_a_second_job() {
                 // The TTL is over at once.
                 let path = format!("{JOBS}/{name}?propagationPolicy=Background");
                 if ttl.is_some() {
-                    cluster.send("DELETE", &path, &Value::Null).await.unwrap();
+                    cluster.server.send("DELETE", &path, &Value::Null).await.unwrap();
                 }
             }
             cluster.start();
@@ -120,13 +120,13 @@ async fn a_cron_job_deleted_during_its_status_write_stays_deleted() {
     let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
     cluster.kill().await;
     let gate = Arc::new(Semaphore::new(0));
-    cluster.start_with(client_with_slow_status(cluster.client.clone(), gate.clone()));
+    cluster.start_with(client_with_slow_status(cluster.server.client(), gate.clone()));
     let spec = json!({"schedule": "* * * * *"});
     cluster.create_cron_job("a", spec.clone()).await;
     // The status is written, but the controller has no response yet.
     cluster.wait_for_next("a", "08:01:00").await;
     let path = "/apis/batch/v1/namespaces/default/cronjobs/a";
-    cluster.send("DELETE", path, &Value::Null).await.unwrap();
+    cluster.server.send("DELETE", path, &Value::Null).await.unwrap();
     // A controller that has reconciled `b` has also seen the deletion of `a`.
     cluster.create_cron_job("b", spec).await;
     cluster.wait_for_next("b", "08:01:00").await;

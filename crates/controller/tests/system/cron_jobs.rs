@@ -1,4 +1,4 @@
-//! The CronJob controller alone.
+//! Tests of the CronJob controller alone. The tests finish its Jobs.
 
 use serde_json::{Value, json};
 
@@ -15,10 +15,13 @@ async fn a_slot_creates_a_job_that_becomes_active_and_is_counted() {
     let name = format!("a-{}", slot_suffix("08:01:00"));
     assert_eq!(found["status"]["active"][0]["name"], name);
     assert_eq!(found["status"]["lastScheduleTime"], "2026-01-31T08:01:00Z");
-    let job = cluster.send("GET", &format!("{JOBS}/{name}"), &Value::Null).await.unwrap();
-    let mark = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-    assert_eq!(job["metadata"]["annotations"][mark], "2026-01-31T08:01:00Z");
-    assert_eq!(job["spec"]["template"]["metadata"]["annotations"][mark], "2026-01-31T08:01:00Z");
+    let job = cluster.server.send("GET", &format!("{JOBS}/{name}"), &Value::Null).await.unwrap();
+    let annotation = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+    assert_eq!(job["metadata"]["annotations"][annotation], "2026-01-31T08:01:00Z");
+    assert_eq!(
+        job["spec"]["template"]["metadata"]["annotations"][annotation],
+        "2026-01-31T08:01:00Z"
+    );
     assert_eq!(job["metadata"]["ownerReferences"][0]["uid"], found["metadata"]["uid"]);
     cluster.set_time("08:01:20");
     cluster.finish_job(&name, "Complete").await;
@@ -28,13 +31,30 @@ async fn a_slot_creates_a_job_that_becomes_active_and_is_counted() {
 }
 
 #[tokio::test]
+async fn a_clock_that_jumps_forward_and_back_is_reported() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "0 * * * *"})).await;
+    cluster.wait_for_next("a", "09:00:00").await;
+    cluster.set_time("2037-01-01T00:00:00Z");
+    let is_recorded = |found: &Value| found["status"]["lastScheduleTime"] == "2037-01-01T00:00:00Z";
+    cluster.wait_for("a", is_recorded).await;
+    cluster.set_time("08:01:00");
+    let is_reported = |found: &Value| {
+        found["status"]["conditions"].to_string().contains("\"reason\":\"LastScheduleInFuture\"")
+    };
+    cluster.wait_for("a", is_reported).await;
+    cluster.wait_for_event("a", "LastScheduleInFuture").await;
+    assert_eq!(cluster.metric("punctual_future_schedules"), ["punctual_future_schedules 1"]);
+}
+
+#[tokio::test]
 async fn nothing_is_written_while_nothing_is_due() {
     let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
     cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
     cluster.wait_for_next("a", "08:01:00").await;
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
-    let before = cluster.store.revision();
+    let before = cluster.server.store.revision();
     // A new controller that has reconciled a new CronJob has reconciled all older ones.
     cluster.kill().await;
     cluster.start();
@@ -129,7 +149,7 @@ async fn a_deleted_job_is_removed_from_the_active_list() {
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
     let path = format!("{JOBS}/a-{}?propagationPolicy=Background", slot_suffix("08:01:00"));
-    cluster.send("DELETE", &path, &Value::Null).await.unwrap();
+    cluster.server.send("DELETE", &path, &Value::Null).await.unwrap();
     cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
     assert_eq!(cluster.jobs("a"), [""; 0], "the slot does not run again");
 }
@@ -169,9 +189,10 @@ async fn our_finalizer_is_removed_when_the_job_or_its_cron_job_is_deleted() {
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
     let path = format!("{JOBS}/a-{}", slot_suffix("08:01:00"));
-    let job = cluster.send("GET", &path, &Value::Null).await.unwrap();
+    let job = cluster.server.send("GET", &path, &Value::Null).await.unwrap();
     assert_eq!(job["metadata"]["finalizers"][0], "punctual.dev/slot-recorded");
     cluster
+        .server
         .send("DELETE", &format!("{path}?propagationPolicy=Background"), &Value::Null)
         .await
         .unwrap();
@@ -182,6 +203,7 @@ async fn our_finalizer_is_removed_when_the_job_or_its_cron_job_is_deleted() {
     let name = &made["metadata"]["name"];
     let uid = &made["metadata"]["uid"];
     cluster
+        .server
         .send(
             "DELETE",
             "/apis/batch/v1/namespaces/default/cronjobs/a",
@@ -191,6 +213,7 @@ async fn our_finalizer_is_removed_when_the_job_or_its_cron_job_is_deleted() {
         .unwrap();
     let path = format!("{JOBS}/{}-{}", name.as_str().unwrap(), slot_suffix("08:02:00"));
     cluster
+        .server
         .send("DELETE", &format!("{path}?propagationPolicy=Background"), &Value::Null)
         .await
         .unwrap();
@@ -204,15 +227,18 @@ async fn scheduled_jobs_are_reconciled_like_cron_jobs() {
         "metadata": {"name": "s"}, "spec": {"schedule": "@at 2026-01-31T08:05:00Z",
         "jobTemplate": template(json!({}))}});
     let path = "/apis/punctual.dev/v1/namespaces/default/scheduledjobs";
-    cluster.send("POST", path, &object).await.unwrap();
+    cluster.server.send("POST", path, &object).await.unwrap();
     cluster.set_time("08:05:00");
     cluster.wait_for_jobs("s", &[&slot_suffix("08:05:00")]).await;
     cluster.finish_job(&format!("s-{}", slot_suffix("08:05:00")), "Complete").await;
-    let mut watch =
-        cluster.store.watch("/scheduledjobs.punctual.dev/", cluster.store.revision()).unwrap();
+    let mut watch = cluster
+        .server
+        .store
+        .watch("/scheduledjobs.punctual.dev/", cluster.server.store.revision())
+        .unwrap();
     let path = format!("{path}/s");
     loop {
-        let found = cluster.send("GET", &path, &Value::Null).await.unwrap();
+        let found = cluster.server.send("GET", &path, &Value::Null).await.unwrap();
         let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
         if conditions.iter().any(|c| c["type"] == "Complete" && c["status"] == "True") {
             break;
@@ -232,8 +258,12 @@ async fn a_job_without_owner_blocks_no_slot_after_its_deletion() {
     cluster.wait_for_next("a", "08:02:00").await;
     let path = format!("{JOBS}/a-{}", slot_suffix("08:01:00"));
     let orphan = json!({"metadata": {"ownerReferences": null}});
-    cluster.send("PATCH", &path, &orphan).await.unwrap();
-    cluster.send("DELETE", &path, &json!({"propagationPolicy": "Background"})).await.unwrap();
+    cluster.server.send("PATCH", &path, &orphan).await.unwrap();
+    cluster
+        .server
+        .send("DELETE", &path, &json!({"propagationPolicy": "Background"}))
+        .await
+        .unwrap();
     cluster.set_time("08:02:00");
     cluster.wait_for_next("a", "08:03:00").await;
     assert_eq!(cluster.jobs("a"), [slot_suffix("08:02:00")]);

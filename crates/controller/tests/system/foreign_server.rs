@@ -1,4 +1,5 @@
-//! The CronJob controller on a server that drops our own status fields.
+//! Tests of the CronJob controller on a server that drops our own status fields, as a Kubernetes
+//! cluster does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,7 @@ fn annotation<'a>(found: &'a Value, key: &str) -> &'a str {
 
 /// Restarts the controller. A controller that has reconciled a new CronJob has reconciled all older ones.
 async fn keys_written_after_restart(cluster: &mut TestCluster) -> Vec<String> {
-    let before = cluster.store.revision();
+    let before = cluster.server.store.revision();
     cluster.kill().await;
     cluster.start();
     cluster.create_cron_job("z", json!({"schedule": "0 0 1 1 *"})).await;
@@ -78,17 +79,17 @@ async fn a_run_is_recorded_in_the_status_fields_of_kubernetes() {
 async fn cron_jobs_in_other_namespaces_are_not_reconciled() {
     let cluster = TestCluster::with_foreign_server("08:00:10").await;
     let namespace = json!({"metadata": {"name": "other"}});
-    cluster.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    cluster.server.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
     let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"},
         "spec": {"schedule": "* * * * *", "jobTemplate": template(json!({}))}});
     let elsewhere = CRON_JOBS.replace("default", "other");
-    cluster.send("POST", &elsewhere, &object).await.unwrap();
+    cluster.server.send("POST", &elsewhere, &object).await.unwrap();
     cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
     cluster.wait_for("a", |found| !annotation(found, SINCE).is_empty()).await;
     cluster.set_time("08:01:00");
     cluster.wait_for_jobs("a", &[&slot_suffix("08:01:00")]).await;
     assert_eq!(cluster.count("/jobs.batch/other/"), 0);
-    let found = cluster.send("GET", &format!("{elsewhere}/a"), &Value::Null).await.unwrap();
+    let found = cluster.server.send("GET", &format!("{elsewhere}/a"), &Value::Null).await.unwrap();
     assert_eq!(annotation(&found, SINCE), "");
 }
 
@@ -134,15 +135,16 @@ async fn a_namespace_that_cannot_be_listed_does_not_block_the_others() {
     cluster.kill().await;
     let late = CRON_JOBS.replace("default", "late");
     cluster
+        .server
         .send("POST", "/api/v1/namespaces", &json!({"metadata": {"name": "late"}}))
         .await
         .unwrap();
     let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "b"},
         "spec": {"schedule": "* * * * *", "jobTemplate": template(json!({}))}});
-    cluster.send("POST", &late, &object).await.unwrap();
+    cluster.server.send("POST", &late, &object).await.unwrap();
     let is_forbidden = Arc::new(AtomicBool::new(true));
     let is_forbidden_now = is_forbidden.clone();
-    cluster.start_with(client_with_gateway(cluster.client.clone(), move |request| {
+    cluster.start_with(client_with_gateway(cluster.server.client(), move |request| {
         let is_late = request.uri().path() == JOBS.replace("default", "late");
         (is_late && is_forbidden_now.load(Ordering::Relaxed)).then_some(403)
     }));
@@ -152,16 +154,20 @@ async fn a_namespace_that_cannot_be_listed_does_not_block_the_others() {
     cluster.wait_for_jobs("a", &[&slot_suffix("08:01:00")]).await;
 
     let path = format!("{late}/b");
-    let found = cluster.send("GET", &path, &Value::Null).await.unwrap();
+    let found = cluster.server.send("GET", &path, &Value::Null).await.unwrap();
     assert_eq!(
         annotation(&found, SINCE),
         "",
         "a CronJob is not reconciled before the Jobs of its namespace are listed"
     );
-    let mut watch = cluster.store.watch("/cronjobs.batch/late/", cluster.store.revision()).unwrap();
+    let mut watch = cluster
+        .server
+        .store
+        .watch("/cronjobs.batch/late/", cluster.server.store.revision())
+        .unwrap();
     is_forbidden.store(false, Ordering::Relaxed);
     watch.next().await.unwrap();
-    let found = cluster.send("GET", &path, &Value::Null).await.unwrap();
+    let found = cluster.server.send("GET", &path, &Value::Null).await.unwrap();
     assert!(!annotation(&found, SINCE).is_empty(), "{found}");
 }
 
@@ -169,7 +175,7 @@ async fn a_namespace_that_cannot_be_listed_does_not_block_the_others() {
 async fn the_status_is_written_even_if_annotations_are_refused() {
     let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
     cluster.kill().await;
-    cluster.start_with(client_with_gateway(cluster.client.clone(), |request| {
+    cluster.start_with(client_with_gateway(cluster.server.client(), |request| {
         (request.method() == Method::PATCH && request.uri().path().contains("/cronjobs/"))
             .then_some(403)
     }));
@@ -192,7 +198,7 @@ async fn a_404_of_a_gateway_does_not_mean_that_the_cron_job_was_deleted() {
     let was_read = Arc::new(Notify::new());
     let gateway_fails = is_failing.clone();
     let notify_read = was_read.clone();
-    cluster.start_with(client_with_gateway(cluster.client.clone(), move |request| {
+    cluster.start_with(client_with_gateway(cluster.server.client(), move |request| {
         let path = request.uri().path();
         let fails = gateway_fails.load(Ordering::Relaxed) && path.contains("/cronjobs/a");
         let is_read = request.method() == Method::GET && path == format!("{CRON_JOBS}/a");

@@ -7,22 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::{CronJobKind, Dialect, Time};
 use punctual_controller::{
-    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Fence, Metrics, run_cron_jobs,
-    run_garbage_collector, run_jobs, run_namespace_defaults,
+    Clock, ClusterOptions, Context, CronJobOptions, FeatureGates, Metrics, SharedWatches,
+    run_cron_jobs, run_garbage_collector, run_jobs, run_namespace_defaults,
 };
 use punctual_schedule::Zones;
-use punctual_server::{ADMIN_GROUP, Config, Server, SystemEnv, User};
-use punctual_store::{Options, Store};
+use punctual_server::{Config, SystemEnv};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::fake_node;
-use crate::request;
-
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::in_process_server::{InProcessServer, TIMEOUT, controller_context};
 
 pub(crate) const CRON_JOBS: &str = "/apis/batch/v1/namespaces/default/cronjobs";
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
@@ -73,11 +68,13 @@ enum ControllerSet {
 
 pub(crate) struct TestCluster {
     clock: ManualClock,
-    pub(crate) client: Client,
-    pub(crate) store: Store,
+    pub(crate) server: InProcessServer,
+    /// The metrics of the controllers, from their first start on.
+    metrics: Metrics,
     controller_set: ControllerSet,
     controllers: Option<JoinSet<()>>,
-    _folder: TempDir,
+    /// The features that are on when the controllers start.
+    pub(crate) gates: FeatureGates,
 }
 
 impl TestCluster {
@@ -89,7 +86,8 @@ impl TestCluster {
     /// Starts all controllers and a fake node.
     pub(crate) async fn with_all_controllers(time: &str) -> TestCluster {
         let cluster = TestCluster::with(ControllerSet::All, time).await;
-        tokio::spawn(fake_node::run(cluster.client.clone(), cluster.store.clone()));
+        let server = &cluster.server;
+        tokio::spawn(fake_node::run(server.client(), server.store.clone()));
         cluster
     }
 
@@ -99,28 +97,26 @@ impl TestCluster {
     }
 
     async fn with(controller_set: ControllerSet, time: &str) -> TestCluster {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let clock = ManualClock { now: Arc::new(Mutex::new(instant(time))) };
-        let config = Config {
+        let server = InProcessServer::start(|store| Config {
             dialect: if controller_set == ControllerSet::ForeignServer {
-                Dialect::Strict
+                Dialect::Kubernetes
             } else {
                 Dialect::Punctual
             },
             env: Arc::new(clock.clone()),
             node: Some(fake_node::NAME.to_owned()),
-            ..Config::new(store.clone())
-        };
-        let server = Server::start(config).await.unwrap();
-        let client = Client::new(server.local_router(User::new("test", ADMIN_GROUP)), "default");
+            ..Config::new(store)
+        })
+        .await;
+        let metrics = Metrics::default();
         let mut cluster = TestCluster {
             clock,
-            client,
-            store,
+            server,
+            metrics,
             controller_set,
             controllers: None,
-            _folder: folder,
+            gates: FeatureGates::default(),
         };
         cluster.start();
         cluster
@@ -128,21 +124,17 @@ impl TestCluster {
 
     /// Starts the controllers.
     pub(crate) fn start(&mut self) {
-        let client = self.client.clone();
-        self.start_with(client);
+        self.start_with(self.server.client());
     }
 
     /// Starts the controllers with this client.
     pub(crate) fn start_with(&mut self, client: Client) {
         // The controllers are killed and never stopped gracefully.
         let stop = CancellationToken::new();
-        let context = Context {
-            client,
-            clock: Arc::new(self.clock.clone()),
-            metrics: Metrics::default(),
-            burst_gate: BurstGate::default(),
-            fence: Fence::always_open(),
-        };
+        let shared_watches =
+            (self.controller_set == ControllerSet::All).then(|| SharedWatches::new(client.clone()));
+        let context = controller_context(client, Arc::new(self.clock.clone()));
+        let context = Context { metrics: self.metrics.clone(), shared_watches, ..context };
         let cluster = match self.controller_set {
             ControllerSet::ForeignServer => ClusterOptions {
                 namespaces: vec!["default".to_owned(), "late".to_owned()],
@@ -155,6 +147,7 @@ impl TestCluster {
         let config = CronJobOptions {
             kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             default_zone: Zones::bundled().utc(),
+            gates: self.gates,
             workers: 16,
             cluster,
         };
@@ -174,17 +167,15 @@ impl TestCluster {
         controllers.shutdown().await;
     }
 
-    pub(crate) fn set_time(&self, time: &str) {
-        *self.clock.now.lock().unwrap() = instant(time);
+    /// The lines of the metrics that begin with this name.
+    pub(crate) fn metric(&self, name: &str) -> Vec<String> {
+        let mut page = String::new();
+        self.metrics.encode(&mut page);
+        page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
     }
 
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        body: &Value,
-    ) -> Result<Value, kube::Error> {
-        request::send(&self.client, method, path, body).await
+    pub(crate) fn set_time(&self, time: &str) {
+        *self.clock.now.lock().unwrap() = instant(time);
     }
 
     /// Creates a CronJob with this spec, and a default template if it has none.
@@ -194,21 +185,21 @@ impl TestCluster {
         if object["spec"]["jobTemplate"].is_null() {
             object["spec"]["jobTemplate"] = template(json!({}));
         }
-        self.send("POST", CRON_JOBS, &object).await.unwrap()
+        self.server.send("POST", CRON_JOBS, &object).await.unwrap()
     }
 
     pub(crate) async fn patch(&self, name: &str, patch: Value) {
-        self.send("PATCH", &format!("{CRON_JOBS}/{name}"), &patch).await.unwrap();
+        self.server.send("PATCH", &format!("{CRON_JOBS}/{name}"), &patch).await.unwrap();
     }
 
     pub(crate) async fn read(&self, name: &str) -> Value {
-        self.send("GET", &format!("{CRON_JOBS}/{name}"), &Value::Null).await.unwrap()
+        self.server.send("GET", &format!("{CRON_JOBS}/{name}"), &Value::Null).await.unwrap()
     }
 
     /// The suffixes of the names of a CronJob's Jobs.
     pub(crate) fn jobs(&self, of: &str) -> Vec<String> {
         let prefix = format!("/jobs.batch/default/{of}-");
-        let snapshot = self.store.snapshot();
+        let snapshot = self.server.store.snapshot();
         snapshot.prefix(&prefix).map(|(key, _)| key[prefix.len()..].to_owned()).collect()
     }
 
@@ -216,7 +207,7 @@ impl TestCluster {
     pub(crate) async fn finish_job(&self, name: &str, condition: &str) {
         let path = format!("{JOBS}/{name}");
         // The Job may have been counted and deleted already.
-        let Ok(mut job) = self.send("GET", &path, &Value::Null).await else { return };
+        let Ok(mut job) = self.server.send("GET", &path, &Value::Null).await else { return };
         if job["status"]["conditions"] != Value::Null {
             return;
         }
@@ -225,14 +216,16 @@ impl TestCluster {
             json!({"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now,
                 "reason": "Test", "message": ""})
         };
+        // The start time of a Job cannot be changed.
+        let start = job["status"]["startTime"].as_str().map_or(now.clone(), str::to_owned);
         job["status"] = match condition {
-            "Complete" => json!({"startTime": now, "completionTime": now, "succeeded": 1,
+            "Complete" => json!({"startTime": start, "completionTime": now, "succeeded": 1,
                 "uncountedTerminatedPods": {},
                 "conditions": [end("SuccessCriteriaMet"), end("Complete")]}),
-            _ => json!({"startTime": now, "failed": 1, "uncountedTerminatedPods": {},
+            _ => json!({"startTime": start, "failed": 1, "uncountedTerminatedPods": {},
                 "conditions": [end("FailureTarget"), end("Failed")]}),
         };
-        match self.send("PUT", &format!("{path}/status"), &job).await {
+        match self.server.send("PUT", &format!("{path}/status"), &job).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             written => drop(written.unwrap()),
         }
@@ -241,7 +234,7 @@ impl TestCluster {
     /// Waits until a CronJob matches a condition.
     pub(crate) async fn wait_for(&self, name: &str, condition: impl Fn(&Value) -> bool) -> Value {
         let prefix = format!("/cronjobs.batch/default/{name}");
-        let mut watch = self.store.watch(&prefix, self.store.revision()).unwrap();
+        let mut watch = self.server.store.watch(&prefix, self.server.store.revision()).unwrap();
         let waiting = async {
             loop {
                 let found = self.read(name).await;
@@ -265,19 +258,19 @@ impl TestCluster {
 
     /// How many objects have a key with this prefix.
     pub(crate) fn count(&self, prefix: &str) -> usize {
-        self.store.snapshot().prefix(prefix).count()
+        self.server.store.snapshot().prefix(prefix).count()
     }
 
     /// The first object whose key has this prefix.
     pub(crate) fn first(&self, prefix: &str) -> Value {
-        let snapshot = self.store.snapshot();
-        let (_, entry) = snapshot.prefix(prefix).next().unwrap();
-        serde_json::from_slice(&entry.value).unwrap()
+        let snapshot = self.server.store.snapshot();
+        let (key, _) = snapshot.prefix(prefix).next().unwrap();
+        self.server.object(key)
     }
 
     /// How many objects were created since a revision.
     pub(crate) fn created_count(&self, prefix: &str, since: u64) -> usize {
-        let mut watch = self.store.watch(prefix, since).unwrap();
+        let mut watch = self.server.store.watch(prefix, since).unwrap();
         let mut count = 0;
         while let Some(change) = watch.try_next().unwrap() {
             count += usize::from(change.previous.is_none() && change.current.is_some());
@@ -287,7 +280,7 @@ impl TestCluster {
 
     /// The keys written since a revision, except Events, which are written at any time.
     pub(crate) fn written_keys(&self, since: u64) -> Vec<String> {
-        let mut watch = self.store.watch("/", since).unwrap();
+        let mut watch = self.server.store.watch("/", since).unwrap();
         let changes = std::iter::from_fn(|| watch.try_next().unwrap());
         let keys = changes.map(|change| change.key.to_string());
         keys.filter(|key| !key.starts_with("/events/")).collect()
@@ -295,19 +288,13 @@ impl TestCluster {
 
     /// Waits until this many objects have a key with this prefix.
     pub(crate) async fn wait_for_count(&self, prefix: &str, wanted: usize) {
-        let mut watch = self.store.watch(prefix, self.store.revision()).unwrap();
-        let waiting = async {
-            while self.count(prefix) != wanted {
-                watch.next().await.unwrap();
-            }
-        };
-        let waited = tokio::time::timeout(TIMEOUT, waiting).await;
-        assert!(waited.is_ok(), "{} of {prefix} instead of {wanted}", self.count(prefix));
+        let is_met = self.server.wait_until(prefix, || self.count(prefix) == wanted).await;
+        assert!(is_met, "{} of {prefix} instead of {wanted}", self.count(prefix));
     }
 
     /// Waits for this many writes.
     pub(crate) async fn wait_for_writes(&self, writes: u64) {
-        let mut watch = self.store.watch("/", self.store.revision()).unwrap();
+        let mut watch = self.server.store.watch("/", self.server.store.revision()).unwrap();
         for _ in 0..writes {
             watch.next().await.unwrap();
         }
@@ -315,7 +302,7 @@ impl TestCluster {
 
     /// Waits for an event about an object of the namespace `default`.
     pub(crate) async fn wait_for_event(&self, about: &str, reason: &str) {
-        let mut watch = self.store.watch("/events/", 0).unwrap();
+        let mut watch = self.server.store.watch("/events/", 0).unwrap();
         let is_it =
             |event: &Value| event["involvedObject"]["name"] == about && event["reason"] == reason;
         let waiting = async {
@@ -333,14 +320,9 @@ impl TestCluster {
 
     /// Waits until the Jobs of a CronJob have exactly these suffixes.
     pub(crate) async fn wait_for_jobs(&self, of: &str, wanted: &[&str]) {
-        let mut watch = self.store.watch("/jobs.batch/default/", self.store.revision()).unwrap();
-        let waiting = async {
-            while self.jobs(of) != wanted {
-                watch.next().await.unwrap();
-            }
-        };
-        let waited = tokio::time::timeout(TIMEOUT, waiting).await;
-        assert!(waited.is_ok(), "{:?} instead of {wanted:?}", self.jobs(of));
+        let is_met =
+            self.server.wait_until("/jobs.batch/default/", || self.jobs(of) == wanted).await;
+        assert!(is_met, "{:?} instead of {wanted:?}", self.jobs(of));
     }
 }
 

@@ -3,7 +3,7 @@
 //! A Job is counted when it leaves `status.active`. One write of the status contains both, so every
 //! Job is counted exactly once.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
@@ -11,7 +11,7 @@ use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
 use super::{
     Observed,
     job_view::{JobResult, JobView},
-    plan::{JobKey, Plan},
+    plan::{FinishedRun, JobKey, Plan},
     reasons,
 };
 use crate::PendingEvent;
@@ -65,14 +65,18 @@ fn add_unrecorded_jobs(observed: &Observed<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns the slots of our Jobs that are later than the recorded one, earliest first.
+/// Returns the slots of our Jobs that are later than the recorded one, earliest first, and when each
+/// Job was created.
 pub(crate) fn unrecorded_slots(
     observed: &Observed<'_>,
     recorded: Option<Time>,
-) -> BTreeSet<Timestamp> {
+) -> BTreeMap<Timestamp, Timestamp> {
     let name = &observed.cron_job.metadata.name;
-    let slots = current_jobs(observed).filter_map(|job| job.slot_for(name));
-    slots.filter(|slot| Some(Time::new(*slot)) > recorded).collect()
+    let slots = current_jobs(observed).filter_map(|job| {
+        let slot = job.slot_for(name)?;
+        Some((slot, job.created_at.unwrap_or(slot)))
+    });
+    slots.filter(|(slot, _)| Some(Time::new(*slot)) > recorded).collect()
 }
 
 /// Returns the Jobs of the CronJob in their latest observed state.
@@ -112,6 +116,7 @@ fn count_finished_jobs(observed: &Observed<'_>, plan: &mut Plan) {
         }
         plan.status.active.retain(|entry| entry.uid != job.uid);
         count_result(&mut plan.status, result);
+        plan.finished_runs.push(FinishedRun::new(job, result));
         // Like Kubernetes, record either that a Job was deleted or that it completed, not both.
         if !plan.jobs_to_clean_up.iter().any(|delete| delete.uid == job.uid) {
             plan.events.push(saw_completed_event(job, result));

@@ -1,13 +1,13 @@
-//! Chooses the pending slot to start, given the active Jobs and the concurrency policy.
+//! Chooses the pending slot (scheduled time) to start, given the active Jobs and the concurrency
+//! policy.
 
-use jiff::Timestamp;
-use punctual_api::{ConcurrencyPolicy, meta::ObjectReference, names};
+use punctual_api::{ConcurrencyPolicy, Time, meta::ObjectReference, names};
 
 use super::{
-    Observed, active_jobs,
-    pending_slots::PendingSlots,
-    plan::{CreateJob, JobKey, Plan, StartDecision},
-    reasons,
+    Observed, Timetable, active_jobs,
+    pending_slots::{self, PendingSlots},
+    plan::{CreateJob, JobKey, MissReason, MissedSlots, Plan, StartDecision},
+    reasons, skipped_slots,
 };
 use crate::PendingEvent;
 
@@ -17,14 +17,15 @@ const PENDING_SLOTS_MAX: u64 = 100;
 /// Chooses the slot to start, if any, and the active Jobs that it replaces.
 ///
 /// `CatchUp` starts the oldest pending slot and keeps the others pending. The other policies start
-/// only the latest one, as Kubernetes does.
+/// only the latest one, as Kubernetes does, and skip the others.
 pub(crate) fn choose_slot(
     observed: &Observed<'_>,
+    timetable: &Timetable,
     pending: &PendingSlots,
     plan: &mut Plan,
 ) -> StartDecision {
     plan.pending_slots = pending.count;
-    let policy = observed.cron_job.concurrency_policy();
+    let policy = observed.gates.concurrency_policy(observed.cron_job);
     let slot = match policy {
         ConcurrencyPolicy::CatchUp => pending.oldest,
         _ => pending.latest,
@@ -36,6 +37,14 @@ pub(crate) fn choose_slot(
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check \
              clock skew",
         ));
+    }
+    let job = CreateJob {
+        name: names::job_name(&observed.cron_job.metadata.name, slot),
+        slot,
+        skipped: skipped_slots::slots_superseded_by(slot, pending.after, timetable),
+    };
+    if observed.older_namesake.is_some_and(|other| other.schedule().matches(slot)) {
+        return miss_reserved_slot(observed, &job, plan);
     }
     let is_running = !plan.status.active.is_empty();
     match policy {
@@ -50,10 +59,30 @@ pub(crate) fn choose_slot(
         ConcurrencyPolicy::Replace if has_unrecorded_job(plan) => StartDecision::Postponed { slot },
         ConcurrencyPolicy::Replace => {
             plan.jobs_to_replace = running_jobs(observed, plan);
-            start_slot(observed, slot, plan)
+            start_slot(observed, job, plan)
         }
-        _ => start_slot(observed, slot, plan),
+        _ => start_slot(observed, job, plan),
     }
+}
+
+/// Counts a slot as missed whose Job name belongs to an older object of the same name. Both would
+/// otherwise compete for the name, and `Replace` could delete a run for a slot that does not start.
+fn miss_reserved_slot(observed: &Observed<'_>, job: &CreateJob, plan: &mut Plan) -> StartDecision {
+    let CreateJob { name, slot, skipped } = job;
+    if let Some(skipped) = skipped {
+        skipped_slots::count_skipped(skipped, *slot, plan);
+    }
+    let missed = MissedSlots { latest: *slot, count: 1, reason: MissReason::NameTaken };
+    pending_slots::count_missed(plan, missed);
+    let message = format!(
+        "Missed the slot {}: its job name {name:?} belongs to an older object of another kind with the \
+         same name, which has the same slot; rename, suspend or delete one of the two objects named {:?}",
+        Time::new(*slot),
+        observed.cron_job.metadata.name
+    );
+    plan.events.push(PendingEvent::warning(reasons::FAILED_CREATE, &message));
+    plan.name_taken = Some(message);
+    StartDecision::NameTaken { slot: *slot }
 }
 
 fn already_active_event() -> PendingEvent {
@@ -86,17 +115,42 @@ fn running_jobs(observed: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
     plan.status.active.iter().filter_map(running_key).collect()
 }
 
+/// Returns the name of the Job to create if it replaces active Jobs and it is unknown whether the name
+/// is free.
+pub(crate) fn unread_replacement(observed: &Observed<'_>, plan: &Plan) -> Option<String> {
+    if plan.jobs_to_replace.is_empty() {
+        return None;
+    }
+    let create = plan.job_to_create.as_ref()?;
+    let is_read = observed.live_jobs.iter().any(|(name, _)| *name == create.name);
+    (!is_read).then(|| create.name.clone())
+}
+
+/// Deletes no Job for a slot that cannot start, because a Job of another owner has its name. The create
+/// then fails, and the slot is missed.
+pub(crate) fn keep_jobs_if_name_is_taken(observed: &Observed<'_>, plan: &mut Plan) {
+    let Some(create) = &plan.job_to_create else { return };
+    let found = observed.live_jobs.iter().filter(|(name, _)| *name == create.name);
+    let mut owners = found.filter_map(|(_, job)| Some(&job.as_ref()?.controller_uid));
+    if owners.any(|owner| *owner != plan.owner.uid) {
+        plan.jobs_to_replace.clear();
+    }
+}
+
 /// Creates the Job of a slot, or records it if the cache has it already.
-fn start_slot(observed: &Observed<'_>, slot: Timestamp, plan: &mut Plan) -> StartDecision {
-    let name = names::job_name(&observed.cron_job.metadata.name, slot);
-    let Some(job) = observed.jobs.iter().find(|job| job.name == name) else {
-        plan.job_to_create = Some(CreateJob { name, slot });
+fn start_slot(observed: &Observed<'_>, job: CreateJob, plan: &mut Plan) -> StartDecision {
+    let CreateJob { slot, skipped, .. } = job;
+    let Some(existing) = observed.jobs.iter().find(|existing| existing.name == job.name) else {
+        plan.job_to_create = Some(job);
         return StartDecision::Due { slot };
     };
-    plan.jobs_to_replace.retain(|delete| delete.uid != job.uid);
+    plan.jobs_to_replace.retain(|delete| delete.uid != existing.uid);
     active_jobs::record_slot(&mut plan.status, slot);
-    if !active_jobs::is_listed(&plan.status, &job.uid) {
-        active_jobs::add_active(observed, &mut plan.status, job);
+    if let Some(skipped) = skipped {
+        skipped_slots::count_skipped(&skipped, slot, plan);
+    }
+    if !active_jobs::is_listed(&plan.status, &existing.uid) {
+        active_jobs::add_active(observed, &mut plan.status, existing);
     }
     StartDecision::Adopted { slot }
 }

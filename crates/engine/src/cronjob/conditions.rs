@@ -1,13 +1,15 @@
-//! The conditions of a CronJob's status. Kubernetes' CronJobs have none.
+//! The conditions in a CronJob's status: whether it is settled, complete, has an invalid time zone, or
+//! has fields whose feature gate is off. CronJobs of Kubernetes have no conditions.
 
 use jiff::Timestamp;
 use punctual_api::{Time, cronjob::CronJobStatus, meta::Condition};
 use punctual_schedule::ScheduleKind;
 
 use super::{
-    Observed,
+    Observed, Timetable,
+    future_record::FutureRecord,
     plan::{Plan, StartDecision},
-    reasons::{condition_reason, condition_type},
+    reasons::{self, condition_reason, condition_type},
 };
 use crate::PendingEvent;
 
@@ -20,6 +22,10 @@ pub struct ConditionsDraft {
     pub invalid_time_zone: Option<String>,
     /// The message of `Complete`, if the only slot was started or missed.
     pub complete: Option<String>,
+    /// The message of `FeatureDisabled`, if fields are ignored because their feature gate is off.
+    pub feature_disabled: Option<String>,
+    /// The message of `PendingDeadlineIgnored`, if the Pod template rules the pending deadline out.
+    pub pending_deadline_ignored: Option<String>,
 }
 
 /// Why a CronJob is not settled.
@@ -51,15 +57,42 @@ pub(crate) fn draft_conditions(observed: &Observed<'_>, plan: &mut Plan) {
         let message =
             "the only slot precedes the creation of the CronJob or the change of its schedule";
         plan.conditions.unsettled = Some(Unsettled::never_runs(message));
+    } else if let Some(message) = plan.name_taken.clone() {
+        let reason = condition_reason::NAME_TAKEN.into();
+        plan.conditions.unsettled = Some(Unsettled { reason, message });
+    } else if let Some(record) = plan.future_record {
+        report_future_record(&record, plan);
     } else if !is_starting(&plan.start_decision) {
         plan.conditions.unsettled = name_taken_before(&plan.observed_status);
     }
     if has_no_next_slot(&plan.start_decision) {
         plan.status.next_schedule_time = None;
     }
-    if !is_only_slot_too_early(observed, plan) {
-        plan.conditions.complete = completed_message(observed, &plan.status);
+    if let Some(outcome) = one_shot_outcome(observed, plan) {
+        plan.conditions.complete = Some(format!("the only slot was {}", outcome.as_str()));
     }
+    plan.conditions.feature_disabled = feature_disabled_message(observed);
+}
+
+/// Returns which fields are ignored because their feature gate is off.
+fn feature_disabled_message(observed: &Observed<'_>) -> Option<String> {
+    let timetable = observed.timetable.as_ref().ok();
+    let zone = timetable.map(Timetable::zone);
+    let is_one_shot = timetable.is_some_and(Timetable::is_single);
+    let ignored = observed.gates.ignored_fields(observed.cron_job, zone, is_one_shot);
+    (!ignored.is_empty()).then(|| ignored.join(". "))
+}
+
+/// Reports a recorded time in the future: with an event when it is found, and with `Settled` until it
+/// has passed.
+fn report_future_record(record: &FutureRecord, plan: &mut Plan) {
+    let reason = reasons::LAST_SCHEDULE_IN_FUTURE;
+    let is_reported = |condition: &Condition| condition.reason == reason;
+    if !plan.observed_status.conditions.iter().any(is_reported) {
+        plan.events.push(PendingEvent::warning(reason, record.message()));
+    }
+    let message = record.message();
+    plan.conditions.unsettled = Some(Unsettled { reason: reason.into(), message });
 }
 
 fn is_starting(decision: &StartDecision) -> bool {
@@ -67,8 +100,8 @@ fn is_starting(decision: &StartDecision) -> bool {
 }
 
 fn has_no_next_slot(decision: &StartDecision) -> bool {
-    use StartDecision::{Deleted, NoSchedule, Suspended};
-    matches!(decision, Deleted | Suspended | NoSchedule(_))
+    use StartDecision::{Deleted, NoSchedule, OneShotDisabled, Suspended};
+    matches!(decision, Deleted | Suspended | NoSchedule(_) | OneShotDisabled)
 }
 
 /// Keeps the reason `NameTaken` until another slot starts, so that users can see it in between.
@@ -85,17 +118,49 @@ fn name_taken_before(status: &CronJobStatus) -> Option<Unsettled> {
 /// that it never starts.
 fn is_only_slot_too_early(observed: &Observed<'_>, plan: &Plan) -> bool {
     let Some(slot) = only_slot(observed) else { return false };
-    let created_at = observed.cron_job.metadata.creation_timestamp.map(Time::timestamp);
-    plan.schedule_since.max(created_at).is_some_and(|since| slot <= since)
+    let zone_since = plan.zone_gate.map(|record| record.since);
+    let since = schedule_since(observed, plan).max(zone_since);
+    one_shot_outcome(observed, plan).is_none() && since.is_some_and(|since| slot <= since)
 }
 
-/// Returns the message of `Complete` if the only slot was started or missed.
-fn completed_message(observed: &Observed<'_>, status: &CronJobStatus) -> Option<String> {
-    let slot = Some(Time::new(only_slot(observed)?));
-    if status.last_schedule_time >= slot {
-        return Some("the only slot was started".into());
+/// Returns since when the current schedule applies, whether or not its time zone is read.
+fn schedule_since(observed: &Observed<'_>, plan: &Plan) -> Option<Timestamp> {
+    let created_at = observed.cron_job.metadata.creation_timestamp.map(Time::timestamp);
+    plan.schedule_effective_since.max(created_at)
+}
+
+/// What happened to the slot of a schedule that has exactly one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OneShotOutcome {
+    Started,
+    Missed,
+}
+
+impl OneShotOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            OneShotOutcome::Started => "started",
+            OneShotOutcome::Missed => "missed",
+        }
     }
-    (status.last_missed_time >= slot).then(|| "the only slot was missed".into())
+}
+
+/// Returns what happened to the only slot, if it was started or missed.
+///
+/// Switching the feature gate `TimeZone` moves the slot, but must not run it a second time. So after a
+/// switch, any slot that was recorded since the schedule applies is the only one.
+pub(crate) fn one_shot_outcome(observed: &Observed<'_>, plan: &Plan) -> Option<OneShotOutcome> {
+    let slot = only_slot(observed)?;
+    let since = schedule_since(observed, plan);
+    let is_handled = |recorded: Option<Time>| {
+        let recorded = recorded.map(Time::timestamp);
+        let is_after_start = recorded.is_some() && recorded > since;
+        is_after_start && (recorded >= Some(slot) || plan.zone_gate.is_some())
+    };
+    if is_handled(plan.status.last_schedule_time) {
+        return Some(OneShotOutcome::Started);
+    }
+    is_handled(plan.status.last_missed_time).then_some(OneShotOutcome::Missed)
 }
 
 /// Returns the slot of a schedule that has exactly one.
@@ -115,9 +180,13 @@ struct ConditionValue<'a> {
 }
 
 impl ConditionsDraft {
-    /// Writes the conditions to a status. A condition keeps its `lastTransitionTime` unless its
-    /// status changes.
-    pub(crate) fn write_to(&self, status: &mut CronJobStatus, now: Timestamp) {
+    /// Writes the conditions of this generation to a status. A condition keeps its
+    /// `lastTransitionTime` unless its status changes.
+    pub(crate) fn write_to(&self, status: &mut CronJobStatus, generation: i64, now: Timestamp) {
+        use condition_reason::{FEATURE_GATE_OFF, FULFILLED, TEMPLATE_CONFLICT, UNKNOWN_TIME_ZONE};
+        use condition_type::{
+            COMPLETE, FEATURE_DISABLED, INVALID_TIME_ZONE, PENDING_DEADLINE_IGNORED,
+        };
         let settled = match &self.unsettled {
             None => {
                 ConditionValue { status: "True", reason: condition_reason::RECONCILED, message: "" }
@@ -127,16 +196,20 @@ impl ConditionsDraft {
             }
         };
         set_condition(status, condition_type::SETTLED, Some(settled), now);
-        let invalid_time_zone = self.invalid_time_zone.as_deref().map(|message| {
-            let reason = condition_reason::UNKNOWN_TIME_ZONE;
-            ConditionValue { status: "True", reason, message }
-        });
-        set_condition(status, condition_type::INVALID_TIME_ZONE, invalid_time_zone, now);
-        let complete = self.complete.as_deref().map(|message| {
-            let reason = condition_reason::FULFILLED;
-            ConditionValue { status: "True", reason, message }
-        });
-        set_condition(status, condition_type::COMPLETE, complete, now);
+        let present_if_true = [
+            (INVALID_TIME_ZONE, UNKNOWN_TIME_ZONE, &self.invalid_time_zone),
+            (COMPLETE, FULFILLED, &self.complete),
+            (FEATURE_DISABLED, FEATURE_GATE_OFF, &self.feature_disabled),
+            (PENDING_DEADLINE_IGNORED, TEMPLATE_CONFLICT, &self.pending_deadline_ignored),
+        ];
+        for (condition_type, reason, message) in present_if_true {
+            let message = message.as_deref();
+            let value = message.map(|message| ConditionValue { status: "True", reason, message });
+            set_condition(status, condition_type, value, now);
+        }
+        for condition in &mut status.conditions {
+            condition.observed_generation = generation;
+        }
     }
 }
 

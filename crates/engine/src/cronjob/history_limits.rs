@@ -8,8 +8,8 @@ use super::{
 
 /// Finds the oldest finished Jobs beyond `successfulJobsHistoryLimit` and `failedJobsHistoryLimit`.
 ///
-/// They are deleted after the status is written. `active_jobs` ensures that this write records and
-/// counts every finished Job, so no Job is deleted before it is counted.
+/// They are deleted after the status is written. The module `active_jobs` has put every finished Job
+/// into that write, so no Job is deleted before it is counted.
 pub(crate) fn find_surplus_jobs(observed: &Observed<'_>, plan: &mut Plan) {
     let spec = &observed.cron_job.spec;
     let limits = [

@@ -1,7 +1,7 @@
-//! Builds the JSON manifest of the Job for a slot.
+//! Builds the JSON manifest of the Job for a slot (a scheduled time).
 //!
 //! The Job template is copied as raw JSON; only the objects that contain annotations are parsed. So
-//! fields that this version does not know are preserved exactly. The name, namespace, owner and slot
+//! fields that this version does not know are preserved exactly. The name, namespace, owner and run
 //! annotations are set last, so a template cannot override them.
 
 use std::collections::BTreeMap;
@@ -34,10 +34,10 @@ pub fn build_job_manifest(
     let mut template: RawObject = serde_json::from_str(cron_job.job_template_json())?;
     let template_meta: RawObject = take_field(&mut template, "metadata")?;
     let mut spec: RawObject = take_field(&mut template, "spec")?;
-    let slot_annotations = slot_annotations(timetable, slot);
-    annotate_pods(&mut spec, &slot_annotations)?;
+    let run_annotations = run_annotations(cron_job, timetable, slot);
+    annotate_pods(&mut spec, &run_annotations)?;
     let mut annotations: StringMap = read_field(&template_meta, "annotations")?;
-    annotations.extend(slot_annotations);
+    annotations.extend(run_annotations);
     // A Job with a time to live could be deleted before it is counted, so the finalizer keeps it.
     let finalizers: &[&str] = if spec.contains_key("ttlSecondsAfterFinished") {
         &[finalizers::SLOT_RECORDED]
@@ -78,15 +78,20 @@ struct JobManifestMeta<'a> {
     finalizers: &'a [&'a str],
 }
 
-/// Returns annotations with the slot and the previous slot, in the CronJob's time zone. With both, a
-/// program can process the interval between them.
-fn slot_annotations(timetable: &Timetable, slot: Timestamp) -> StringMap {
+/// Returns annotations with the CronJob, the slot and the previous slot. The slots are in the CronJob's
+/// time zone; with both, a program can process the interval between them.
+fn run_annotations(cron_job: &CronJob, timetable: &Timetable, slot: Timestamp) -> StringMap {
     let format_time = |time: Timestamp| match timetable.zone().at(time) {
         time if time.offset().is_zero() => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         time => time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
     };
-    let mut map = StringMap::new();
-    map.insert(annotations::SCHEDULED_TIMESTAMP.to_string(), format_time(slot));
+    let metadata = &cron_job.metadata;
+    let mut map = BTreeMap::from([
+        (annotations::SCHEDULED_TIMESTAMP.to_string(), format_time(slot)),
+        (annotations::CRON_JOB_NAME.to_string(), metadata.name.clone()),
+        (annotations::CRON_JOB_UID.to_string(), metadata.uid.clone()),
+        (annotations::CRON_JOB_KIND.to_string(), owner_kind(cron_job).kind().to_string()),
+    ]);
     if let Some(previous) = timetable.schedule().before(slot).next() {
         let key = annotations::PREVIOUS_SCHEDULED_TIMESTAMP.to_string();
         map.insert(key, format_time(previous));
@@ -94,28 +99,32 @@ fn slot_annotations(timetable: &Timetable, slot: Timestamp) -> StringMap {
     map
 }
 
-/// Adds the slot annotations to the Pod template, so that a program can read them through the
+/// Adds the run annotations to the Pod template, so that a program can read them through the
 /// downward API.
 fn annotate_pods(
     spec: &mut RawObject,
-    slot_annotations: &StringMap,
+    run_annotations: &StringMap,
 ) -> Result<(), serde_json::Error> {
     let mut template: RawObject = take_field(spec, "template")?;
     let mut metadata: RawObject = take_field(&mut template, "metadata")?;
     let mut annotations: StringMap = read_field(&metadata, "annotations")?;
-    annotations.extend(slot_annotations.clone());
+    annotations.extend(run_annotations.clone());
     metadata.insert("annotations".into(), to_raw_value(&annotations)?);
     template.insert("metadata".into(), to_raw_value(&metadata)?);
     spec.insert("template".into(), to_raw_value(&template)?);
     Ok(())
 }
 
-/// Returns an owner reference in a version that every server has: batch/v1 for all CronJobs.
-fn owner_reference(cron_job: &CronJob) -> OwnerReference {
-    let kind = match cron_job.cron_job_kind() {
+/// Returns the kind of the owner in a version that every server has: batch/v1 for all CronJobs.
+fn owner_kind(cron_job: &CronJob) -> CronJobKind {
+    match cron_job.cron_job_kind() {
         Some(CronJobKind::ScheduledJob) => CronJobKind::ScheduledJob,
         _ => CronJobKind::BatchV1,
-    };
+    }
+}
+
+fn owner_reference(cron_job: &CronJob) -> OwnerReference {
+    let kind = owner_kind(cron_job);
     OwnerReference {
         api_version: kind.api_version().into(),
         kind: kind.kind().into(),

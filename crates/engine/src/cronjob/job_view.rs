@@ -1,9 +1,10 @@
-//! The fields of a Job that the CronJob controller reads: a few hundred bytes for each cached Job.
+//! The fields of a Job that the CronJob controller reads, a few hundred bytes for each cached Job, and
+//! the rule that tells which slot (scheduled time) of a CronJob a Job runs for.
 
 use jiff::Timestamp;
 use punctual_api::{
     Job,
-    job::condition,
+    job::{JobStatus, UncountedTerminatedPods, condition},
     names,
     well_known::{annotations, finalizers},
 };
@@ -38,8 +39,10 @@ pub struct JobView {
     pub resource_version: String,
     /// The UID of its controller; empty if it has none.
     pub controller_uid: String,
-    /// The slot in its annotation.
+    /// The slot in the annotation `batch.kubernetes.io/cronjob-scheduled-timestamp`.
     pub slot: Option<Timestamp>,
+    /// `metadata.creationTimestamp`.
+    pub created_at: Option<Timestamp>,
     /// `status.startTime`.
     pub started_at: Option<Timestamp>,
     /// `status.completionTime`.
@@ -50,6 +53,10 @@ pub struct JobView {
     pub result: Option<JobResult>,
     /// Whether it has a deletion timestamp.
     pub is_deleting: bool,
+    /// `spec.activeDeadlineSeconds`.
+    pub active_deadline_seconds: Option<i64>,
+    /// Whether the status shows that it has started and that none of its Pods ever was ready or ended.
+    pub has_no_started_pod: bool,
     /// Whether it has our finalizer, which keeps it until its slot is recorded and it is counted.
     pub has_finalizer: bool,
 }
@@ -75,11 +82,14 @@ impl JobView {
             resource_version: meta.resource_version.clone(),
             controller_uid: meta.controller().map(|owner| owner.uid.clone()).unwrap_or_default(),
             slot: slot.and_then(|text| text.parse().ok()),
+            created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             started_at: job.status.start_time.map(|time| time.timestamp()),
             completed_at,
             finished_at: completed_at.or(condition_time),
             result: finished.map(|(result, _)| result),
             is_deleting: meta.deletion_timestamp.is_some(),
+            active_deadline_seconds: job.spec.active_deadline_seconds,
+            has_no_started_pod: has_no_started_pod(&job.status),
             has_finalizer: meta.finalizers.iter().any(|name| name == finalizers::SLOT_RECORDED),
         }
     }
@@ -89,6 +99,23 @@ impl JobView {
     pub(crate) fn slot_for(&self, cron_job_name: &str) -> Option<Timestamp> {
         self.slot.filter(|slot| is_name_for_slot(&self.name, cron_job_name, *slot))
     }
+}
+
+/// Whether a status shows that a Job has started and that none of its Pods is ready, terminating or
+/// terminated.
+///
+/// A status without `ready` proves nothing. A suspended Job has no start time.
+fn has_no_started_pod(status: &JobStatus) -> bool {
+    let JobStatus { start_time, ready, succeeded, failed, terminating, .. } = status;
+    let ended = succeeded + failed + terminating.unwrap_or(0);
+    let uncounted = status.uncounted_terminated_pods.as_ref();
+    start_time.is_some()
+        && *ready == Some(0)
+        && ended == 0
+        && uncounted.is_none_or(UncountedTerminatedPods::is_empty)
+        && !status.is_finished()
+        && !status.is_true(condition::FAILURE_TARGET)
+        && !status.is_true(condition::SUCCESS_CRITERIA_MET)
 }
 
 /// Whether a Job name is ours or Kubernetes' for this slot. Kubernetes uses the minute of the slot

@@ -18,12 +18,15 @@ pub(crate) fn set_next_wake(
     now: Timestamp,
 ) {
     let anchor = match &plan.start_decision {
-        StartDecision::Due { slot } | StartDecision::Adopted { slot } => *slot,
+        StartDecision::Due { slot }
+        | StartDecision::Adopted { slot }
+        | StartDecision::NameTaken { slot } => *slot,
         _ => pending.anchor,
     };
     plan.wake_at = next_effective_time(timetable, anchor, now);
     // With CatchUp the next Job runs for the oldest slot that stays pending, even if its time has passed.
-    let catches_up = observed.cron_job.concurrency_policy() == ConcurrencyPolicy::CatchUp;
+    let policy = observed.gates.concurrency_policy(observed.cron_job);
+    let catches_up = policy == ConcurrencyPolicy::CatchUp;
     let still_pending = match &plan.start_decision {
         StartDecision::Blocked { slot } if catches_up => Some(timetable.effective_time(*slot)),
         StartDecision::Due { slot } if catches_up && pending.count > 1 => {

@@ -1,9 +1,14 @@
-//! Finds the pending slots, and counts the missed ones.
+//! Finds the pending slots (scheduled times that are due and not started), and counts the missed
+//! ones, whose deadline has passed.
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::{Time, cronjob::CronJobStatus};
+use punctual_api::{ConcurrencyPolicy, Time};
 
-use super::{Observed, Timetable, active_jobs, plan::Plan, reasons};
+use super::{
+    Observed, Timetable, active_jobs, conditions,
+    plan::{MissReason, MissedSlots, Plan},
+    skipped_slots::{self, SkippedSlots},
+};
 use crate::PendingEvent;
 
 /// The pending slots: their effective time and not their deadline has passed, and they are not
@@ -18,6 +23,8 @@ pub(crate) struct PendingSlots {
     pub(crate) count: u64,
     /// Only slots after this time count. The slots of an interval are counted from here.
     pub(crate) anchor: Timestamp,
+    /// Only slots after this time are pending; the others after `anchor` are missed.
+    pub(crate) after: Timestamp,
 }
 
 /// Finds the pending slots. Slots whose deadline has passed are counted as missed.
@@ -28,48 +35,122 @@ pub(crate) fn find_pending_slots(
     now: Timestamp,
 ) -> PendingSlots {
     let anchor = anchor(observed, plan, plan.status.last_schedule_time, now);
-    let deadline = observed.cron_job.spec.starting_deadline_seconds;
-    let Some(deadline) = deadline else {
-        return slots_between(timetable, anchor, anchor, now);
+    let missed_until = missed_until(observed, now);
+    if conditions::one_shot_outcome(observed, plan).is_some() {
+        return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
+    }
+    let after = count_expired_slots(timetable, anchor, missed_until, plan);
+    let pending = slots_between(timetable, anchor, after, now);
+    match catch_up_limit(observed) {
+        Some(limit) if pending.count > limit => {
+            let after = count_slots_beyond_limit(&pending, limit, timetable, plan);
+            slots_between(timetable, anchor, after, now)
+        }
+        _ => pending,
+    }
+}
+
+/// Returns how many of the newest pending slots start; `None` unless the policy is `CatchUp`.
+fn catch_up_limit(observed: &Observed<'_>) -> Option<u64> {
+    let policy = observed.gates.concurrency_policy(observed.cron_job);
+    if policy != ConcurrencyPolicy::CatchUp {
+        return None;
+    }
+    u64::try_from(observed.cron_job.catch_up_limit()).ok()
+}
+
+/// Counts the pending slots as missed that are older than the newest `limit` ones. Returns the time
+/// after which slots are pending.
+fn count_slots_beyond_limit(
+    pending: &PendingSlots,
+    limit: u64,
+    timetable: &Timetable,
+    plan: &mut Plan,
+) -> Timestamp {
+    let newest = usize::try_from(limit - 1).unwrap_or(usize::MAX);
+    let mut older = pending.latest.into_iter().flat_map(|slot| timetable.schedule().before(slot));
+    let Some(latest) = older.nth(newest).filter(|slot| *slot > pending.after) else {
+        return pending.after;
     };
-    let missed_until = now.checked_sub(SignedDuration::from_secs(deadline));
-    let missed_until = missed_until.unwrap_or(Timestamp::MIN);
-    count_misses_before_unrecorded_jobs(observed, timetable, plan, deadline, now);
+    let reason = MissReason::CatchUpLimitExceeded;
+    let count = pending.count.saturating_sub(limit);
+    count_missed(plan, MissedSlots { latest, count, reason });
+    let message = format!(
+        "Missed {count} slots up to {latest}: more than {limit} slots were pending with policy \
+         CatchUp, and only the newest {limit} run"
+    );
+    plan.events.push(PendingEvent::warning(reason.as_str(), message));
+    latest
+}
+
+/// Counts the missed and skipped slots that precede Jobs that were created but not recorded before a
+/// crash.
+///
+/// Recording the slot of such a Job moves the anchor past those slots, so they would be lost.
+pub(crate) fn count_slots_before_unrecorded_jobs(
+    observed: &Observed<'_>,
+    timetable: &Timetable,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let recorded = plan.observed_status.last_schedule_time;
+    let mut anchor = anchor(observed, plan, recorded, now);
+    for (slot, created_at) in active_jobs::unrecorded_slots(observed, recorded) {
+        // The slot has a Job, so only slots before it can be missed.
+        let before_slot = slot.checked_sub(SignedDuration::from_secs(1)).unwrap_or(slot);
+        let missed_until = missed_until(observed, created_at).map(|until| until.min(before_slot));
+        let after = count_expired_slots(timetable, anchor, missed_until, plan);
+        if let Some(skipped) = skipped_slots::slots_superseded_by(slot, after, timetable) {
+            count_superseded(observed, &skipped, slot, plan);
+        }
+        anchor = anchor.max(slot);
+    }
+}
+
+/// Counts the slots before an unrecorded Job. `CatchUp` starts slots in order, so those that it passed
+/// over exceeded its limit.
+fn count_superseded(
+    observed: &Observed<'_>,
+    skipped: &SkippedSlots,
+    slot: Timestamp,
+    plan: &mut Plan,
+) {
+    if catch_up_limit(observed).is_none() {
+        return skipped_slots::count_skipped(skipped, slot, plan);
+    }
+    let SkippedSlots { latest, count, .. } = *skipped;
+    let reason = MissReason::CatchUpLimitExceeded;
+    count_missed(plan, MissedSlots { latest, count, reason });
+}
+
+/// Returns the time up to which slots are missed at `now`; `None` without a deadline.
+fn missed_until(observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
+    let deadline = observed.cron_job.spec.starting_deadline_seconds?;
+    Some(now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN))
+}
+
+/// Counts the slots after `anchor` that are missed. Returns the time after which slots are pending.
+fn count_expired_slots(
+    timetable: &Timetable,
+    anchor: Timestamp,
+    missed_until: Option<Timestamp>,
+    plan: &mut Plan,
+) -> Timestamp {
+    let Some(missed_until) = missed_until else { return anchor };
     let missed = slots_between(timetable, anchor, anchor, missed_until);
     count_misses(&missed, plan);
-    let earliest = match (timetable.interval(), missed.latest) {
+    match (timetable.interval(), missed.latest) {
         // Like Kubernetes, count an interval from the deadline once its first slot is missed. If
         // the interval is longer than the deadline, no slot is pending then. The next reconcile
         // counts from the miss, so it must follow at once.
         (Some(_), Some(_)) => missed_until,
         _ => missed.latest.unwrap_or(anchor).max(anchor),
-    };
-    slots_between(timetable, anchor, earliest, now)
-}
-
-/// Counts the misses that precede Jobs that were created but not recorded before a crash.
-///
-/// Recording the slot of such a Job moves the anchor past those misses, so they would be lost.
-fn count_misses_before_unrecorded_jobs(
-    observed: &Observed<'_>,
-    timetable: &Timetable,
-    plan: &mut Plan,
-    deadline: i64,
-    now: Timestamp,
-) {
-    let recorded = plan.observed_status.last_schedule_time;
-    let mut anchor = anchor(observed, plan, recorded, now);
-    for slot in active_jobs::unrecorded_slots(observed, recorded) {
-        let missed_until = slot.checked_sub(SignedDuration::from_secs(deadline));
-        let missed_until = missed_until.unwrap_or(Timestamp::MIN);
-        let missed = slots_between(timetable, anchor, anchor, missed_until);
-        count_misses(&missed, plan);
-        anchor = anchor.max(slot);
     }
 }
 
 /// Returns the time after which slots count: the last recorded slot, the last missed slot, the
-/// creation of the CronJob or the last change of its schedule, whichever is latest.
+/// creation of the CronJob, the last change of its schedule or the last switch of the feature gate
+/// `TimeZone`, whichever is latest.
 fn anchor(
     observed: &Observed<'_>,
     plan: &Plan,
@@ -79,8 +160,9 @@ fn anchor(
     let created = observed.cron_job.metadata.creation_timestamp.map_or(now, Time::timestamp);
     let last = recorded.map_or(created, Time::timestamp);
     let missed = plan.status.last_missed_time.map_or(last, Time::timestamp);
-    let since = plan.schedule_since.unwrap_or(last);
-    last.max(missed).max(since)
+    let since = plan.schedule_effective_since.unwrap_or(last);
+    let zone_since = plan.zone_gate.map_or(last, |record| record.since);
+    last.max(missed).max(since).max(zone_since)
 }
 
 /// Returns the slots in `(after, until]` whose effective time is at or before `until`.
@@ -96,10 +178,10 @@ fn slots_between(
         None => timetable.latest_effective_slot(until).filter(|slot| *slot > after),
     };
     let Some(latest) = latest else {
-        return PendingSlots { oldest: None, latest, count: 0, anchor };
+        return PendingSlots { oldest: None, latest, count: 0, anchor, after };
     };
     let count = schedule.count_in(after, latest);
-    PendingSlots { oldest: schedule.next_after(after), latest: Some(latest), count, anchor }
+    PendingSlots { oldest: schedule.next_after(after), latest: Some(latest), count, anchor, after }
 }
 
 /// Returns the latest slot of an interval, counted from `after`, whose effective time is at or before
@@ -119,17 +201,20 @@ fn latest_of_interval(
 /// Counts missed slots and records one event for all of them.
 fn count_misses(missed: &PendingSlots, plan: &mut Plan) {
     let Some(latest) = missed.latest else { return };
-    count_missed(&mut plan.status, latest, missed.count);
+    let reason = MissReason::DeadlinePassed;
+    count_missed(plan, MissedSlots { latest, count: missed.count, reason });
     let slot = latest.strftime("%a, %d %b %Y %H:%M:%S +0000");
     let message = format!("Missed scheduled time to start a job: {slot}");
-    plan.events.push(PendingEvent::warning(reasons::MISS_SCHEDULE, message));
+    plan.events.push(PendingEvent::warning(reason.as_str(), message));
 }
 
-/// Counts missed slots, of which `latest` is the last, as failed runs.
-pub(crate) fn count_missed(status: &mut CronJobStatus, latest: Timestamp, count: u64) {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    status.last_missed_time = status.last_missed_time.max(Some(Time::new(latest)));
+/// Counts missed slots as failed runs.
+pub(crate) fn count_missed(plan: &mut Plan, missed: MissedSlots) {
+    let status = &mut plan.status;
+    let count = i64::try_from(missed.count).unwrap_or(i64::MAX);
+    status.last_missed_time = status.last_missed_time.max(Some(Time::new(missed.latest)));
     status.missed_runs = status.missed_runs.saturating_add(count);
     status.failed_runs = status.failed_runs.saturating_add(count);
     status.failures_since_success = status.failures_since_success.saturating_add(count);
+    plan.missed_slots.push(missed);
 }

@@ -1,13 +1,21 @@
-//! The result of a decision about a CronJob, and the results of its effects.
+//! The plan that a decision about a CronJob returns, and the results of its effects that the caller
+//! reports.
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_api::cronjob::CronJobStatus;
 
 use super::{
-    Observed, ScheduleSince, conditions::ConditionsDraft, job_view::JobView, reasons,
-    schedule_error::ScheduleError, schedule_since::schedule_since,
+    EffectiveSchedule, Observed,
+    conditions::ConditionsDraft,
+    effective_schedule::schedule_effective_since,
+    future_record::FutureRecord,
+    job_view::{JobResult, JobView},
+    reasons::{self, condition_reason},
+    schedule_error::ScheduleError,
+    skipped_slots::SkippedSlots,
+    zone_gate_record::ZoneGateRecord,
 };
 use crate::PendingEvent;
 
@@ -37,20 +45,34 @@ pub struct Plan {
     pub observed_status: CronJobStatus,
     /// Events to record, without those about the effects.
     pub events: Vec<PendingEvent>,
+    /// Runs whose results the status counts for the first time.
+    pub finished_runs: Vec<FinishedRun>,
+    /// Slots that the status counts as missed for the first time.
+    pub missed_slots: Vec<MissedSlots>,
     /// Finished Jobs beyond the history limits. Delete them after the status is written.
     pub jobs_to_clean_up: Vec<JobKey>,
     /// Jobs from which to remove our finalizer after the status is written.
     pub finalizers_to_remove: Vec<JobKey>,
+    /// Active Jobs to give up, because none of their Pods started in time.
+    pub jobs_to_give_up: Vec<GiveUpJob>,
     /// Slots at or before this time do not count, because a different schedule applied then.
-    pub schedule_since: Option<Timestamp>,
+    pub schedule_effective_since: Option<Timestamp>,
     /// The current schedule and its start, unless the CronJob already records it.
-    pub schedule_to_record: Option<ScheduleSince>,
+    pub schedule_to_record: Option<EffectiveSchedule>,
+    /// Whether the time zone is ignored and since when, if that was ever so.
+    pub zone_gate: Option<ZoneGateRecord>,
+    /// The same, unless the CronJob already records it.
+    pub zone_gate_to_record: Option<ZoneGateRecord>,
     /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
     /// Whether a slot is started, and why.
     pub start_decision: StartDecision,
     /// The number of pending slots, including the one that is started.
     pub pending_slots: u64,
+    /// Why the name of a slot's Job is taken, if the slot is missed for that.
+    pub name_taken: Option<String>,
+    /// A recorded time in the future that keeps slots from starting.
+    pub future_record: Option<FutureRecord>,
     /// The conditions to write if every effect succeeds.
     pub conditions: ConditionsDraft,
     /// The CronJob that the plan is for.
@@ -64,29 +86,41 @@ pub struct CronJobRef {
     pub namespace: String,
     /// The UID.
     pub uid: String,
+    /// The generation that the plan is for.
+    pub generation: i64,
 }
 
 impl Plan {
     pub(crate) fn new(observed: &Observed<'_>, now: Timestamp) -> Plan {
         let status = observed.cron_job.status.clone();
-        let (schedule_since, schedule_to_record) = schedule_since(observed.cron_job, now);
+        let (schedule_effective_since, schedule_to_record) =
+            schedule_effective_since(observed.cron_job, now);
+        let zone_gate = ZoneGateRecord::update(observed.cron_job, &observed.gates, now);
         Plan {
             jobs_to_replace: Vec::new(),
             job_to_create: None,
             observed_status: status.clone(),
             status,
             events: Vec::new(),
+            finished_runs: Vec::new(),
+            missed_slots: Vec::new(),
             jobs_to_clean_up: Vec::new(),
             finalizers_to_remove: Vec::new(),
-            schedule_since,
+            jobs_to_give_up: Vec::new(),
+            schedule_effective_since,
             schedule_to_record,
+            zone_gate: zone_gate.current,
+            zone_gate_to_record: zone_gate.to_record,
             wake_at: None,
             start_decision: StartDecision::NotDue,
             pending_slots: 0,
+            name_taken: None,
+            future_record: None,
             conditions: ConditionsDraft::default(),
             owner: CronJobRef {
                 namespace: observed.cron_job.metadata.namespace.clone(),
                 uid: observed.cron_job.metadata.uid.clone(),
+                generation: observed.cron_job.metadata.generation,
             },
         }
     }
@@ -101,6 +135,8 @@ pub enum StartDecision {
     Suspended,
     /// The schedule or its time zone is invalid, so there are no slots.
     NoSchedule(ScheduleError),
+    /// The schedule has a single slot, and the feature gate `OneShot` is off.
+    OneShotDisabled,
     /// No slot is pending.
     NotDue,
     /// A slot is pending, but the concurrency policy forbids a second active Job.
@@ -110,6 +146,11 @@ pub enum StartDecision {
     },
     /// A slot is pending, but the Job that it replaces must be recorded in the status first.
     Postponed {
+        /// The slot.
+        slot: Timestamp,
+    },
+    /// The name of the slot's Job belongs to an older object of the same name, so the slot is missed.
+    NameTaken {
         /// The slot.
         slot: Timestamp,
     },
@@ -123,6 +164,70 @@ pub enum StartDecision {
         /// The slot.
         slot: Timestamp,
     },
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedRun {
+    /// The name of the Job.
+    pub job: String,
+    /// The slot that it ran for.
+    pub slot: Option<Timestamp>,
+    /// The result.
+    pub result: JobResult,
+    /// The time from its start to its end, in whole seconds.
+    pub duration: Option<SignedDuration>,
+}
+
+impl FinishedRun {
+    pub(crate) fn new(job: &JobView, result: JobResult) -> FinishedRun {
+        let ended = job.finished_at.zip(job.started_at);
+        let duration = ended.map(|(finished, started)| finished.duration_since(started));
+        FinishedRun { job: job.name.clone(), slot: job.slot, result, duration }
+    }
+}
+
+/// Slots that were missed for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissedSlots {
+    /// The last of them.
+    pub latest: Timestamp,
+    /// How many there are.
+    pub count: u64,
+    /// Why they were missed.
+    pub reason: MissReason,
+}
+
+/// Why a slot was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissReason {
+    /// The deadline passed before a run started.
+    DeadlinePassed,
+    /// Another Job has the name of the slot's Job.
+    NameTaken,
+    /// More slots were pending than `CatchUp` runs.
+    CatchUpLimitExceeded,
+}
+
+impl MissReason {
+    /// The reason of the event or condition that reports it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MissReason::DeadlinePassed => reasons::MISS_SCHEDULE,
+            MissReason::NameTaken => condition_reason::NAME_TAKEN,
+            MissReason::CatchUpLimitExceeded => reasons::CATCH_UP_LIMIT_EXCEEDED,
+        }
+    }
+}
+
+impl fmt::Display for MissReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MissReason::DeadlinePassed => "the deadline passed before a run started",
+            MissReason::NameTaken => "another Job has the name of the slot's Job",
+            MissReason::CatchUpLimitExceeded => "more slots were pending than CatchUp runs",
+        })
+    }
 }
 
 /// A Job to delete with background propagation, or to remove our finalizer from.
@@ -149,6 +254,34 @@ impl JobKey {
     }
 }
 
+/// A Job whose `activeDeadlineSeconds` is set, so that it fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GiveUpJob {
+    /// The name.
+    pub name: String,
+    /// The UID, a precondition of the call.
+    pub uid: String,
+    /// The observed resource version, a precondition of the call: a Pod may have started since.
+    pub resource_version: String,
+    /// The slot that the Job runs for.
+    pub slot: Option<Timestamp>,
+    /// The deadline to set. It has passed already.
+    pub deadline_seconds: i64,
+}
+
+impl GiveUpJob {
+    /// The event to record after the deadline is set.
+    pub fn given_up_event(&self) -> PendingEvent {
+        let GiveUpJob { name, deadline_seconds, .. } = self;
+        PendingEvent::warning(
+            reasons::PENDING_DEADLINE_EXCEEDED,
+            format!(
+                "Gave up job {name}: no Pod was ready {deadline_seconds} s after the start of the job"
+            ),
+        )
+    }
+}
+
 /// A Job to create. [`build_job_manifest`](super::build_job_manifest) builds its manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateJob {
@@ -156,6 +289,8 @@ pub struct CreateJob {
     pub name: String,
     /// The slot that the Job runs for.
     pub slot: Timestamp,
+    /// The slots that are skipped once this slot is recorded.
+    pub skipped: Option<SkippedSlots>,
 }
 
 /// The result of one effect of a plan.
@@ -207,12 +342,22 @@ pub struct Settled {
     pub status: Option<CronJobStatus>,
     /// Events to record.
     pub events: Vec<PendingEvent>,
+    /// Runs whose results the status counts for the first time.
+    pub finished_runs: Vec<FinishedRun>,
+    /// Slots that the status counts as missed for the first time.
+    pub missed_slots: Vec<MissedSlots>,
     /// Jobs to delete after the status is written.
     pub jobs_to_clean_up: Vec<JobKey>,
     /// Jobs from which to remove our finalizer after the status is written.
     pub finalizers_to_remove: Vec<JobKey>,
+    /// Jobs to give up, because none of their Pods started in time.
+    pub jobs_to_give_up: Vec<GiveUpJob>,
     /// The schedule to record on the CronJob.
-    pub schedule_to_record: Option<ScheduleSince>,
+    pub schedule_to_record: Option<EffectiveSchedule>,
+    /// The state of the feature gate `TimeZone` to record on the CronJob.
+    pub zone_gate_to_record: Option<ZoneGateRecord>,
+    /// A recorded time in the future that keeps slots from starting.
+    pub future_record: Option<FutureRecord>,
     /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
     /// Whether an effect failed, so that the CronJob must be retried with backoff.

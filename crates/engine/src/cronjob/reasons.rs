@@ -1,6 +1,6 @@
-//! Reasons of events, and types and reasons of conditions, of CronJobs.
+//! The names of event reasons, condition types and condition reasons of CronJobs.
 //!
-//! They are those of Kubernetes where it has them.
+//! Where Kubernetes has a name for the same thing, we use it.
 
 pub(crate) const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
 pub(crate) const FAILED_CREATE: &str = "FailedCreate";
@@ -12,6 +12,10 @@ pub(crate) const UNEXPECTED_JOB: &str = "UnexpectedJob";
 pub(crate) const JOB_ALREADY_ACTIVE: &str = "JobAlreadyActive";
 pub(crate) const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
 pub(crate) const MISS_SCHEDULE: &str = "MissSchedule";
+pub(crate) const CATCH_UP_LIMIT_EXCEEDED: &str = "CatchUpLimitExceeded";
+pub(crate) const LAST_SCHEDULE_IN_FUTURE: &str = "LastScheduleInFuture";
+pub(crate) const SKIPPED_SLOTS: &str = "SkippedSlots";
+pub(crate) const PENDING_DEADLINE_EXCEEDED: &str = "PendingDeadlineExceeded";
 pub(crate) const UNSUPPORTED_SCHEDULE: &str = "UnsupportedSchedule";
 
 /// Types of conditions.
@@ -22,6 +26,10 @@ pub(crate) mod condition_type {
     pub(crate) const INVALID_TIME_ZONE: &str = "InvalidTimeZone";
     /// The only slot of the schedule was started or missed.
     pub(crate) const COMPLETE: &str = "Complete";
+    /// The pending deadline is ignored because of the Pod template.
+    pub(crate) const PENDING_DEADLINE_IGNORED: &str = "PendingDeadlineIgnored";
+    /// Fields are ignored because their feature gate is off.
+    pub(crate) const FEATURE_DISABLED: &str = "FeatureDisabled";
 }
 
 /// Reasons of conditions.
@@ -30,6 +38,9 @@ pub(crate) mod condition_reason {
     pub(crate) const NEVER_RUNS: &str = "NeverRuns";
     pub(crate) const NAME_TAKEN: &str = "NameTaken";
     pub(crate) const RECONCILE_ERROR: &str = "ReconcileError";
+    /// The reason of `Complete`.
     pub(crate) const FULFILLED: &str = "Fulfilled";
+    pub(crate) const FEATURE_GATE_OFF: &str = "FeatureGateOff";
+    pub(crate) const TEMPLATE_CONFLICT: &str = "TemplateConflict";
     pub(crate) const UNKNOWN_TIME_ZONE: &str = "UnknownTimeZone";
 }

@@ -1,4 +1,4 @@
-//! Why a CronJob has no slots.
+//! Why a CronJob has no slots (scheduled times).
 
 use std::fmt;
 

@@ -8,8 +8,12 @@ use super::{
     conditions::Unsettled,
     job_view::JobView,
     pending_slots,
-    plan::{CreateError, CreateJob, CreateResult, EffectResult, JobKey, Plan, Settled},
+    plan::{
+        CreateError, CreateJob, CreateResult, EffectResult, JobKey, MissReason, MissedSlots, Plan,
+        Settled,
+    },
     reasons::{self, condition_reason},
+    skipped_slots,
 };
 use crate::PendingEvent;
 
@@ -21,14 +25,19 @@ pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settl
     if let Some(create) = plan.job_to_create.take() {
         needs_retry |= !settle_create(&mut plan, &create, results);
     }
-    plan.conditions.write_to(&mut plan.status, now);
+    plan.conditions.write_to(&mut plan.status, plan.owner.generation, now);
     let is_changed = plan.status != plan.observed_status;
     Settled {
         status: is_changed.then_some(plan.status),
         events: plan.events,
+        finished_runs: plan.finished_runs,
+        missed_slots: plan.missed_slots,
         jobs_to_clean_up: plan.jobs_to_clean_up,
         finalizers_to_remove: plan.finalizers_to_remove,
+        jobs_to_give_up: plan.jobs_to_give_up,
         schedule_to_record: plan.schedule_to_record,
+        zone_gate_to_record: plan.zone_gate_to_record,
+        future_record: plan.future_record,
         wake_at: plan.wake_at,
         needs_retry,
     }
@@ -70,7 +79,7 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) 
         EffectResult::Created(result) => Some(result),
         EffectResult::Deleted(..) => None,
     });
-    match create_result {
+    let is_finished = match create_result {
         Some(CreateResult::Created { uid, resource_version }) => {
             record_job(plan, create, uid, resource_version);
             let message = format!("Created job {}", create.name);
@@ -86,7 +95,11 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) 
             false
         }
         None => false,
+    };
+    if is_finished && let Some(skipped) = &create.skipped {
+        skipped_slots::count_skipped(skipped, create.slot, plan);
     }
+    is_finished
 }
 
 /// Records an existing Job of this CronJob: an earlier attempt created it without recording it. If
@@ -96,11 +109,13 @@ fn settle_existing_job(plan: &mut Plan, create: &CreateJob, job: &JobView) {
         record_job(plan, create, &job.uid, &job.resource_version);
         return;
     }
-    let CreateJob { name, slot } = create;
-    pending_slots::count_missed(&mut plan.status, *slot, 1);
+    let CreateJob { name, slot, .. } = create;
+    let missed = MissedSlots { latest: *slot, count: 1, reason: MissReason::NameTaken };
+    pending_slots::count_missed(plan, missed);
     let message = format!(
         "Error creating job: jobs.batch {name:?} already exists and is not controlled by this \
-         CronJob, so the slot {} is missed",
+         CronJob, so the slot {} is missed; delete that Job if it is not needed, or rename this \
+         CronJob or the object that creates such Jobs",
         Time::new(*slot)
     );
     plan.events.push(PendingEvent::warning(reasons::FAILED_CREATE, &message));

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::CronJob;
 use punctual_schedule::{Schedule, ScheduleKind, Zone};
 
-use super::{reasons, schedule_error::ScheduleError};
+use super::{FeatureGates, reasons, schedule_error::ScheduleError};
 use crate::PendingEvent;
 
 /// A CronJob's schedule with its time zone and jitter.
@@ -23,15 +23,17 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// Parses the schedule of a CronJob. `default_zone` applies to CronJobs without a time zone.
+    /// Parses the schedule of a CronJob. `default_zone` applies to CronJobs without a time zone, `gates`
+    /// say which of its fields are read.
     pub fn from_cron_job(
         cron_job: &CronJob,
         default_zone: &Zone,
+        gates: &FeatureGates,
     ) -> Result<Timetable, ScheduleError> {
         let spec = &cron_job.spec;
         // Like Kubernetes, a zone in the schedule overrides `spec.timeZone`.
         let has_zone_prefix = spec.schedule.contains("TZ");
-        let zone = match &spec.time_zone {
+        let zone = match gates.zone_name(cron_job) {
             Some(name) if !has_zone_prefix => load_zone(name, default_zone)?,
             _ => default_zone.clone(),
         };
@@ -44,7 +46,7 @@ impl Timetable {
         if schedule.is_never() {
             return Err(ScheduleError::InvalidSchedule { schedule: spec.schedule.clone() });
         }
-        let jitter_percent = i64::from(cron_job.jitter_percent());
+        let jitter_percent = i64::from(gates.jitter_percent(cron_job));
         let seed = fnv1a(0xcbf2_9ce4_8422_2325, cron_job.metadata.uid.as_bytes());
         Ok(Timetable { schedule, zone, jitter_percent, seed })
     }

@@ -100,8 +100,19 @@ fn check_backoff_limit(summary: &PodSummary<'_>) -> Option<FinishedCondition> {
     let is_exceeded = summary.failed > limit || has_too_many_restarts(summary);
     is_exceeded.then(|| {
         let message = "Job has reached the specified backoff limit";
+        let message = match latest_failure(summary) {
+            Some(failure) => format!("{message}: {failure}"),
+            None => message.to_owned(),
+        };
         FinishedCondition::failure(reasons::BACKOFF_LIMIT_EXCEEDED, message)
     })
+}
+
+/// Why the Pod failed that failed last, as far as the messages of the Pods say.
+fn latest_failure<'a>(summary: &PodSummary<'a>) -> Option<&'a str> {
+    let with_failure = summary.pods.iter().filter(|pod| pod.failure.is_some());
+    let by_time = |a: &&PodView, b: &&PodView| a.finished_at.cmp(&b.finished_at);
+    with_failure.max_by(by_time)?.failure.as_deref()
 }
 
 /// Whether containers were restarted too often. With `restartPolicy: OnFailure` a failed container is

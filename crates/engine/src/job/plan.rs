@@ -1,4 +1,5 @@
-//! The effects of one step for a Job.
+//! The plan that a decision about a Job returns: the effects of one step, in the order in which
+//! they must happen.
 
 use jiff::Timestamp;
 use punctual_api::Pod;

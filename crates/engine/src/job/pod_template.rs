@@ -1,4 +1,4 @@
-//! Builds the Pods of a Job from its Pod template.
+//! Builds the manifests of the Pods that a Job creates, from its Pod template.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,7 @@
 //! The fields of a Pod that the Job controller reads: a few hundred bytes for each cached Pod.
 
+mod failure_text;
+
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Pod;
 use punctual_api::pod::status::phase;
@@ -35,6 +37,8 @@ pub struct PodView {
     pub index_failures: IndexFailures,
     /// The non-zero exit codes of its containers, followed by those of its init containers.
     pub exits: Vec<ContainerExit>,
+    /// Why it failed, or why a container was restarted, as far as its messages say.
+    pub failure: Option<Box<str>>,
     /// The types and statuses of its conditions, in their order.
     pub conditions: Vec<(String, String)>,
 }
@@ -113,6 +117,7 @@ impl PodView {
                     .unwrap_or(0),
             },
             exits: exits(pod),
+            failure: failure_text::of_pod(pod).map(Into::into),
             conditions: (status.conditions.iter())
                 .map(|condition| (condition.condition_type.clone(), condition.status.clone()))
                 .collect(),

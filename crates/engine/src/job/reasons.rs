@@ -1,4 +1,4 @@
-//! Reasons of the Job controller's conditions and events, as in Kubernetes v1.36.
+//! The names of condition reasons and event reasons of Jobs, as in Kubernetes v1.36.
 
 /// Condition: the Job has the required number of successes.
 pub const COMPLETIONS_REACHED: &str = "CompletionsReached";

@@ -1,4 +1,4 @@
-//! Single decisions in edge cases.
+//! Tests of single decisions about a Job in edge cases.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::{JobStatus, condition};

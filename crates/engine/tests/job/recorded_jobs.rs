@@ -7,8 +7,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::job::JobStatus;
-use punctual_api::strategy::{self, CreateContext, ResourceKind};
 use punctual_api::validate::ValidationOptions;
+use punctual_api::write_rules::{self, CreateContext, ResourceKind};
 use punctual_api::{Dialect, Job, Pod};
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ fn stored_job(case: &Value, now: Timestamp) -> Job {
     let context = CreateContext { namespace: "jobs", uid, suffix: "abcde", now };
     let options = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::default() };
     let created =
-        strategy::create(ResourceKind::Job, case["job"].clone(), &context, &options).unwrap();
+        write_rules::create(ResourceKind::Job, case["job"].clone(), &context, &options).unwrap();
     let mut job: Job = serde_json::from_value(created.object).unwrap();
     job.metadata.resource_version = "1".to_owned();
     job

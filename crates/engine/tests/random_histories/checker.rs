@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ConcurrencyPolicy, CronJob, Time};
-use punctual_engine::cronjob::Timetable;
+use punctual_engine::cronjob::{FeatureGates, Timetable};
 use punctual_schedule::Zones;
 
 use crate::server::{CreatedJob, FakeServer};
@@ -22,6 +22,7 @@ pub(crate) struct Checker {
     missed_before: Option<Time>,
     missed: Option<Time>,
     last_schedule_time: Option<Time>,
+    skipped_runs: i64,
     pub(crate) created: Timestamp,
     /// Slots up to this time must not start: the creation, or the last edit of the schedule.
     pub(crate) must_not_start_until: Timestamp,
@@ -29,8 +30,17 @@ pub(crate) struct Checker {
     pub(crate) need_not_start_until: Timestamp,
 }
 
+/// The default of `catchUpLimit`.
+const CATCH_UP_LIMIT: usize = 1_000;
+
+/// The values that the fields of a CronJob had in a history.
+pub(crate) struct ObservedEdits {
+    pub(crate) deadlines: Vec<Option<i64>>,
+    pub(crate) policies: Vec<String>,
+}
+
 fn timetable(cron_job: &CronJob) -> Option<Timetable> {
-    Timetable::from_cron_job(cron_job, &Zones::bundled().utc()).ok()
+    Timetable::from_cron_job(cron_job, &Zones::bundled().utc(), &FeatureGates::default()).ok()
 }
 
 fn deadline(cron_job: &CronJob) -> Option<SignedDuration> {
@@ -46,6 +56,7 @@ impl Checker {
             missed_before: None,
             missed: None,
             last_schedule_time: None,
+            skipped_runs: 0,
             created,
             must_not_start_until: created,
             need_not_start_until: created,
@@ -60,6 +71,8 @@ impl Checker {
             "lastScheduleTime moved back"
         );
         self.last_schedule_time = status.last_schedule_time;
+        assert!(status.skipped_runs >= self.skipped_runs, "skippedRuns decreased");
+        self.skipped_runs = status.skipped_runs;
         self.started_before = self.started.iter().max().copied();
         self.missed_before = std::mem::replace(&mut self.missed, status.last_missed_time);
         for created in &server.log[self.checked..] {
@@ -116,8 +129,8 @@ impl Checker {
         assert!(is_started, "slot {slot} was due and was not started");
     }
 
-    /// Returns the slot that this reconcile must start: the latest startable one, or the oldest with
-    /// CatchUp.
+    /// Returns the slot that this reconcile must start: the latest startable one, or with CatchUp the
+    /// oldest of those within its limit.
     fn due_slot(
         &self,
         timetable: &Timetable,
@@ -142,7 +155,8 @@ impl Checker {
             let latest_start = deadline(cron_job).unwrap_or(SignedDuration::MAX);
             now.duration_since(*slot).saturating_sub(SignedDuration::from_hours(72)) < latest_start
         };
-        pending.take_while(is_in_time).filter(is_startable).last()
+        let newest = pending.take_while(is_in_time).filter(is_startable);
+        newest.take(CATCH_UP_LIMIT).last()
     }
 
     /// Checks the counters at the end of a history.
@@ -158,5 +172,31 @@ impl Checker {
         assert!(status.failures_since_success <= status.failed_runs);
         let listed: Vec<&String> = status.active.iter().map(|entry| &entry.name).collect();
         assert_eq!(listed, server.running().iter().collect::<Vec<_>>(), "active");
+    }
+
+    /// Checks at the end of a history with only one schedule that each slot was started, missed or
+    /// skipped, up to the last one that the status records.
+    pub(crate) fn check_every_slot_is_counted(&self, server: &FakeServer, edits: &ObservedEdits) {
+        let CronJob { status, .. } = &server.cron_job;
+        let Some(timetable) = timetable(&server.cron_job) else { return };
+        // A deadline moves the slots of an interval.
+        let has_deadline = edits.deadlines.iter().any(Option::is_some);
+        if timetable.schedule().text().starts_with("@every") && has_deadline {
+            return;
+        }
+        let recorded = status.last_schedule_time.max(status.last_missed_time);
+        let slots = recorded.map_or(0, |recorded| {
+            timetable.schedule().count_in(self.created, recorded.timestamp())
+        });
+        let counted = self.started.len() as i64 + status.missed_runs + status.skipped_runs;
+        assert_eq!(counted, slots as i64, "started, missed and skipped slots: {status:?}");
+        // CatchUp misses the slots beyond its limit.
+        let can_miss = has_deadline || edits.policies.iter().any(|policy| policy == "CatchUp");
+        assert!(can_miss || status.missed_runs == 0, "missed without a deadline");
+        // A missed slot counts as skipped if a crash and a longer deadline hide that it was missed.
+        let has_one_deadline = edits.deadlines.iter().all(|other| *other == edits.deadlines[0]);
+        if has_one_deadline && edits.policies.iter().all(|policy| policy == "CatchUp") {
+            assert_eq!(status.skipped_runs, 0, "skipped with CatchUp");
+        }
     }
 }

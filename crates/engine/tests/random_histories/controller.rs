@@ -1,8 +1,9 @@
-//! A minimal controller around the engine. A fault can occur at every effect.
+//! A minimal controller around the engine, for the random histories. A fault can occur at every
+//! effect.
 
 use jiff::Timestamp;
 use punctual_engine::cronjob::{
-    self, CreateError, CreateResult, Decision, EffectResult, JobView, Observed, Plan,
+    self, CreateError, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed, Plan,
     ScheduleError, Timetable,
 };
 use punctual_schedule::Zones;
@@ -112,13 +113,20 @@ fn try_reconcile(
     now: Timestamp,
 ) -> Result<bool, Crashed> {
     let cron_job = server.cron_job.clone();
-    let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
+    let timetable =
+        Timetable::from_cron_job(&cron_job, &Zones::bundled().utc(), &FeatureGates::default());
     let unconfirmed = std::mem::take(&mut state.unconfirmed);
     let mut live: Vec<_> =
         unconfirmed.into_iter().map(|name| (name.clone(), server.view(&name))).collect();
     let plan = loop {
-        let observed =
-            Observed { cron_job: &cron_job, timetable: &timetable, jobs, live_jobs: &live };
+        let observed = Observed {
+            cron_job: &cron_job,
+            timetable: &timetable,
+            jobs,
+            live_jobs: &live,
+            older_namesake: None,
+            gates: FeatureGates::default(),
+        };
         match cronjob::decide(&observed, now) {
             Decision::Execute(plan) => break *plan,
             Decision::ReadJobs(names) => {
@@ -142,7 +150,7 @@ fn try_reconcile(
     }
     if let Some(since) = settled.schedule_to_record {
         let annotations = &mut server.cron_job.metadata.annotations;
-        annotations.insert(cronjob::ScheduleSince::ANNOTATION.into(), since.to_annotation());
+        annotations.insert(cronjob::EffectiveSchedule::ANNOTATION.into(), since.to_annotation());
         budget.spend()?;
     }
     Ok(settled.wake_at.is_some_and(|at| at <= now))

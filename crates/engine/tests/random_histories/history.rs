@@ -1,15 +1,15 @@
-//! One random history, generated from a seed.
+//! Runs one random history of a CronJob, generated from a seed.
 
 use std::panic::{self, AssertUnwindSafe};
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{CronJob, Time};
-use punctual_engine::cronjob::{JobResult, ScheduleSince};
+use punctual_engine::cronjob::{EffectiveSchedule, JobResult};
 use punctual_testing::TestRng;
 use serde_json::json;
 
 use crate::{
-    checker::Checker,
+    checker::{Checker, ObservedEdits},
     controller::{self, ControllerState, InjectedFault, ReconcileResult},
     server::FakeServer,
 };
@@ -44,6 +44,9 @@ struct RandomHistory {
     must_not_start_before_edit: Timestamp,
     /// The latest time at which the controller may have observed an edit, until it certainly has.
     unobserved_edit_until: Option<Timestamp>,
+    /// The values of the fields that edits change.
+    edits: ObservedEdits,
+    has_edited_schedule: bool,
     faults: u64,
     /// A line for each step, printed if a check fails.
     trace: Vec<String>,
@@ -69,6 +72,11 @@ impl RandomHistory {
         let created = now + SignedDuration::from_secs(rng.below(7_200) as i64);
         let server = FakeServer::new(random_cron_job(&rng, created));
         let checker = Checker::new(created);
+        let spec = &server.cron_job.spec;
+        let edits = ObservedEdits {
+            deadlines: vec![spec.starting_deadline_seconds],
+            policies: vec![spec.concurrency_policy.clone()],
+        };
         RandomHistory {
             rng,
             server,
@@ -77,6 +85,8 @@ impl RandomHistory {
             now: created,
             must_not_start_before_edit: created,
             unobserved_edit_until: None,
+            edits,
+            has_edited_schedule: false,
             faults: 0,
             trace: Vec::new(),
         }
@@ -147,16 +157,20 @@ impl RandomHistory {
             2 => spec.concurrency_policy = random_policy(&self.rng),
             _ => spec.starting_deadline_seconds = random_deadline(&self.rng),
         }
+        let spec = &self.server.cron_job.spec;
+        self.edits.deadlines.push(spec.starting_deadline_seconds);
+        self.edits.policies.push(spec.concurrency_policy.clone());
     }
 
     fn edit_schedule(&mut self, schedule: String) {
-        let recorded = self.server.cron_job.metadata.annotation(ScheduleSince::ANNOTATION);
+        let recorded = self.server.cron_job.metadata.annotation(EffectiveSchedule::ANNOTATION);
         let recorded = recorded.and_then(|text| text.split_once(' ')).map(|(_, schedule)| schedule);
         let before = std::mem::replace(&mut self.server.cron_job.spec.schedule, schedule);
         let after = &self.server.cron_job.spec.schedule;
         if *after == before {
             return;
         }
+        self.has_edited_schedule = true;
         if recorded == Some(&before) {
             self.must_not_start_before_edit = self.checker.must_not_start_until;
         }
@@ -236,6 +250,9 @@ impl RandomHistory {
             "the controller writes without a change"
         );
         self.checker.check_end(&self.server);
+        if !self.has_edited_schedule {
+            self.checker.check_every_slot_is_counted(&self.server, &self.edits);
+        }
     }
 }
 

@@ -76,6 +76,7 @@ impl FakeServer {
         }
         self.last_uid += 1;
         job.metadata.uid = format!("uid-{}", self.last_uid);
+        job.metadata.creation_timestamp = Some(Time::new(at));
         job.status.start_time = Some(Time::new(at));
         let view = JobView::from_job(&job);
         self.log.push(CreatedJob {

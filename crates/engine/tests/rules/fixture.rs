@@ -1,10 +1,10 @@
-//! A CronJob with its Jobs, and the result of reconciling it once.
+//! The fixture of these tests: a CronJob with its Jobs, and the result of reconciling it once.
 
 use jiff::Timestamp;
 use punctual_api::{CronJob, Job, cronjob::CronJobStatus};
 use punctual_engine::cronjob::{
-    self, CreateError, CreateResult, Decision, EffectResult, JobView, Observed, Settled,
-    StartDecision, Timetable,
+    self, CreateError, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
+    Settled, StartDecision, Timetable,
 };
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ pub(crate) struct Fixture {
     cron_job: Value,
     jobs: Vec<Value>,
     create: CreateResponse,
+    gates: FeatureGates,
+    older_namesake: Option<Timetable>,
 }
 
 /// The result of one reconcile.
@@ -53,7 +55,13 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         "status": {},
     });
     merge(&mut cron_job["spec"], spec);
-    Fixture { cron_job, jobs: Vec::new(), create: CreateResponse::Created }
+    Fixture {
+        cron_job,
+        jobs: Vec::new(),
+        create: CreateResponse::Created,
+        gates: FeatureGates::default(),
+        older_namesake: None,
+    }
 }
 
 fn merge(into: &mut Value, from: Value) {
@@ -80,6 +88,12 @@ impl Fixture {
 
     pub(crate) fn metadata(mut self, metadata: Value) -> Fixture {
         merge(&mut self.cron_job["metadata"], metadata);
+        self
+    }
+
+    pub(crate) fn gvk(mut self, api_version: &str, kind: &str) -> Fixture {
+        self.cron_job["apiVersion"] = json!(api_version);
+        self.cron_job["kind"] = json!(kind);
         self
     }
 
@@ -115,6 +129,23 @@ impl Fixture {
         self
     }
 
+    /// Sets fields of the status of the Job for a slot.
+    pub(crate) fn job_status(mut self, slot: &str, status: Value) -> Fixture {
+        merge(&mut self.job_mut(slot)["status"], status);
+        self
+    }
+
+    /// Sets the spec of the Job for a slot.
+    pub(crate) fn job_spec(mut self, slot: &str, spec: Value) -> Fixture {
+        self.job_mut(slot)["spec"] = spec;
+        self
+    }
+
+    fn job_mut(&mut self, slot: &str) -> &mut Value {
+        let name = job_name(slot);
+        self.jobs.iter_mut().find(|job| job["metadata"]["name"] == name).unwrap()
+    }
+
     /// Adds a running Job for a slot, and its entry in `status.active`.
     pub(crate) fn active_job(self, slot: &str) -> Fixture {
         self.active_entry(slot).job(slot, "")
@@ -137,12 +168,42 @@ impl Fixture {
         self
     }
 
+    /// Sets the feature gates, in the syntax of the flag.
+    pub(crate) fn gates(mut self, gates: &str) -> Fixture {
+        self.gates = gates.parse().unwrap();
+        self
+    }
+
+    /// Sets the timetable of an older object of another kind with the same name.
+    pub(crate) fn older_namesake(mut self, other: &Fixture) -> Fixture {
+        self.older_namesake = Some(other.timetable());
+        self
+    }
+
+    /// The CronJob after a reconcile: with the written status and annotations.
+    pub(crate) fn after(mut self, reconciled: &Reconciled) -> Fixture {
+        self.cron_job["status"] = json!(reconciled.status);
+        let settled = &reconciled.settled;
+        if let Some(since) = &settled.schedule_to_record {
+            self = self.annotate(cronjob::EffectiveSchedule::ANNOTATION, since.to_annotation());
+        }
+        if let Some(record) = settled.zone_gate_to_record {
+            self = self.annotate(cronjob::ZoneGateRecord::ANNOTATION, record.to_annotation());
+        }
+        self
+    }
+
+    fn annotate(mut self, key: &str, value: String) -> Fixture {
+        self.cron_job["metadata"]["annotations"][key] = json!(value);
+        self
+    }
+
     pub(crate) fn cron_job(&self) -> CronJob {
         serde_json::from_value(self.cron_job.clone()).unwrap()
     }
 
     pub(crate) fn timetable(&self) -> Timetable {
-        Timetable::from_cron_job(&self.cron_job(), &Zones::bundled().utc()).unwrap()
+        Timetable::from_cron_job(&self.cron_job(), &Zones::bundled().utc(), &self.gates).unwrap()
     }
 
     pub(crate) fn views(&self) -> Vec<JobView> {
@@ -150,12 +211,12 @@ impl Fixture {
         self.jobs.iter().map(|job| JobView::from_job(&read(job))).collect()
     }
 
-    /// Decides and settles. Live reads find no Jobs.
+    /// Decides and settles. Live reads find only a Job that takes the name of the one to create.
     pub(crate) fn reconcile_at(&self, now: &str) -> Reconciled {
         let cron_job = self.cron_job();
         let jobs = self.views();
         let now = at(now);
-        let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc());
+        let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc(), &self.gates);
         let mut live = Vec::new();
         let plan = loop {
             let observed = Observed {
@@ -163,11 +224,14 @@ impl Fixture {
                 timetable: &timetable,
                 jobs: &jobs,
                 live_jobs: &live,
+                older_namesake: self.older_namesake.as_ref(),
+                gates: self.gates,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => break *plan,
                 Decision::ReadJobs(names) => {
-                    live.extend(names.into_iter().map(|name| (name, None)))
+                    let found = |name: String| (name.clone(), self.live_job(&name));
+                    live.extend(names.into_iter().map(found))
                 }
             }
         };
@@ -195,6 +259,14 @@ impl Fixture {
         }
     }
 
+    /// A live read finds only the Job that has the name of the one to create.
+    fn live_job(&self, name: &str) -> Option<JobView> {
+        match &self.create {
+            CreateResponse::NameTaken(job) if job.name == name => Some((**job).clone()),
+            _ => None,
+        }
+    }
+
     fn create_result(&self, name: &str) -> CreateResult {
         match &self.create {
             CreateResponse::Created => {
@@ -212,6 +284,13 @@ impl Fixture {
 impl Reconciled {
     pub(crate) fn reasons(&self) -> Vec<&str> {
         self.events.iter().filter_map(|event| event.split(':').next()).collect()
+    }
+
+    /// The message of a condition.
+    pub(crate) fn message(&self, condition_type: &str) -> Option<&str> {
+        let mut conditions = self.status.conditions.iter();
+        let condition = conditions.find(|condition| condition.condition_type == condition_type)?;
+        Some(&condition.message)
     }
 
     /// `status reason` of a condition.

@@ -1,4 +1,4 @@
-//! History limits and counts of finished Jobs.
+//! Tests of history limits and of the counts of finished Jobs.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Jitter: every slot has a fixed offset that is never negative.
+//! Tests of jitter: every slot (scheduled time) has a fixed offset that is never negative.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! The rules of the CronJob controller. Each test decides and settles once and checks the result.
+//! Tests of the rules of the CronJob controller. Each test runs one reconcile
+//! (`decide`, then `settle`) and checks the result.
 
 #![allow(
     clippy::expect_used,
@@ -7,11 +8,16 @@
     reason = "a test fails by panicking"
 )]
 
+mod catch_up_limits;
 mod deadlines;
+mod feature_gates;
 mod fixture;
+mod future_records;
 mod history;
 mod jitter;
 mod names;
+mod pending_deadlines;
 mod policies;
 mod schedules;
+mod skipped;
 mod status;

@@ -1,4 +1,4 @@
-//! The manifest of the Job for a slot, and Jobs that already have its name.
+//! Tests of the Job manifest of a slot (a scheduled time), and of Jobs that already have its name.
 
 use punctual_engine::cronjob::{JobView, StartDecision, build_job_manifest};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn a_job_name_has_the_minute_or_the_second_of_its_slot() {
 }
 
 #[test]
-fn the_job_and_its_pods_are_annotated_with_slot_and_previous_slot() {
+fn the_job_and_its_pods_are_annotated_with_cron_job_slot_and_previous_slot() {
     let template = json!({
         "metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}, "name": "overridden"},
         "spec": {"template": {"metadata": {"annotations": {"z": "w"}}, "spec": {"new": [1.50]}}},
@@ -29,13 +29,16 @@ fn the_job_and_its_pods_are_annotated_with_slot_and_previous_slot() {
     let spec =
         json!({"schedule": "30 2 * * *", "timeZone": "Europe/Berlin", "jobTemplate": template});
     let job = job(&fixture(spec), "2026-03-30T00:30:00Z");
-    let slot_annotations = json!({
+    let run_annotations = json!({
         "batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-03-30T02:30:00+02:00",
         // 02:30 on the 29th does not exist: the clocks moved forward.
         "punctual.dev/previous-scheduled-timestamp": "2026-03-28T02:30:00+01:00",
+        "punctual.dev/cronjob-name": "job",
+        "punctual.dev/cronjob-uid": "cron-uid",
+        "punctual.dev/cronjob-kind": "CronJob",
     });
     let with = |key: &str, value: &str| {
-        let mut all = slot_annotations.clone();
+        let mut all = run_annotations.clone();
         all[key] = json!(value);
         all
     };
@@ -65,15 +68,34 @@ fn a_job_with_a_time_to_live_gets_our_finalizer() {
 }
 
 #[test]
-fn a_template_cannot_override_the_slot() {
-    let annotation =
-        json!({"batch.kubernetes.io/cronjob-scheduled-timestamp": "1999-01-01T00:00:00Z"});
-    let template = json!({"metadata": {"annotations": annotation}, "spec": {"template": {}}});
+fn the_kind_annotation_names_the_kind_of_the_cron_job() {
+    let kind = |api_version: &str, kind: &str| {
+        let fixture = fixture(json!({})).gvk(api_version, kind);
+        job(&fixture, TEN)["metadata"]["annotations"]["punctual.dev/cronjob-kind"].clone()
+    };
+    assert_eq!(kind("batch/v1", "CronJob"), "CronJob");
+    assert_eq!(kind("batch/v1beta1", "CronJob"), "CronJob");
+    assert_eq!(kind("punctual.dev/v1", "ScheduledJob"), "ScheduledJob");
+}
+
+#[test]
+fn a_template_cannot_override_slot_and_cron_job() {
+    let annotations = json!({
+        "batch.kubernetes.io/cronjob-scheduled-timestamp": "1999-01-01T00:00:00Z",
+        "punctual.dev/cronjob-name": "other",
+        "punctual.dev/cronjob-uid": "other",
+        "punctual.dev/cronjob-kind": "other",
+    });
+    let metadata = json!({ "annotations": annotations });
+    let template = json!({"metadata": metadata, "spec": {"template": {"metadata": metadata}}});
     let job = job(&fixture(json!({"jobTemplate": template})), TEN);
-    assert_eq!(
-        job["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"],
-        TEN
-    );
+    for metadata in [&job["metadata"], &job["spec"]["template"]["metadata"]] {
+        let annotations = &metadata["annotations"];
+        assert_eq!(annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"], TEN);
+        assert_eq!(annotations["punctual.dev/cronjob-name"], "job");
+        assert_eq!(annotations["punctual.dev/cronjob-uid"], "cron-uid");
+        assert_eq!(annotations["punctual.dev/cronjob-kind"], "CronJob");
+    }
 }
 
 fn existing(controller_uid: &str) -> CreateResponse {

@@ -1,9 +1,9 @@
-//! Concurrency policies, suspend, and `status.active`.
+//! Tests of concurrency policies, suspension and `status.active`.
 
 use punctual_engine::cronjob::StartDecision;
 use serde_json::json;
 
-use crate::fixture::{at, fixture, job_name};
+use crate::fixture::{CreateResponse, at, fixture, job_name};
 
 const TEN: &str = "2026-03-01T10:00:00Z";
 const ELEVEN: &str = "2026-03-01T11:00:00Z";
@@ -22,7 +22,7 @@ fn allow_starts_a_slot_while_a_job_is_active() {
 }
 
 #[test]
-fn forbid_skips_a_slot_while_a_job_is_active() {
+fn forbid_starts_no_slot_while_a_job_is_active() {
     let result = fixture(json!({"concurrencyPolicy": "Forbid"}))
         .last_scheduled(TEN)
         .active_job(TEN)
@@ -38,7 +38,7 @@ fn forbid_starts_the_latest_slot_after_the_active_job_has_finished() {
         fixture(json!({"concurrencyPolicy": "Forbid"})).last_scheduled(TEN).active_entry(TEN);
     let result = fixture.job(TEN, "Complete").reconcile_at("2026-03-01T13:20:00Z");
     assert_eq!(result.created, Some(job_name("2026-03-01T13:00:00Z")));
-    assert_eq!(result.reasons(), ["SawCompletedJob", "SuccessfulCreate"]);
+    assert_eq!(result.reasons(), ["SawCompletedJob", "SuccessfulCreate", "SkippedSlots"]);
 }
 
 #[test]
@@ -62,6 +62,44 @@ fn replace_deletes_the_active_job_and_starts_the_slot() {
     assert_eq!(result.created, Some(job_name(ELEVEN)));
     assert_eq!(result.active, [job_name(ELEVEN)]);
     assert_eq!(result.reasons(), ["SuccessfulDelete", "SuccessfulCreate"]);
+}
+
+#[test]
+fn replace_deletes_nothing_for_a_slot_whose_name_is_taken() {
+    let owned_by_other = json!({"ownerReferences": [{"uid": "other", "controller": true}]});
+    let other = fixture(json!({})).job_with(ELEVEN, "", owned_by_other).views().remove(0);
+    let fixture = fixture(json!({"concurrencyPolicy": "Replace"}))
+        .last_scheduled(TEN)
+        .active_job(TEN)
+        .create(CreateResponse::NameTaken(Box::new(other)));
+    let result = fixture.reconcile_at(NOW);
+    assert_eq!((result.deleted.len(), result.active.as_slice()), (0, [job_name(TEN)].as_slice()));
+    assert_eq!(result.status.missed_runs, 1);
+    assert_eq!(result.condition("Settled").as_deref(), Some("False NameTaken"));
+    let message = result.message("Settled").unwrap();
+    assert!(message.contains("or rename this CronJob or the object"), "{message}");
+}
+
+#[test]
+fn the_later_of_two_objects_with_one_name_does_not_compete_for_job_names() {
+    let other = fixture(json!({"schedule": "0 */2 * * *"}));
+    let fixture = fixture(json!({"concurrencyPolicy": "Replace"}))
+        .last_scheduled(ELEVEN)
+        .active_job(ELEVEN)
+        .older_namesake(&other);
+    let taken = fixture.reconcile_at("2026-03-01T12:00:05Z");
+    assert_eq!((taken.created.as_ref(), taken.deleted.len()), (None, 0));
+    assert_eq!((taken.status.missed_runs, taken.active.as_slice()), (1, &[job_name(ELEVEN)][..]));
+    assert_eq!(taken.reasons(), ["FailedCreate"]);
+    assert_eq!(taken.next_scheduled().as_deref(), Some("2026-03-01T13:00:00Z"));
+    let message = taken.status.conditions[0].message.clone();
+    assert!(message.contains("rename, suspend or delete one of the two objects"), "{message}");
+    let fixture = fixture.after(&taken);
+    let again = fixture.reconcile_at("2026-03-01T12:00:06Z");
+    assert_eq!((again.status.missed_runs, again.events.len()), (1, 0), "counted once");
+    let free = fixture.reconcile_at("2026-03-01T13:00:05Z");
+    assert_eq!(free.created, Some(job_name("2026-03-01T13:00:00Z")), "the other has no such slot");
+    assert_eq!(free.deleted, [job_name(ELEVEN)]);
 }
 
 #[test]

@@ -1,8 +1,10 @@
-//! The contents of the status, and when it is written.
+//! Tests of the contents of the status, and of when it is written.
 
 use serde_json::json;
 
-use crate::fixture::fixture;
+use punctual_engine::cronjob::{FinishedRun, JobResult, MissReason, MissedSlots};
+
+use crate::fixture::{CreateResponse, at, fixture, job_name};
 
 const TEN: &str = "2026-03-01T10:00:00Z";
 
@@ -70,4 +72,52 @@ fn last_successful_time_includes_manual_jobs() {
         .reconcile_at("2026-03-01T10:30:00Z");
     assert_eq!(result.status.last_successful_time.unwrap().to_string(), "2026-03-01T10:05:00Z");
     assert_eq!(result.status.successful_runs, 0, "no Job was in status.active");
+}
+
+#[test]
+fn each_finished_run_and_missed_slot_is_reported_when_it_is_counted() {
+    let deadline = json!({"startingDeadlineSeconds": 600});
+    let fixture = fixture(deadline).last_scheduled(TEN).active_entry(TEN).job(TEN, "Complete");
+    let result = fixture.clone().reconcile_at("2026-03-01T12:30:00Z").settled;
+    let run = FinishedRun {
+        job: job_name(TEN),
+        slot: Some(at(TEN)),
+        result: JobResult::Complete,
+        duration: Some(jiff::SignedDuration::ZERO),
+    };
+    assert_eq!(result.finished_runs, [run]);
+    let latest = at("2026-03-01T12:00:00Z");
+    let missed = MissedSlots { latest, count: 2, reason: MissReason::DeadlinePassed };
+    assert_eq!(result.missed_slots, [missed]);
+    let recorded = fixture.status(serde_json::to_value(result.status.unwrap()).unwrap());
+    let recorded = recorded.status(json!({"active": []})).reconcile_at("2026-03-01T12:31:00Z");
+    assert_eq!(recorded.settled.finished_runs, []);
+    assert_eq!(recorded.settled.missed_slots, []);
+}
+
+#[test]
+fn a_slot_whose_name_is_taken_is_reported_as_missed() {
+    let other = fixture(json!({})).job(TEN, "").views().remove(0);
+    let other = punctual_engine::cronjob::JobView { controller_uid: "other".into(), ..other };
+    let result = fixture(json!({}))
+        .last_scheduled("2026-03-01T09:00:00Z")
+        .create(CreateResponse::NameTaken(Box::new(other)))
+        .reconcile_at(TEN);
+    let missed = MissedSlots { latest: at(TEN), count: 1, reason: MissReason::NameTaken };
+    assert_eq!(result.settled.missed_slots, [missed]);
+}
+
+#[test]
+fn conditions_name_the_generation_that_they_describe() {
+    let generation = |number: i64| json!({ "generation": number });
+    let written = fixture(json!({})).metadata(generation(3)).last_scheduled(TEN);
+    let status = written.clone().reconcile_at("2026-03-01T10:30:00Z").settled.status.unwrap();
+    assert_eq!(status.conditions.first().unwrap().observed_generation, 3);
+    let written = written.status(serde_json::to_value(&status).unwrap());
+    assert_eq!(written.reconcile_at("2026-03-01T10:31:00Z").settled.status, None);
+    let changed = written.metadata(generation(4)).reconcile_at("2026-03-01T10:32:00Z");
+    let changed = changed.settled.status.unwrap().conditions.remove(0);
+    let unchanged = status.conditions.first().unwrap();
+    assert_eq!(changed.observed_generation, 4);
+    assert_eq!(changed.last_transition_time, unchanged.last_transition_time);
 }

@@ -25,9 +25,9 @@ const ELECTIONS: u64 = 100_000;
 /// The deadline is three quarters of the duration, so the rates of clocks may differ by a third. These
 /// differ by up to 27 %.
 const ROUGH: ElectionFaults =
-    ElectionFaults { loss: 12, pause: 25, end: 60, rate_ppm: 120_000, latency: SECOND / 5 };
+    ElectionFaults { loss: 12, pause: 25, disruption: 60, rate_ppm: 120_000, latency: SECOND / 5 };
 const CALM: ElectionFaults =
-    ElectionFaults { loss: 0, pause: 0, end: 0, rate_ppm: 500, latency: SECOND / 20 };
+    ElectionFaults { loss: 0, pause: 0, disruption: 0, rate_ppm: 500, latency: SECOND / 20 };
 
 fn config() -> ElectionConfig {
     let [lease_duration, renew_deadline, retry_period] = [4, 3, 1].map(Duration::from_secs);

@@ -1,4 +1,4 @@
-//! A server with one Lease and compare-and-swap.
+//! A server for the tests: one Lease, written by compare-and-swap.
 
 use punctual_lease::{ElectorAction, LeaseReadResult, LeaseRecord, LeaseWriteResult};
 

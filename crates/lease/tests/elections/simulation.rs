@@ -24,7 +24,7 @@ pub(crate) struct ElectionFaults {
     /// Rate of pauses and of disconnections.
     pub(crate) pause: u64,
     /// Rate of crashes, releases and edits of the Lease.
-    pub(crate) end: u64,
+    pub(crate) disruption: u64,
     /// The largest deviation of a clock's rate, in millionths.
     pub(crate) rate_ppm: u64,
     pub(crate) latency: TrueTime,
@@ -304,7 +304,7 @@ impl ElectionSimulation {
             self.candidates[index].disconnected_until = self.now + self.rng.below(8 * SECOND);
             self.counts.disconnections += 1;
         }
-        if self.is_injected(self.faults.end) && self.candidates[index].is_alive {
+        if self.is_injected(self.faults.disruption) && self.candidates[index].is_alive {
             match self.rng.below(3) {
                 0 => self.server.edit_metadata(),
                 1 => {

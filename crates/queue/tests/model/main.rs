@@ -25,7 +25,7 @@ enum QueueCall {
     /// The delay in seconds.
     Delay(u8, u64),
     Pop,
-    /// A run ends. None is a success, a number is a failure with a `Retry-After` in seconds.
+    /// A run ends. None is a success. A number is a failure; an even number is also its `Retry-After` in seconds.
     Done(u8, Option<u64>),
     Forget(u8),
     Remove(u8),

@@ -162,7 +162,7 @@ impl ModelQueue {
             in_flight: ages.len(),
             unfinished: ages.iter().sum(),
             longest_running: ages.iter().max().copied().unwrap_or_default(),
-            sleeping: count_in(1),
+            wake_ups: count_in(1),
             backing_off: count_in(2),
         }
     }

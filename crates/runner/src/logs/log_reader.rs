@@ -1,9 +1,9 @@
-//! Reads one log from a start position to its end.
+//! Reads the log of one container from a start position to its end, and follows it if asked to.
 
 use std::fs::Metadata;
 use std::io::{self, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,12 +13,16 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use super::log_line::{LogLine, PartialLines};
 use super::log_tail::{self, LogPosition};
 use super::{LogQuery, log_files};
+use crate::bounded_file;
 use crate::folder_watcher::{FolderWatch, FolderWatcher};
 use crate::pod_folder::PodFolder;
 use crate::pod_state::RunState;
 
 /// The size of a chunk.
 const CHUNK_BYTES: usize = 64 * 1024;
+
+/// The longest line that is read. Our own lines are shorter.
+const LINE_BYTES_MAX: usize = 256 * 1024;
 
 /// A log that is being read.
 #[derive(Debug)]
@@ -93,13 +97,17 @@ impl LogReader {
         let Some(file) = &mut self.file else { return Ok(false) };
         let before = self.buffer.len();
         self.buffer.reserve(CHUNK_BYTES);
+        if before >= LINE_BYTES_MAX {
+            // No line of ours is that long, so another process has written the file.
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
+        }
         file.take(CHUNK_BYTES as u64).read_buf(&mut self.buffer).await?;
         Ok(self.buffer.len() > before)
     }
 
     /// Opens the current file if it is another one than the open file. Returns false if it is not.
     async fn open_next_file(&mut self) -> io::Result<bool> {
-        let current = match File::open(&self.current_path).await {
+        let current = match open_log(&self.current_path).await {
             Ok(current) => current,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
@@ -179,7 +187,7 @@ async fn start_position(
 async fn open_at(files: &[PathBuf; 2], position: Option<LogPosition>) -> io::Result<Option<File>> {
     let first = position.map_or(1, |position| position.file);
     for (index, path) in files.iter().enumerate().skip(first) {
-        match File::open(path).await {
+        match open_log(path).await {
             Ok(mut file) => {
                 let seek = match position {
                     Some(position) if position.file == index => SeekFrom::Start(position.offset),
@@ -194,6 +202,13 @@ async fn open_at(files: &[PathBuf; 2], position: Option<LogPosition>) -> io::Res
         }
     }
     Ok(None)
+}
+
+/// Opens a file of a log, on a thread for blocking work.
+async fn open_log(path: &Path) -> io::Result<File> {
+    let path = path.to_owned();
+    let opening = tokio::task::spawn_blocking(move || bounded_file::open(&path));
+    Ok(File::from_std(opening.await.map_err(io::Error::other)??))
 }
 
 fn file_id(metadata: &Metadata) -> (u64, u64) {

@@ -1,16 +1,28 @@
-//! The last lines of a log.
+//! Finds the last lines of a log, for `--tail` and for termination messages.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::log_line::{LogLine, PartialLines};
+use crate::bounded_file;
 
-/// The maximum number of lines of a log that become a termination message.
-const MESSAGE_LINES_MAX: u64 = 80;
-/// The maximum number of bytes of a log that become a termination message.
-const MESSAGE_BYTES_MAX: usize = 2048;
+/// The part of a log that becomes a termination message with the policy `FallbackToLogsOnError`, as in
+/// Kubernetes.
+pub(crate) const MESSAGE_TAIL: TailLimits = TailLimits { lines_max: 80, bytes_max: 2048 };
+/// The part of a log that is added to the message of a container that failed.
+pub(crate) const FAILURE_TAIL: TailLimits = TailLimits { lines_max: 10, bytes_max: 1024 };
+/// The part of a file that is read. Our own files are smaller.
+const FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// The longest line that is read. Our own lines are shorter.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// The maximum size of the end of a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TailLimits {
+    lines_max: u64,
+    bytes_max: usize,
+}
 
 /// A position in a log of several files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +52,9 @@ pub(super) fn tail_position(files: &[PathBuf], lines_max: u64) -> io::Result<Opt
 }
 
 /// The last lines of a log, for a container that failed without a termination message.
-pub(crate) fn read_log_tail(current: &Path) -> String {
+pub(crate) fn read_log_tail(current: &Path, limits: &TailLimits) -> String {
     let files = [super::rotated_path(current), current.to_owned()];
-    let Ok(Some(start)) = tail_position(&files, MESSAGE_LINES_MAX) else { return String::new() };
+    let Ok(Some(start)) = tail_position(&files, limits.lines_max) else { return String::new() };
     let mut message = VecDeque::new();
     for (file, path) in files.iter().enumerate().skip(start.file) {
         let mut offset = 0;
@@ -55,7 +67,7 @@ pub(crate) fn read_log_tail(current: &Path) -> String {
                 if line.is_end {
                     message.push_back(b'\n');
                 }
-                message.drain(..message.len().saturating_sub(MESSAGE_BYTES_MAX));
+                message.drain(..message.len().saturating_sub(limits.bytes_max));
             }
         });
     }
@@ -64,14 +76,14 @@ pub(crate) fn read_log_tail(current: &Path) -> String {
 
 /// Passes each line of a file to a function. A missing file has no lines.
 fn for_each_line(path: &Path, mut handle: impl FnMut(&[u8])) -> io::Result<()> {
-    let file = match File::open(path) {
+    let file = match bounded_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let mut reader = BufReader::with_capacity(64 * 1024, file.take(FILE_BYTES_MAX));
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
+    while reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? > 0 {
         handle(&line);
         line.clear();
     }

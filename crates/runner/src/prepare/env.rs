@@ -1,13 +1,17 @@
-//! The environment of a container.
+//! Computes the environment variables of a container.
 
 use punctual_api::Pod;
 use punctual_api::pod::container::{EnvVar, EnvVarSource, KeySelector};
 use punctual_api::pod::{Container, EnvFromSource};
+use punctual_api::well_known::annotations;
 
 use super::references::{DataReference, ReferenceKind, References};
+use super::user::ContainerUser;
 use super::volumes::Volumes;
 use super::{Env, PlanSettings, PrepareError, expand, fields};
-use crate::pod_plan::{CONTAINER_MARK, container_mark};
+use crate::pod_plan::{
+    CONTAINER_MARK, SCRATCH_MOUNT_POINT, TERMINATION_LOG_VARIABLE, container_mark,
+};
 
 /// The default of `PATH`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -39,29 +43,37 @@ pub(super) fn resolve(
 }
 
 /// Adds the variables that every container has, unless the Pod sets them.
-pub(super) fn add_defaults(env: &mut Env, pod: &Pod, container: &Container, volumes: &Volumes) {
+pub(super) fn add_defaults(
+    env: &mut Env,
+    pod: &Pod,
+    container: &Container,
+    user: &ContainerUser,
+    volumes: &Volumes,
+) {
     let host = match pod.spec.hostname.as_str() {
         "" => pod.metadata.name.clone(),
         host => host.to_owned(),
     };
-    // Another user cannot enter the Pod's folder.
-    let own_user = rustix::process::geteuid().as_raw();
-    let home = match super::user_plan(pod, container).user {
-        Some(user) if user != own_user => "/".to_owned(),
-        _ => volumes.scratch_folder(&container.name).to_string_lossy().into_owned(),
+    let scratch = if user.is_other {
+        SCRATCH_MOUNT_POINT.to_owned()
+    } else {
+        volumes.scratch_folder(&container.name).to_string_lossy().into_owned()
+    };
+    let login_variables = match pod.metadata.annotation(annotations::LOGIN_VARIABLES) {
+        Some("false") => vec![("HOME", scratch)],
+        _ => user.login_variables(scratch),
     };
     // For systems on which the file cannot be mounted at its usual path.
     let termination_log = volumes.termination_log(&container.name).to_string_lossy().into_owned();
     let defaults = [
         ("PATH", PATH.to_owned()),
         ("HOSTNAME", host),
-        ("HOME", home),
-        ("PUNCTUAL_TERMINATION_LOG", termination_log),
+        (TERMINATION_LOG_VARIABLE, termination_log),
     ];
-    for (name, value) in defaults {
+    for (name, value) in defaults.into_iter().chain(login_variables) {
         env.entry(name.to_owned()).or_insert(value);
     }
-    for (name, value) in volumes.variables(container) {
+    for (name, value) in volumes.variables() {
         env.entry(name).or_insert(value);
     }
     // The supervisor finds the processes of the container by this variable, so a Pod cannot set it.

@@ -1,4 +1,5 @@
-//! Config maps and secrets that a Pod refers to.
+//! The config maps and secrets that a Pod refers to: which ones, their contents, and which are
+//! missing.
 
 use std::collections::{BTreeMap, HashMap};
 

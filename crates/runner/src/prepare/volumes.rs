@@ -10,14 +10,14 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use punctual_api::Pod;
-use punctual_api::pod::volume::{DownwardApiFile, HostPath, KeyToPath};
+use punctual_api::pod::volume::{DownwardApiFile, EmptyDir, HostPath, KeyToPath};
 use punctual_api::pod::{Container, Volume, VolumeMount};
 use serde_json::Value;
 
 use super::references::{DataReference, ReferenceKind, References};
 use super::{Env, PlanSettings, PrepareError, expand, fields, is_below};
 use crate::pod_folder::{PodFolder, create_private};
-use crate::pod_plan::{MissingSource, MountPlan};
+use crate::pod_plan::{MemoryVolume, MissingSource, MountPlan, SizeLimit};
 
 /// The default mode of files.
 const DEFAULT_MODE: i32 = 0o644;
@@ -25,6 +25,10 @@ const DEFAULT_MODE: i32 = 0o644;
 /// The volumes of a Pod.
 #[derive(Debug)]
 pub(super) struct Volumes {
+    /// The volumes in memory.
+    pub(super) memory: Vec<MemoryVolume>,
+    /// The volumes on disk with a maximum size.
+    pub(super) size_limits: Vec<SizeLimit>,
     folder: PodFolder,
     by_name: HashMap<String, VolumeSource>,
 }
@@ -43,11 +47,18 @@ pub(super) fn create(
     folder: &PodFolder,
     settings: &PlanSettings,
 ) -> Result<Volumes, PrepareError> {
-    let mut volumes = Volumes { folder: folder.clone(), by_name: HashMap::new() };
+    let mut volumes = Volumes {
+        memory: Vec::new(),
+        size_limits: Vec::new(),
+        folder: folder.clone(),
+        by_name: HashMap::new(),
+    };
     for volume in &pod.spec.volumes {
         let path = folder.volume_folder(&volume.name);
         let builder = VolumeBuilder { pod, references, settings, volume, path };
         volumes.by_name.insert(volume.name.clone(), builder.build()?);
+        volumes.memory.extend(builder.memory_volume()?);
+        volumes.size_limits.extend(builder.size_limit());
     }
     Ok(volumes)
 }
@@ -78,21 +89,28 @@ impl Volumes {
         if !target.is_absolute() || target == Path::new("/") {
             return Err(unsupported("mountPath must be an absolute path below /"));
         }
-        let (source, missing_source) = match sub_path.as_str() {
-            "" => (volume.path.clone(), volume.missing_source),
-            sub_path => (volume.path.join(sub_path), MissingSource::CreateFolder),
-        };
-        Ok(MountPlan { source, target, read_only: mount.read_only, missing_source })
+        if mount.mount_propagation.as_deref() == Some("Bidirectional") {
+            return Err(unsupported("mountPropagation Bidirectional is not supported"));
+        }
+        let missing_source =
+            if sub_path.is_empty() { volume.missing_source } else { MissingSource::CreateFolder };
+        let recursive = mount.recursive_read_only.as_deref();
+        Ok(MountPlan {
+            source: volume.path.clone(),
+            sub_path: PathBuf::from(sub_path),
+            target,
+            read_only: mount.read_only,
+            is_recursively_read_only: matches!(recursive, Some("Enabled" | "IfPossible")),
+            missing_source,
+        })
     }
 
     /// Variables with the folders of volumes, for systems on which volumes cannot be mounted.
-    pub(super) fn variables(&self, container: &Container) -> Vec<(String, String)> {
-        let variable = |mount: &VolumeMount| {
-            let volume = self.by_name.get(&mount.name)?;
-            let name = mount.name.to_uppercase().replace(['-', '.'], "_");
-            Some((format!("PUNCTUAL_VOLUME_{name}"), volume.path.to_string_lossy().into_owned()))
-        };
-        container.volume_mounts.iter().filter_map(variable).collect()
+    pub(super) fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        self.by_name.iter().map(|(name, volume)| {
+            let name = name.to_uppercase().replace(['-', '.'], "_");
+            (format!("PUNCTUAL_VOLUME_{name}"), volume.path.to_string_lossy().into_owned())
+        })
     }
 
     /// The file that a container writes its termination message to.
@@ -139,6 +157,31 @@ impl VolumeBuilder<'_> {
             return Err(self.unsupported("this kind of volume is not supported"));
         }
         Ok(VolumeSource { path: self.path.clone(), missing_source: MissingSource::Fail })
+    }
+
+    /// The volume if it is in memory.
+    fn memory_volume(&self) -> Result<Option<MemoryVolume>, PrepareError> {
+        let Some(empty_dir) = &self.volume.empty_dir else { return Ok(None) };
+        match empty_dir.medium.as_str() {
+            "" => Ok(None),
+            "Memory" => Ok(Some(MemoryVolume {
+                path: self.path.clone(),
+                bytes_max: size_limit(empty_dir),
+                group: self.group(),
+            })),
+            other => Err(self.unsupported(&format!("the medium {other} is not supported"))),
+        }
+    }
+
+    /// The size limit of a volume on disk.
+    fn size_limit(&self) -> Option<SizeLimit> {
+        let empty_dir = self.volume.empty_dir.as_ref().filter(|it| it.medium.is_empty())?;
+        Some(SizeLimit {
+            volume: self.volume.name.clone(),
+            path: self.path.clone(),
+            bytes_max: size_limit(empty_dir)?,
+            text: empty_dir.size_limit.as_ref()?.to_string(),
+        })
     }
 
     /// Creates the folder with the mode that a kubelet gives it. All users may enter it, because only the
@@ -251,10 +294,7 @@ impl VolumeBuilder<'_> {
 
     /// Gives a file to `fsGroup`, with the permissions of its owner.
     fn set_group(&self, path: &Path) {
-        let context = self.pod.spec.security_context.as_ref();
-        let group =
-            context.and_then(|context| context.fs_group).and_then(|id| u32::try_from(id).ok());
-        let Some(group) = group else { return };
+        let Some(group) = self.group() else { return };
         // Fails unless we are root. Then the container runs as our own user, who owns the file.
         if chown(path, None, Some(group)).is_ok()
             && let Ok(metadata) = fs::metadata(path)
@@ -265,9 +305,21 @@ impl VolumeBuilder<'_> {
         }
     }
 
+    /// `fsGroup` of the Pod.
+    fn group(&self) -> Option<u32> {
+        let context = self.pod.spec.security_context.as_ref()?;
+        u32::try_from(context.fs_group?).ok()
+    }
+
     fn unsupported(&self, why: &str) -> PrepareError {
         PrepareError::Unsupported(format!("volume {:?}: {why}", self.volume.name))
     }
+}
+
+/// The maximum size of a volume; 0 means that there is none, as in Kubernetes.
+fn size_limit(empty_dir: &EmptyDir) -> Option<u64> {
+    let bytes = empty_dir.size_limit.as_ref()?.value();
+    u64::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Whether a volume has no source. It is then an empty folder.

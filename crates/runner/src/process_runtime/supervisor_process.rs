@@ -1,19 +1,22 @@
-//! The process of a supervisor: started, found, signalled and waited for.
+//! Starts the supervisor process of a Pod, finds it after a restart, signals it and waits for its
+//! end.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
+};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-use crate::async_fd;
 use crate::pod_folder::{PodFolder, StopRequest};
+use crate::supervisor::SINGLE_THREAD_VARIABLE;
+use crate::{async_fd, bounded_file};
 
 /// A supervisor process.
 #[derive(Debug)]
@@ -25,16 +28,22 @@ pub(super) struct SupervisorProcess {
 
 impl SupervisorProcess {
     /// Starts a supervisor. It leaves our session itself, so that it outlives this process.
-    pub(super) fn start(program: &Path, folder: &PodFolder) -> io::Result<SupervisorProcess> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(0o600);
-        let error_log = options.open(folder.path().join("supervisor.log"))?;
+    pub(super) fn start(
+        program: &Path,
+        folder: &PodFolder,
+        open_files_soft_max: Option<u64>,
+    ) -> io::Result<SupervisorProcess> {
+        let error_log = open_error_log(folder)?;
         let mut command = tokio::process::Command::new(program);
-        command.arg("supervise").arg(folder.path()).env_clear();
+        let [name, value] = SINGLE_THREAD_VARIABLE;
+        command.arg("supervise").arg(folder.path()).env_clear().env(name, value);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(error_log);
         let child = command.spawn()?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = pid.ok_or_else(|| io::Error::other("the supervisor exited at once"))?;
+        if let Some(soft_max) = open_files_soft_max {
+            limit_open_files(pid, soft_max);
+        }
         Ok(SupervisorProcess { pidfd: open_pidfd(pid)?, child: Some(child) })
     }
 
@@ -44,7 +53,7 @@ impl SupervisorProcess {
         if folder.lock()?.is_some() {
             return Ok(None);
         }
-        let pid = folder.state()?.map(|state| state.supervisor).ok_or(io::ErrorKind::NotFound)?;
+        let pid = folder.lock_holder()?.ok_or(io::ErrorKind::NotFound)?;
         let pidfd = open_pidfd(pid)?;
         // The process ID may be that of an earlier supervisor and belong to another process now.
         if !is_supervisor(pid, folder) {
@@ -68,12 +77,27 @@ impl SupervisorProcess {
         }
     }
 
+    /// Kills the supervisor, which kills its containers.
+    pub(super) fn kill(&self) {
+        // Fails if the process has exited already.
+        let _ = pidfd_send_signal(self.pidfd.get_ref(), Signal::KILL);
+    }
+
     /// Waits until the process has exited. The future may be dropped and this method called again.
     pub(super) async fn exited(&mut self) {
         match &mut self.child {
             Some(child) => drop(child.wait().await),
             None => drop(self.pidfd.readable().await),
         }
+    }
+}
+
+/// The file for the errors of a supervisor. What has its name and is no file is replaced.
+fn open_error_log(folder: &PodFolder) -> io::Result<File> {
+    let path = folder.path().join("supervisor.log");
+    match bounded_file::open_append(&path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => bounded_file::create(&path),
+        result => result,
     }
 }
 
@@ -91,4 +115,13 @@ fn is_supervisor(pid: i32, folder: &PodFolder) -> bool {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let path = folder.path().as_os_str().as_bytes();
     arguments.split(|byte| *byte == 0).any(|argument| argument == path)
+}
+
+/// Sets the soft limit of open files of a supervisor, which its containers inherit. This process has a
+/// higher one, with which programs that use `select` or close all descriptors behave badly.
+fn limit_open_files(pid: i32, soft_max: u64) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    let limit = Rlimit { current: Some(soft_max), ..getrlimit(Resource::Nofile) };
+    // A supervisor that has exited needs no limit.
+    let _ = prlimit(Some(pid), Resource::Nofile, limit);
 }

@@ -1,4 +1,4 @@
-//! The API calls of the runner.
+//! The API calls of the runner: Pods, their statuses, and the objects that they refer to.
 
 use std::collections::HashSet;
 
@@ -33,17 +33,23 @@ impl PodApi {
         Ok(found.filter(|found| found.metadata.uid == pod.metadata.uid))
     }
 
-    /// Writes the changed fields of a Pod's status. Succeeds if the Pod was deleted.
+    /// Writes the changed fields of a Pod's status, and returns the new resourceVersion; `None` if the Pod
+    /// was deleted. The write must name the version that it changes: one that arrives late, after its
+    /// caller timed out, must not replace a newer status.
     pub(super) async fn write_status(
         &self,
         pod: &Pod,
+        resource_version: &str,
         old: &PodStatus,
         new: &PodStatus,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Option<String>, ApiError> {
         let path = pod_path(pod);
-        let patch = json!({"metadata": {"uid": pod.metadata.uid}, "status": diff(old, new)?});
-        let result = self.api.merge_patch::<IgnoredAny>(&format!("{path}/status"), &patch).await;
-        self.api.none_if_deleted(result, &path, &pod.metadata.uid).await.map(drop)
+        let metadata = json!({"uid": pod.metadata.uid, "resourceVersion": resource_version});
+        let patch = json!({"metadata": metadata, "status": diff(old, new)?});
+        let result =
+            self.api.merge_patch::<VersionedObject>(&format!("{path}/status"), &patch).await;
+        let written = self.api.none_if_deleted(result, &path, &pod.metadata.uid).await?;
+        Ok(written.map(|written| written.metadata.resource_version))
     }
 
     /// Deletes a Pod that has ended, without a grace period. Succeeds if the Pod was deleted already.
@@ -140,5 +146,39 @@ fn to_map(status: &PodStatus) -> serde_json::Result<Map<String, Value>> {
     match serde_json::to_value(status)? {
         Value::Object(map) => Ok(map),
         _ => Ok(Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use punctual_server::{ADMIN_GROUP, Config, Server, User};
+    use punctual_store::{Options, Store};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_status_write_that_arrives_late_does_not_replace_a_newer_status() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
+        let server = Server::start(Config::new(store)).await.unwrap();
+        let router = server.local_router(User::new("runner", ADMIN_GROUP));
+        let client = kube::Client::new(router, "default");
+        let pods = PodApi::new(client.clone(), ApiClient::new(client, Arc::new(())));
+        let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"nodeName": "node", "containers": [{"name": "c", "image": "i"}]}});
+        let collection = PODS.collection_path("default");
+        let pod: Pod = pods.api.create(&collection, object.to_string()).await.unwrap();
+        let status = |phase: &str| PodStatus { phase: phase.to_owned(), ..pod.status.clone() };
+        let created = &pod.metadata.resource_version;
+        let running = status("Running");
+        let version = pods.write_status(&pod, created, &pod.status, &running).await.unwrap();
+        let version = version.unwrap();
+        pods.write_status(&pod, &version, &running, &status("Succeeded")).await.unwrap();
+        // The network delivers the first request once more.
+        let late = pods.write_status(&pod, created, &pod.status, &running).await;
+        assert!(late.unwrap_err().is_conflict());
+        assert_eq!(pods.find(&pod).await.unwrap().unwrap().status.phase, "Succeeded");
     }
 }

@@ -8,7 +8,7 @@ use punctual_api::pod::{ContainerState, ContainerStatus, PodCondition, PodStatus
 use punctual_api::{Pod, Time};
 
 use crate::pod_state::{
-    ContainerRecord, Explanation, PodPhase, PodState, RunState, Termination, reasons,
+    ContainerRecord, PodPhase, PodState, ReasonAndMessage, RunState, Termination, reasons,
 };
 use crate::prepare::NODE_ADDRESS;
 
@@ -16,11 +16,11 @@ use crate::prepare::NODE_ADDRESS;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PodView<'a> {
     /// It was not started yet.
-    Waiting(&'a Explanation),
+    Waiting(&'a ReasonAndMessage),
     /// It was started and has this state.
     Started(&'a PodState),
     /// It failed without a state, and is not started again.
-    Failed(&'a Explanation),
+    Failed(&'a ReasonAndMessage),
 }
 
 /// The status to report. `None` if the next state follows at once, which saves a write.
@@ -33,14 +33,14 @@ pub(super) fn pod_status(
     let mut status = old.clone();
     status.host_ip = NODE_ADDRESS.to_owned();
     match view {
-        PodView::Waiting(explanation) => {
+        PodView::Waiting(cause) => {
             status.phase = phase::PENDING.to_owned();
-            set_waiting(&mut status, pod, explanation);
+            set_waiting(&mut status, pod, cause);
         }
-        PodView::Failed(explanation) => {
+        PodView::Failed(cause) => {
             status.phase = phase::FAILED.to_owned();
-            status.reason = explanation.reason.clone();
-            status.message = explanation.message.clone();
+            status.reason = cause.reason.clone();
+            status.message = cause.message.clone();
         }
         PodView::Started(state) => {
             if is_transient(state) {
@@ -63,8 +63,9 @@ fn is_transient(state: &PodState) -> bool {
 
 fn set_started(status: &mut PodStatus, pod: &Pod, state: &PodState) {
     status.phase = api_phase(state).to_owned();
-    let reason = if state.phase.is_final() { state.reason.clone() } else { None };
-    let Explanation { reason, message } = reason.unwrap_or_else(|| Explanation::new("", ""));
+    let reason = if state.phase.is_final() { state.stop_reason.clone() } else { None };
+    let ReasonAndMessage { reason, message } =
+        reason.unwrap_or_else(|| ReasonAndMessage::new("", ""));
     status.reason = reason;
     status.message = message;
     status.pod_ip = NODE_ADDRESS.to_owned();
@@ -87,29 +88,29 @@ fn api_phase(state: &PodState) -> &'static str {
 }
 
 /// Sets the statuses of the containers of a Pod that was not started yet.
-fn set_waiting(status: &mut PodStatus, pod: &Pod, explanation: &Explanation) {
-    let container_status = |name: &str, explanation: &Explanation| ContainerStatus {
+fn set_waiting(status: &mut PodStatus, pod: &Pod, cause: &ReasonAndMessage) {
+    let container_status = |name: &str, cause: &ReasonAndMessage| ContainerStatus {
         name: name.to_owned(),
         image: image(pod, name),
-        state: waiting_state(explanation),
+        state: waiting_state(cause),
         started: Some(false),
         ..ContainerStatus::default()
     };
     let init = &pod.spec.init_containers;
     status.init_container_statuses =
-        init.iter().map(|container| container_status(&container.name, explanation)).collect();
-    let initializing = Explanation::new(reasons::INITIALIZING, "");
-    let explanation = if init.is_empty() { explanation } else { &initializing };
+        init.iter().map(|container| container_status(&container.name, cause)).collect();
+    let initializing = ReasonAndMessage::new(reasons::INITIALIZING, "");
+    let cause = if init.is_empty() { cause } else { &initializing };
     let main = &pod.spec.containers;
     status.container_statuses =
-        main.iter().map(|container| container_status(&container.name, explanation)).collect();
+        main.iter().map(|container| container_status(&container.name, cause)).collect();
 }
 
 fn container_status(pod: &Pod, record: &ContainerRecord) -> ContainerStatus {
     let id = |run: u32| format!("punctual://{}/{}/{run}", pod.metadata.uid, record.name);
     let state = match &record.current {
-        RunState::Waiting(explanation) => waiting_state(explanation),
-        RunState::Starting => waiting_state(&Explanation::new(reasons::CREATING, "")),
+        RunState::Waiting(cause) => waiting_state(cause),
+        RunState::Starting => waiting_state(&ReasonAndMessage::new(reasons::CREATING, "")),
         RunState::Running { started_at, .. } => {
             let running = ContainerStateRunning { started_at: Some(Time::new(*started_at)) };
             ContainerState { running: Some(running), ..ContainerState::default() }
@@ -142,8 +143,8 @@ fn image(pod: &Pod, name: &str) -> String {
     found.map(|container| container.image.clone()).unwrap_or_default()
 }
 
-fn waiting_state(explanation: &Explanation) -> ContainerState {
-    let Explanation { reason, message } = explanation.clone();
+fn waiting_state(cause: &ReasonAndMessage) -> ContainerState {
+    let ReasonAndMessage { reason, message } = cause.clone();
     ContainerState {
         waiting: Some(ContainerStateWaiting { reason, message }),
         ..ContainerState::default()
@@ -183,17 +184,17 @@ fn conditions(old: &PodStatus, new: &PodStatus, now: Timestamp) -> Vec<PodCondit
     let unready = names(&new.container_statuses, |status| !status.ready);
     let uninitialized = names(&new.init_container_statuses, |status| !status.ready);
     let not_ready = match new.phase.as_str() {
-        phase::SUCCEEDED => Some(Explanation::new("PodCompleted", "")),
-        phase::FAILED => Some(Explanation::new("PodFailed", "")),
+        phase::SUCCEEDED => Some(ReasonAndMessage::new("PodCompleted", "")),
+        phase::FAILED => Some(ReasonAndMessage::new("PodFailed", "")),
         _ if unready.is_empty() => None,
         _ => {
             let message = format!("containers with unready status: [{unready}]");
-            Some(Explanation::new("ContainersNotReady", message))
+            Some(ReasonAndMessage::new("ContainersNotReady", message))
         }
     };
     let not_initialized = (!uninitialized.is_empty()).then(|| {
         let message = format!("containers with incomplete status: [{uninitialized}]");
-        Explanation::new("ContainersNotInitialized", message)
+        ReasonAndMessage::new("ContainersNotInitialized", message)
     });
     // In the order of `OWN_CONDITIONS`. `None` means that the condition is true.
     let false_reasons = [None, not_initialized, not_ready.clone(), not_ready];
@@ -208,11 +209,12 @@ fn conditions(old: &PodStatus, new: &PodStatus, now: Timestamp) -> Vec<PodCondit
 fn condition(
     old: &PodStatus,
     condition_type: &str,
-    false_reason: Option<Explanation>,
+    false_reason: Option<ReasonAndMessage>,
     now: Timestamp,
 ) -> PodCondition {
     let status = if false_reason.is_none() { "True" } else { "False" };
-    let Explanation { reason, message } = false_reason.unwrap_or_else(|| Explanation::new("", ""));
+    let ReasonAndMessage { reason, message } =
+        false_reason.unwrap_or_else(|| ReasonAndMessage::new("", ""));
     let before = old.conditions.iter().find(|before| before.condition_type == condition_type);
     let unchanged = before.filter(|before| before.status == status);
     let since = unchanged.and_then(|before| before.last_transition_time);
@@ -259,10 +261,10 @@ mod tests {
             restarts: 0,
         };
         PodState {
-            supervisor: 1,
+            supervisor_pid: 1,
             started_at: at(1),
             phase: PodPhase::Running,
-            reason: None,
+            stop_reason: None,
             containers: vec![record],
             warnings: Vec::new(),
         }
@@ -270,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_condition_keeps_its_transition_time_while_its_status_is_the_same() {
-        let waiting = Explanation::new("TooManyPods", "in line");
+        let waiting = ReasonAndMessage::new("TooManyPods", "in line");
         let mut old =
             pod_status(&pod(), &PodStatus::default(), PodView::Waiting(&waiting), at(10)).unwrap();
         let other = PodCondition {

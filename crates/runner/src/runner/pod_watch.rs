@@ -44,7 +44,7 @@ impl CachedFields for WatchedPod {
             Err(error) => {
                 let ObjectMeta { namespace, name, uid, .. } =
                     serde_json::from_str::<PodHeader>(text)?.metadata;
-                tracing::warn!(%error, namespace, name, "a Pod does not parse; it is not run");
+                tracing::warn!(%error, namespace, name, "could not parse a Pod; not running it");
                 Ok(WatchedPod { uid, pod: None })
             }
         }
@@ -54,15 +54,22 @@ impl CachedFields for WatchedPod {
 /// Collects the Pods of a list and sends updates.
 #[derive(Debug)]
 pub(super) struct PodWatchHandler {
+    node_name: String,
     updates: mpsc::UnboundedSender<PodUpdate>,
     /// The Pods of a list that is not complete; `None` while no list is in progress.
     listing: Mutex<Option<Vec<Arc<Pod>>>>,
 }
 
 impl PodWatchHandler {
-    pub(super) fn new() -> (PodWatchHandler, mpsc::UnboundedReceiver<PodUpdate>) {
+    /// A handler of the Pods of one node. It ignores those of other nodes.
+    pub(super) fn new(node_name: &str) -> (PodWatchHandler, mpsc::UnboundedReceiver<PodUpdate>) {
         let (updates, receiver) = mpsc::unbounded_channel();
-        (PodWatchHandler { updates, listing: Mutex::default() }, receiver)
+        let node_name = node_name.to_owned();
+        (PodWatchHandler { node_name, updates, listing: Mutex::default() }, receiver)
+    }
+
+    fn is_foreign(&self, pod: &Pod) -> bool {
+        pod.spec.node_name != self.node_name
     }
 
     fn listing(&self) -> MutexGuard<'_, Option<Vec<Arc<Pod>>>> {
@@ -81,15 +88,18 @@ impl EventHandler<WatchedPod> for PodWatchHandler {
     }
 
     fn apply(&self, WatchedPod { pod, .. }: WatchedPod) {
-        let Some(pod) = pod else { return };
+        let Some(pod) = pod.filter(|pod| !self.is_foreign(pod)) else { return };
         match &mut *self.listing() {
             Some(pods) => pods.push(pod),
             None => self.send(PodUpdate::Applied(pod)),
         }
     }
 
-    fn delete(&self, WatchedPod { uid, .. }: WatchedPod) {
-        self.send(PodUpdate::Deleted { uid });
+    fn delete(&self, WatchedPod { uid, pod }: WatchedPod) {
+        // A Pod that does not parse may be one of this node.
+        if pod.is_none_or(|pod| !self.is_foreign(&pod)) {
+            self.send(PodUpdate::Deleted { uid });
+        }
     }
 
     fn retain(&self, uids: &HashSet<String>) {
@@ -104,19 +114,23 @@ mod tests {
 
     use super::*;
 
-    fn pod(uid: &str, spec: Value) -> WatchedPod {
+    fn pod(uid: &str, mut spec: Value) -> WatchedPod {
+        spec["nodeName"] = json!(if uid == "foreign" { "other" } else { "node" });
         let object = json!({"metadata": {"name": uid, "uid": uid}, "spec": spec});
         WatchedPod::from_json(&object.to_string()).unwrap()
     }
 
     #[test]
-    fn a_list_is_one_update_and_pods_that_do_not_parse_have_only_a_uid() {
-        let (handler, mut updates) = PodWatchHandler::new();
+    fn a_list_is_one_update_without_pods_that_do_not_parse_and_pods_of_other_nodes() {
+        let (handler, mut updates) = PodWatchHandler::new("node");
         handler.list_started();
         handler.apply(pod("a", json!({"containers": []})));
+        handler.apply(pod("foreign", json!({"containers": []})));
         handler.apply(pod("odd", json!({"containers": "none"})));
         let uids = HashSet::from(["a".to_owned(), "odd".to_owned()]);
         handler.retain(&uids);
+        handler.apply(pod("foreign", json!({"containers": []})));
+        handler.delete(pod("foreign", json!({"containers": []})));
         handler.apply(pod("b", json!({"containers": []})));
         handler.delete(pod("odd", json!({"containers": "none"})));
         let listed = updates.try_recv().unwrap();

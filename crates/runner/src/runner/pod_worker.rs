@@ -14,6 +14,8 @@ use jiff::Timestamp;
 use punctual_api::Pod;
 use punctual_api::event::PendingEvent;
 use punctual_api::pod::PodStatus;
+use punctual_client::ApiError;
+use punctual_client::resource_version::is_newer;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -22,7 +24,7 @@ use super::pod_events::{RecordedEvents, events_of_state, pod_reference, reports_
 use super::pod_permits::PodPermit;
 use super::pod_status::{self, PodView};
 use crate::pod_runtime::{PodHandle, RuntimeEvent};
-use crate::pod_state::{Explanation, PodPhase, PodState};
+use crate::pod_state::{PodPhase, PodState, ReasonAndMessage};
 
 /// The delay before a failed step is retried.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -66,8 +68,10 @@ pub(super) struct PodWorker {
     permit: Option<PodPermit>,
     /// The latest object; `None` if there was never one, only data.
     pod: Option<Arc<Pod>>,
-    /// The status that was written last.
+    /// The status that was written or read last.
     reported: PodStatus,
+    /// The resourceVersion of the object with that status.
+    reported_version: String,
     recorded: RecordedEvents,
     /// Whether this worker has seen the Pod prepared. If it is no longer prepared, its data was lost.
     was_prepared: bool,
@@ -111,6 +115,7 @@ impl PodWorker {
             permit,
             pod: None,
             reported: PodStatus::default(),
+            reported_version: String::new(),
             recorded: RecordedEvents::default(),
             was_prepared: false,
         }
@@ -118,10 +123,10 @@ impl PodWorker {
 
     pub(super) async fn run(mut self) -> WorkerEnd {
         if let Some(pod) = self.current_pod() {
-            self.reported = pod.status.clone();
+            self.set_reported(&pod);
         }
         while let Err(error) = Box::pin(self.run_pod()).await {
-            tracing::warn!(uid = self.uid, %error, "a Pod's data cannot be used; retrying");
+            tracing::warn!(uid = self.uid, %error, "could not read or write a Pod's directory; retrying");
             sleep(RETRY_DELAY).await;
         }
         Box::pin(self.finish()).await
@@ -133,8 +138,8 @@ impl PodWorker {
             return Ok(());
         }
         self.was_prepared = true;
-        self.skip_recorded_events()?;
-        if !self.has_ended()? {
+        self.skip_recorded_events().await?;
+        if !self.has_ended().await? {
             self.follow().await?;
         }
         // Nothing of the Pod runs any more, so the next Pod need not wait for the API.
@@ -172,8 +177,8 @@ impl PodWorker {
 
     // The running Pod.
 
-    fn has_ended(&self) -> io::Result<bool> {
-        let state = self.context.runtime.state(&self.uid)?;
+    async fn has_ended(&self) -> io::Result<bool> {
+        let state = self.context.runtime.state(&self.uid).await?;
         Ok(state.is_some_and(|state| state.phase.is_final()))
     }
 
@@ -183,7 +188,7 @@ impl PodWorker {
         let mut handle = self.attach_or_start(&mut stopping).await?;
         let mut exits = 0;
         loop {
-            let state = self.context.runtime.state(&self.uid)?;
+            let state = self.context.runtime.state(&self.uid).await?;
             if state.as_ref().is_some_and(|state| state.phase.is_final()) {
                 while handle.next_event().await != RuntimeEvent::Exited {}
                 return Ok(());
@@ -193,6 +198,8 @@ impl PodWorker {
                 None => ReportResult::Done,
             };
             tokio::select! {
+                biased;
+                Ok(()) = self.desired.changed() => self.apply_stop(&mut *handle, &mut stopping)?,
                 event = handle.next_event() => {
                     if event == RuntimeEvent::Exited {
                         // The first dead supervisor is replaced at once, the others after a delay.
@@ -201,7 +208,6 @@ impl PodWorker {
                         handle = self.attach_or_start(&mut stopping).await?;
                     }
                 }
-                Ok(()) = self.desired.changed() => self.apply_stop(&mut *handle, &mut stopping)?,
                 () = sleep(RETRY_DELAY), if reported == ReportResult::Retry => {}
             }
         }
@@ -249,11 +255,11 @@ impl PodWorker {
 
     /// Marks the Events as recorded that an earlier daemon has recorded: those of a state that the API
     /// shows.
-    fn skip_recorded_events(&mut self) -> io::Result<()> {
+    async fn skip_recorded_events(&mut self) -> io::Result<()> {
         if self.reported.container_statuses.is_empty() {
             return Ok(());
         }
-        if let Some(state) = self.context.runtime.state(&self.uid)? {
+        if let Some(state) = self.context.runtime.state(&self.uid).await? {
             for event in events_of_state(&state).iter().filter(|event| !reports_end(event)) {
                 self.recorded.insert(event);
             }
@@ -263,7 +269,7 @@ impl PodWorker {
 
     /// Reports the final state, until that succeeds.
     async fn report_end(&mut self) -> io::Result<()> {
-        let Some(state) = self.context.runtime.state(&self.uid)? else { return Ok(()) };
+        let Some(state) = self.context.runtime.state(&self.uid).await? else { return Ok(()) };
         while self.report_state(&state).await == ReportResult::Retry {
             sleep(RETRY_DELAY).await;
         }
@@ -288,17 +294,24 @@ impl PodWorker {
     /// Writes the status if it has changed.
     async fn report(&mut self, view: PodView<'_>) -> ReportResult {
         let Some(pod) = self.current_pod() else { return ReportResult::Done };
-        let now = self.context.clock.now();
-        pod_status::merge_conditions(&mut self.reported, &pod.status);
-        let status = pod_status::pod_status(&pod, &self.reported, view, now);
-        let Some(status) = status.filter(|status| *status != self.reported) else {
-            return ReportResult::Done;
-        };
-        match self.context.api.write_status(&pod, &self.reported, &status).await {
-            Ok(()) => {
-                self.reported = status;
-                ReportResult::Done
-            }
+        if is_newer(&pod.metadata.resource_version, &self.reported_version) {
+            self.reported_version = pod.metadata.resource_version.clone();
+            pod_status::merge_conditions(&mut self.reported, &pod.status);
+        }
+        let mut result = self.write_status(&pod, view).await;
+        // Another program has changed the Pod, or an earlier write succeeded without a response.
+        if result.as_ref().is_err_and(ApiError::is_conflict) {
+            result = match self.context.api.find(&pod).await {
+                Ok(Some(found)) => {
+                    self.set_reported(&found);
+                    self.write_status(&found, view).await
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+        }
+        match result {
+            Ok(()) => ReportResult::Done,
             Err(error) => {
                 let name = &pod.metadata.name;
                 let namespace = &pod.metadata.namespace;
@@ -308,10 +321,30 @@ impl PodWorker {
         }
     }
 
+    fn set_reported(&mut self, pod: &Pod) {
+        self.reported = pod.status.clone();
+        self.reported_version = pod.metadata.resource_version.clone();
+    }
+
+    /// Writes the status if it differs from the one that was written or read last.
+    async fn write_status(&mut self, pod: &Pod, view: PodView<'_>) -> Result<(), ApiError> {
+        let now = self.context.clock.now();
+        let status = pod_status::pod_status(pod, &self.reported, view, now);
+        let Some(status) = status.filter(|status| *status != self.reported) else { return Ok(()) };
+        let api = &self.context.api;
+        let written =
+            api.write_status(pod, &self.reported_version, &self.reported, &status).await?;
+        self.reported = status;
+        if let Some(version) = written {
+            self.reported_version = version;
+        }
+        Ok(())
+    }
+
     /// Reports that the Pod has failed without running.
-    async fn report_failure(&mut self, explanation: &Explanation) {
-        self.record(PendingEvent::warning("Failed", explanation.message.clone()));
-        while self.report(PodView::Failed(explanation)).await == ReportResult::Retry {
+    async fn report_failure(&mut self, cause: &ReasonAndMessage) {
+        self.record(PendingEvent::warning("Failed", cause.message.clone()));
+        while self.report(PodView::Failed(cause)).await == ReportResult::Retry {
             sleep(RETRY_DELAY).await;
         }
     }

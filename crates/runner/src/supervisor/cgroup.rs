@@ -1,99 +1,134 @@
-//! Control groups (version 2), where this machine allows us to create them.
+//! Control groups, where this machine allows us to create them: version 2, version 1, or both (hybrid).
 //!
-//! They are `<cgroup>/punctual/<uid>/<container>`, below the root of the hierarchy or, if we may not
-//! write there, below our own cgroup. A limit whose controller is missing cannot be set and is reported.
-//! Killing all processes of a cgroup works without controllers.
+//! They are `<cgroup>/punctual/<uid>/<container>`. In the hierarchy of version 2 they are below its root or,
+//! if we may not write there, below our own cgroup; in those of version 1 the other way round. A container
+//! joins the version 2 cgroup, whose processes can be killed at once, and the version 1 cgroups of its
+//! limits. A limit whose controller is missing cannot be set and is reported.
+
+mod hierarchy;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, Signal, kill_process};
+
+use self::hierarchy::{Hierarchy, Version};
 use crate::pod_plan::ResourceLimits;
 
 /// The period of CPU quotas, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
+/// The maximum number of cgroups below that of a Pod that are looked at.
+const FOLDERS_MAX: usize = 10_000;
 
-/// The cgroup of a Pod.
+/// The cgroups of a Pod: one in each hierarchy, never none.
 #[derive(Debug)]
-pub(super) struct PodCgroup(PathBuf);
+pub(super) struct PodCgroup(Vec<Hierarchy>);
 
-/// The cgroup of a container.
+/// The cgroups of a container: one in each hierarchy that it needs.
 #[derive(Clone, Debug)]
-pub(super) struct ContainerCgroup(PathBuf);
+pub(super) struct ContainerCgroup {
+    folders: Vec<PathBuf>,
+    /// The number of processes that had been killed for lack of memory when the run began.
+    oom_kills_before: u64,
+}
+
+/// A file of a cgroup and the value that sets a limit.
+struct Setting {
+    controller: &'static str,
+    file: &'static str,
+    value: String,
+    /// Whether the limit works without this setting.
+    is_optional: bool,
+}
 
 impl PodCgroup {
-    /// Creates the cgroup; `None` where this is not possible.
+    /// Creates the cgroups; `None` where this is not possible.
     pub(super) fn create(uid: &str) -> Option<PodCgroup> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let root = find_hierarchy(&mounts)?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let own =
-            own.lines().find_map(|line| line.strip_prefix("0::/")).map(|rest| root.join(rest));
-        [Some(root), own].into_iter().flatten().find_map(|base| {
-            let ours = base.join("punctual");
-            let cgroup = ours.join(uid);
-            fs::create_dir_all(&cgroup).ok()?;
-            for cgroup in [&base, &ours, &cgroup] {
-                enable_controllers(cgroup);
-            }
-            cgroup.join("cgroup.procs").exists().then_some(PodCgroup(cgroup))
-        })
+        let found = hierarchy::create_all(&mounts, &own, uid);
+        (!found.is_empty()).then_some(PodCgroup(found))
     }
 
-    /// Creates the cgroup of a container. Also returns the names of limits that could not be set.
+    /// Creates the cgroups of a container. Also returns the names of limits that could not be set.
     pub(super) fn container(
         &self,
         name: &str,
         limits: &ResourceLimits,
     ) -> io::Result<(ContainerCgroup, Vec<String>)> {
-        let cgroup = ContainerCgroup(self.0.join(name));
-        fs::create_dir_all(&cgroup.0)?;
-        let settings = [
-            ("memory", "memory.max", limits.memory_bytes.map(|bytes| bytes.to_string())),
-            ("memory", "memory.oom.group", limits.memory_bytes.map(|_| "1".to_owned())),
-            ("cpu", "cpu.max", limits.cpu_milli.map(cpu_max)),
-            ("pids", "pids.max", limits.pids.map(|count| count.to_string())),
-        ];
-        let mut unset = Vec::new();
-        for (limit, file, value) in settings {
-            let Some(value) = value else { continue };
-            let is_set = fs::write(cgroup.0.join(file), value).is_ok();
-            if !is_set && !unset.iter().any(|other| other == limit) {
-                unset.push(limit.to_owned());
+        let mut unset: Vec<&str> = limit_names(limits);
+        let mut folders = Vec::new();
+        for hierarchy in &self.0 {
+            let has_limit = unset.iter().any(|limit| hierarchy.has_controller(limit));
+            // Without version 2, any hierarchy serves to find the processes.
+            if hierarchy.version == Version::V1 && !has_limit && !folders.is_empty() {
+                continue;
             }
+            let folder = hierarchy.folder.join(name);
+            fs::create_dir_all(&folder)?;
+            unset.retain(|limit| !set_limit(hierarchy, &folder, limit, limits));
+            folders.push(folder);
         }
-        Ok((cgroup, unset))
+        let mut cgroup = ContainerCgroup { folders, oom_kills_before: 0 };
+        cgroup.oom_kills_before = cgroup.count_oom_kills();
+        Ok((cgroup, unset.into_iter().map(str::to_owned).collect()))
     }
 
-    /// Kills all processes of the Pod.
-    pub(super) fn kill(&self) {
-        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+    /// Kills all processes of the Pod. Returns false if some were found that may have children by now.
+    pub(super) fn kill(&self) -> bool {
+        let mut is_done = true;
+        for hierarchy in &self.0 {
+            is_done &= kill_tree(&hierarchy.folder);
+        }
+        is_done
     }
 
     /// Removes the cgroups. Returns false if one still has processes.
     pub(super) fn remove(&self) -> bool {
-        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
-            let _ = fs::remove_dir(entry.path());
+        let mut is_removed = true;
+        for hierarchy in &self.0 {
+            is_removed &= remove_tree(&hierarchy.folder);
         }
-        fs::remove_dir(&self.0).is_ok() || !self.0.exists()
+        is_removed
     }
 }
 
 impl ContainerCgroup {
-    pub(super) fn path(&self) -> &Path {
-        &self.0
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.folders
     }
 
-    /// Kills all processes of the container. Returns false if the system does not support that.
+    /// Kills all processes of the container. Returns false if some were found that may have children by
+    /// now: the call must be repeated.
     pub(super) fn kill(&self) -> bool {
-        fs::write(self.0.join("cgroup.kill"), "1").is_ok()
+        // All processes are in each cgroup, and the first is the one that can be killed at once.
+        self.folders.first().is_none_or(|folder| kill_tree(folder))
     }
 
-    /// The number of processes that the system killed because memory ran out.
-    pub(super) fn oom_kills(&self) -> u64 {
-        let events = fs::read_to_string(self.0.join("memory.events")).unwrap_or_default();
-        let line = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    /// Whether the system killed a process of this run because memory ran out.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        self.count_oom_kills() > self.oom_kills_before
+    }
+
+    /// Removes the cgroups, as far as their processes have exited. Their counters are for one run.
+    pub(super) fn remove(&self) {
+        for folder in &self.folders {
+            remove_tree(folder);
+        }
+    }
+
+    fn count_oom_kills(&self) -> u64 {
+        let count = |folder: &PathBuf| {
+            // Version 2, then version 1.
+            let files = ["memory.events", "memory.oom_control"];
+            files.iter().find_map(|file| {
+                let text = fs::read_to_string(folder.join(file)).ok()?;
+                let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
+                line.trim().parse::<u64>().ok()
+            })
+        };
+        self.folders.iter().filter_map(count).sum()
     }
 }
 
@@ -102,42 +137,152 @@ pub(super) fn join(cgroup: &Path) -> io::Result<()> {
     fs::write(cgroup.join("cgroup.procs"), "0")
 }
 
-/// Enables the controllers for the children of a cgroup, as far as they exist.
-fn enable_controllers(cgroup: &Path) {
-    for controller in ["+memory", "+cpu", "+pids"] {
-        let _ = fs::write(cgroup.join("cgroup.subtree_control"), controller);
+fn limit_names(limits: &ResourceLimits) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    names.extend(limits.memory_bytes.map(|_| "memory"));
+    names.extend(limits.cpu_milli.map(|_| "cpu"));
+    names.extend(limits.pids.map(|_| "pids"));
+    names
+}
+
+/// Sets a limit in a cgroup. Returns false if that is not possible.
+fn set_limit(hierarchy: &Hierarchy, folder: &Path, limit: &str, limits: &ResourceLimits) -> bool {
+    let settings = match hierarchy.version {
+        Version::V1 => settings_v1(limits),
+        Version::V2 => settings_v2(limits),
+    };
+    hierarchy.has_controller(limit)
+        && settings.iter().filter(|setting| setting.controller == limit).all(|setting| {
+            fs::write(folder.join(setting.file), &setting.value).is_ok() || setting.is_optional
+        })
+}
+
+fn settings_v2(limits: &ResourceLimits) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    if let Some(bytes) = limits.memory_bytes {
+        settings.push(Setting::new("memory", "memory.max", bytes.to_string()));
+        settings.push(Setting::optional("memory", "memory.swap.max", "0".to_owned()));
+        settings.push(Setting::new("memory", "memory.oom.group", "1".to_owned()));
+    }
+    if let Some(milli) = limits.cpu_milli {
+        settings.push(Setting::new("cpu", "cpu.max", format!("{} {CPU_PERIOD}", quota(milli))));
+    }
+    if let Some(count) = limits.pids {
+        settings.push(Setting::new("pids", "pids.max", count.to_string()));
+    }
+    settings
+}
+
+fn settings_v1(limits: &ResourceLimits) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    if let Some(bytes) = limits.memory_bytes {
+        let bytes = bytes.to_string();
+        settings.push(Setting::new("memory", "memory.limit_in_bytes", bytes.clone()));
+        // Memory and swap together. Absent if the kernel does not count swap.
+        settings.push(Setting::optional("memory", "memory.memsw.limit_in_bytes", bytes));
+    }
+    if let Some(milli) = limits.cpu_milli {
+        settings.push(Setting::new("cpu", "cpu.cfs_period_us", CPU_PERIOD.to_string()));
+        settings.push(Setting::new("cpu", "cpu.cfs_quota_us", quota(milli).to_string()));
+    }
+    if let Some(count) = limits.pids {
+        settings.push(Setting::new("pids", "pids.max", count.to_string()));
+    }
+    settings
+}
+
+impl Setting {
+    fn new(controller: &'static str, file: &'static str, value: String) -> Setting {
+        Setting { controller, file, value, is_optional: false }
+    }
+
+    fn optional(controller: &'static str, file: &'static str, value: String) -> Setting {
+        Setting { is_optional: true, ..Setting::new(controller, file, value) }
     }
 }
 
-fn cpu_max(milli: u64) -> String {
+/// The CPU time per period, in microseconds.
+fn quota(milli: u64) -> u64 {
     // The kernel refuses a quota below a millisecond.
-    let quota = (milli.saturating_mul(CPU_PERIOD) / 1000).max(1000);
-    format!("{quota} {CPU_PERIOD}")
+    (milli.saturating_mul(CPU_PERIOD) / 1000).max(1000)
 }
 
-/// The mount point of the version 2 hierarchy.
-fn find_hierarchy(mounts: &str) -> Option<PathBuf> {
-    let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
-    line.split(' ').nth(4).map(PathBuf::from)
+/// Kills all processes of a cgroup and of those below it. Returns false if it had to kill them one by one, so
+/// that they may have had children in the meantime.
+fn kill_tree(folder: &Path) -> bool {
+    if fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+        return true;
+    }
+    let mut is_empty = true;
+    for folder in folders_of(folder) {
+        let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in processes.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
+            is_empty = false;
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    is_empty
+}
+
+/// Removes a cgroup and those below it. Returns false if one still has processes.
+fn remove_tree(folder: &Path) -> bool {
+    // The deepest first.
+    for folder in folders_of(folder).iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
+    !folder.exists()
+}
+
+/// A cgroup and those below it, which programs of a container may have made. Parents come first.
+fn folders_of(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut next = 0;
+    while let Some(folder) = found.get(next)
+        && found.len() < FOLDERS_MAX
+    {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let below: Vec<PathBuf> = entries.filter(is_folder).map(|entry| entry.path()).collect();
+        found.extend(below);
+        next += 1;
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The way of version 1, and of version 2 before Linux 5.14.
     #[test]
-    fn the_hierarchy_is_found_at_its_mount_point() {
-        let hybrid = "31 23 0:27 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
-                      42 31 0:39 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw\n";
-        assert_eq!(find_hierarchy(hybrid), Some(PathBuf::from("/sys/fs/cgroup/unified")));
-        assert_eq!(find_hierarchy("31 23 0:27 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"), None);
+    fn processes_of_a_cgroup_without_cgroup_kill_are_killed_one_by_one() {
+        let uid = format!("test-{}", std::process::id());
+        let folder = Path::new("/sys/fs/cgroup/pids/punctual").join(uid);
+        if fs::create_dir_all(folder.join("below")).is_err() {
+            return println!("skipped: no writable cgroup of version 1");
+        }
+        let mut children: Vec<_> = ["", "below"]
+            .iter()
+            .map(|name| {
+                let child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+                fs::write(folder.join(name).join("cgroup.procs"), child.id().to_string()).unwrap();
+                child
+            })
+            .collect();
+        assert!(!folder.join("cgroup.kill").exists());
+        assert!(!kill_tree(&folder), "processes were found");
+        for child in &mut children {
+            assert!(!child.wait().unwrap().success());
+        }
+        assert!(kill_tree(&folder), "no process is left");
+        assert!(remove_tree(&folder));
     }
 
     #[test]
     fn a_cpu_limit_is_a_quota_per_period() {
-        assert_eq!(cpu_max(500), "50000 100000");
-        assert_eq!(cpu_max(2500), "250000 100000");
-        assert_eq!(cpu_max(1), "1000 100000");
-        assert_eq!(cpu_max(u64::MAX), format!("{} 100000", u64::MAX / 1000));
+        assert_eq!(quota(500), 50_000);
+        assert_eq!(quota(2500), 250_000);
+        assert_eq!(quota(1), 1000);
+        assert_eq!(quota(u64::MAX), u64::MAX / 1000);
     }
 }

@@ -17,19 +17,22 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::cgroup::ContainerCgroup;
-use super::container_setup::SetupReport;
+use super::container_setup::SetupFailure;
 use super::log_writer::{LogFile, copy_output};
-use super::{exit_status, process_tree};
+use super::{SINGLE_THREAD_VARIABLE, exit_status, process_tree};
+use crate::bounded_file;
 use crate::pod_folder::{PodFolder, create_private};
 use crate::pod_plan::{CONTAINER_MARK, ContainerPlan, container_mark};
-use crate::pod_state::{Explanation, Termination, reasons};
+use crate::pod_state::{ReasonAndMessage, Termination, reasons};
 
 /// How long the setup of a container may take. Mounts may be slow.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the output of a container may continue after its exit.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// The maximum size of all setup reports.
-const REPORTS_BYTES_MAX: u64 = 64 * 1024;
+/// The interval at which the processes of a container that has ended are killed until none is left.
+const KILL_INTERVAL: Duration = Duration::from_millis(5);
+/// The maximum size of the report of a failed setup.
+const FAILURE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The parameters of a run.
 pub(super) struct ContainerRun<'a> {
@@ -39,6 +42,8 @@ pub(super) struct ContainerRun<'a> {
     pub(super) number: u32,
     pub(super) cgroup: Option<ContainerCgroup>,
     pub(super) log_bytes_max: u64,
+    /// Why no container can be started.
+    pub(super) volume_failure: Option<&'a str>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -69,27 +74,27 @@ struct ChildPipes {
 }
 
 impl ContainerRun<'_> {
-    /// Starts the container. Also returns warnings about features that could not be set up.
-    pub(super) async fn start(self, index: usize) -> (StartResult, Vec<Explanation>) {
+    /// Starts the container.
+    pub(super) async fn start(self, index: usize) -> StartResult {
         let now = self.clock.now();
         if let Some(message) = self.plan.unsupported.clone() {
-            let reason = Explanation::new(reasons::CANNOT_RUN, message);
-            return (StartResult::Failed(start_failure(reason, 127, now)), Vec::new());
+            let failure = SetupFailure::new(reasons::CANNOT_RUN, 127, message);
+            return StartResult::Failed(start_failure(failure, now));
+        }
+        if let Some(message) = self.volume_failure {
+            let failure = SetupFailure::new(reasons::START_ERROR, 128, message);
+            return StartResult::Failed(start_failure(failure, now));
         }
         match self.launch(index, now).await {
             Ok(result) => result,
             Err(error) => {
-                let reason = Explanation::new(reasons::START_ERROR, error.to_string());
-                (StartResult::Failed(start_failure(reason, 128, now)), Vec::new())
+                let failure = SetupFailure::new(reasons::START_ERROR, 128, error.to_string());
+                StartResult::Failed(start_failure(failure, now))
             }
         }
     }
 
-    async fn launch(
-        self,
-        index: usize,
-        now: Timestamp,
-    ) -> io::Result<(StartResult, Vec<Explanation>)> {
+    async fn launch(self, index: usize, now: Timestamp) -> io::Result<StartResult> {
         self.create_folders()?;
         // All fallible steps precede the spawn: a failure after it would leave an unsupervised child.
         let (reports, child_reports) = pipe()?;
@@ -103,26 +108,18 @@ impl ContainerRun<'_> {
         let pid = Pid::from_child(&child);
         let log = self.create_log();
         let output = tokio::spawn(copy_output(stdout, stderr, log, self.clock.clone()));
-        let mut warnings = Vec::new();
-        for report in read_reports(reports).await {
-            match report {
-                SetupReport::Warning(warning) => warnings.push(warning),
-                SetupReport::Failed { reason, exit_code } => {
-                    process_tree::kill(&[pid]);
-                    let termination = start_failure(reason, exit_code, now);
-                    return Ok((StartResult::Failed(termination), warnings));
-                }
-            }
+        if let Some(failure) = read_failure(reports).await {
+            process_tree::kill(&[pid]);
+            return Ok(StartResult::Failed(start_failure(failure, now)));
         }
-        let container = RunningContainer {
+        Ok(StartResult::Running(RunningContainer {
             index,
             pid,
             started_at: now,
             start_instant: Instant::now(),
             cgroup: self.cgroup,
             output,
-        };
-        Ok((StartResult::Running(container), warnings))
+        }))
     }
 
     fn create_folders(&self) -> io::Result<()> {
@@ -130,7 +127,7 @@ impl ContainerRun<'_> {
         let scratch = run_folder.join("scratch");
         let termination_log = run_folder.join("termination-log");
         create_private(&scratch)?;
-        fs::write(&termination_log, "")?;
+        bounded_file::create(&termination_log)?;
         create_private(&self.folder.log_folder(&self.plan.name))?;
         for path in [scratch, termination_log] {
             // Fails unless we are root. Then the container runs as our own user.
@@ -154,9 +151,11 @@ impl ContainerRun<'_> {
         let mut command = Command::new("/proc/self/exe");
         command.arg("supervise").arg(self.folder.path()).arg(&self.plan.name);
         command.arg(rustix::process::getpid().as_raw_nonzero().to_string());
-        command.args(self.cgroup.as_ref().map(ContainerCgroup::path));
+        command.args(self.cgroup.iter().flat_map(|cgroup| cgroup.folders()));
         // The mark is set from the start, so that a later supervisor finds every process.
         command.env_clear().env(CONTAINER_MARK, container_mark(self.uid, &self.plan.name));
+        let [name, value] = SINGLE_THREAD_VARIABLE;
+        command.env(name, value);
         command.stdin(pipes.reports).stdout(pipes.stdout).stderr(pipes.stderr).spawn()
     }
 
@@ -172,11 +171,28 @@ impl RunningContainer {
         let _ = kill_process_group(self.pid, Signal::TERM);
     }
 
-    /// Kills the container's processes.
-    pub(super) fn kill(&self, uid: &str, name: &str) {
-        if !self.cgroup.as_ref().is_some_and(ContainerCgroup::kill) {
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            process_tree::kill(&process_tree::processes_of_container(uid, name));
+    /// Kills the container's processes. Returns false if some were found that may have children by now: the
+    /// call must be repeated. Without a cgroup, all descendants of this process that have the container's
+    /// mark are killed, or all descendants if no other container runs.
+    pub(super) fn kill(&self, uid: &str, name: &str, is_last: bool) -> bool {
+        if let Some(cgroup) = &self.cgroup {
+            return cgroup.kill();
+        }
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let left = if is_last {
+            process_tree::descendants()
+        } else {
+            process_tree::descendants_in_container(uid, name)
+        };
+        process_tree::kill(&left);
+        left.is_empty()
+    }
+
+    /// Kills the processes that a container has left behind until none is found.
+    pub(super) async fn kill_remains(&self, uid: &str, name: &str, is_last: bool) {
+        let give_up_at = Instant::now() + DRAIN_TIMEOUT;
+        while !self.kill(uid, name, is_last) && Instant::now() < give_up_at {
+            tokio::time::sleep(KILL_INTERVAL).await;
         }
     }
 
@@ -191,10 +207,9 @@ impl RunningContainer {
         if timeout(DRAIN_TIMEOUT, &mut self.output).await.is_err() {
             self.output.abort();
         }
-        let is_out_of_memory = self.cgroup.as_ref().is_some_and(|cgroup| cgroup.oom_kills() > 0);
+        let is_out_of_memory = self.cgroup.as_ref().is_some_and(ContainerCgroup::is_out_of_memory);
         if let Some(cgroup) = &self.cgroup {
-            // The counters of the cgroup are for one run.
-            let _ = fs::remove_dir(cgroup.path());
+            cgroup.remove();
         }
         let mut termination =
             exit_status::termination(status, is_out_of_memory, self.started_at, finished_at);
@@ -210,21 +225,20 @@ fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     Ok((Receiver::from_owned_fd(reader)?, writer))
 }
 
-/// Reads all reports of the setup, which ends with the exec of the container's program or an exit.
-async fn read_reports(pipe: Receiver) -> Vec<SetupReport> {
-    let failed = |message: String| vec![SetupReport::failed(reasons::START_ERROR, 128, message)];
+/// Reads the failure of the setup; `None` if it ended with the exec of the container's program.
+async fn read_failure(pipe: Receiver) -> Option<SetupFailure> {
+    let failed = |message: &str| Some(SetupFailure::new(reasons::START_ERROR, 128, message));
     let mut text = Vec::new();
-    match timeout(SETUP_TIMEOUT, pipe.take(REPORTS_BYTES_MAX).read_to_end(&mut text)).await {
-        Ok(Ok(_)) => {
-            let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
-        }
-        Ok(Err(error)) => failed(error.to_string()),
-        Err(_) => failed("setting up took too long".to_owned()),
+    match timeout(SETUP_TIMEOUT, pipe.take(FAILURE_BYTES_MAX).read_to_end(&mut text)).await {
+        Ok(Ok(0)) => None,
+        Ok(Ok(_)) => serde_json::from_slice(&text)
+            .unwrap_or_else(|_| failed("the setup failed without a readable reason")),
+        Ok(Err(error)) => failed(&error.to_string()),
+        Err(_) => failed("setting up took too long"),
     }
 }
 
-fn start_failure(reason: Explanation, exit_code: i32, now: Timestamp) -> Termination {
-    let Explanation { reason, message } = reason;
+fn start_failure(failure: SetupFailure, now: Timestamp) -> Termination {
+    let SetupFailure { reason: ReasonAndMessage { reason, message }, exit_code } = failure;
     Termination { exit_code, signal: 0, reason, message, started_at: None, finished_at: now }
 }

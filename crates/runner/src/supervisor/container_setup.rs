@@ -1,12 +1,13 @@
 //! The setup of a container: this program, running in the container's process, sets up its environment
 //! and then executes the container's program.
 //!
-//! Standard input is a pipe to the supervisor. It carries one [`SetupReport`] per line. If it closes without
-//! a failure, the container's program is running.
+//! Standard input is a pipe to the supervisor. It carries the [`SetupFailure`]. If it closes without one, the
+//! container's program is running.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -15,79 +16,96 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use super::{cgroup, mounts};
+use super::mounts::ImplicitMounts;
+use super::{cgroup, mounts, pid_namespace, security, signals};
 use crate::pod_folder::PodFolder;
-use crate::pod_plan::{ContainerPlan, UserPlan};
-use crate::pod_state::{Explanation, reasons};
+use crate::pod_plan::{ContainerPlan, SCRATCH_MOUNT_POINT, TERMINATION_LOG_VARIABLE, UserPlan};
+use crate::pod_state::{ReasonAndMessage, reasons};
 
-/// A report of the setup to the supervisor.
+/// Why a container did not start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum SetupReport {
-    /// A feature could not be set up, but the container starts.
-    Warning(Explanation),
-    /// The container does not start.
-    Failed { reason: Explanation, exit_code: i32 },
+pub(super) struct SetupFailure {
+    pub(super) reason: ReasonAndMessage,
+    pub(super) exit_code: i32,
 }
 
-impl SetupReport {
-    pub(super) fn failed(reason: &str, exit_code: i32, message: impl Into<String>) -> SetupReport {
-        SetupReport::Failed { reason: Explanation::new(reason, message), exit_code }
+impl SetupFailure {
+    pub(super) fn new(reason: &str, exit_code: i32, message: impl Into<String>) -> SetupFailure {
+        SetupFailure { reason: ReasonAndMessage::new(reason, message), exit_code }
     }
 }
 
 /// Becomes a container. Returns only if the container could not be started. The arguments are the
-/// container's name, the process ID of the supervisor and perhaps the cgroup.
+/// container's name, the process ID of the supervisor and its cgroups.
 pub(super) fn become_container(folder: &Path, arguments: &[OsString]) -> ExitCode {
-    let Ok(mut reports) = take_report_pipe() else { return ExitCode::from(128) };
-    let report = match set_up(folder, arguments, &mut reports) {
+    let Ok(mut report_pipe) = take_report_pipe() else { return ExitCode::from(128) };
+    let failure = match set_up(folder, arguments, &mut report_pipe) {
         Ok((plan, program)) => exec_failure(&plan, &execute(&plan, &program)),
-        Err(error) => SetupReport::failed(reasons::START_ERROR, 128, error.to_string()),
+        Err(error) => SetupFailure::new(reasons::START_ERROR, 128, error.to_string()),
     };
-    let _ = send_report(&mut reports, &report);
+    let _ = send_failure(report_pipe, &failure);
     ExitCode::from(128)
 }
 
 /// Moves the pipe to the supervisor away from standard input, which becomes `/dev/null`.
-fn take_report_pipe() -> io::Result<File> {
+fn take_report_pipe() -> io::Result<OwnedFd> {
     let pipe = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(pipe.into())
+    Ok(pipe)
 }
 
-fn send_report(reports: &mut File, report: &SetupReport) -> io::Result<()> {
-    let mut text = serde_json::to_vec(report)?;
-    text.push(b'\n');
-    reports.write_all(&text)
+fn send_failure(report_pipe: OwnedFd, failure: &SetupFailure) -> io::Result<()> {
+    File::from(report_pipe).write_all(&serde_json::to_vec(failure)?)
 }
 
 /// Does everything before the exec. Steps that need privileges precede the change of user.
 fn set_up(
     folder: &Path,
     arguments: &[OsString],
-    reports: &mut File,
+    report_pipe: &mut OwnedFd,
 ) -> io::Result<(ContainerPlan, PathBuf)> {
-    let [container, supervisor, cgroup @ ..] = arguments else {
-        return Err(io::Error::other("usage: supervise <pod folder>"));
+    let [container, supervisor, cgroups @ ..] = arguments else {
+        return Err(io::Error::other("usage: supervise <pod directory>"));
     };
     die_with_supervisor(supervisor)?;
+    signals::reset_dispositions();
     let folder = PodFolder::new(folder);
     let pod = folder.plan()?;
     let plan = pod.containers.into_iter().find(|plan| plan.name.as_str() == container);
-    let plan = plan.ok_or_else(|| io::Error::other("the Pod has no such container"))?;
+    let mut plan = plan.ok_or_else(|| io::Error::other("the Pod has no such container"))?;
     rustix::process::setsid()?;
-    if let Some(cgroup) = cgroup.first() {
+    reset_oom_score();
+    for cgroup in cgroups {
         cgroup::join(Path::new(cgroup))?;
     }
-    for warning in mounts::mount_volumes(&plan, &folder.run_folder(&plan.name))? {
-        send_report(reports, &SetupReport::Warning(warning))?;
+    let implicit_mounts = mounts::mount_volumes(&plan, &folder.run_folder(&plan.name))?;
+    if implicit_mounts == ImplicitMounts::Present {
+        use_implicit_mounts(&mut plan);
+    }
+    if plan.has_pid_namespace {
+        pid_namespace::enter(report_pipe)?;
     }
     enter_working_dir(&plan, &folder)?;
     let program = find_program(&plan);
     rustix::process::umask(Mode::from_raw_mode(0o022));
-    become_user(&plan.user)?;
-    // The change of user has reset the death signal.
-    die_with_supervisor(supervisor)?;
+    security::before_user_change(&plan.security)?;
+    become_user(&plan)?;
+    // The change of user has reset the death signal. A PID namespace ends with its first process, which
+    // keeps that signal.
+    if !plan.has_pid_namespace {
+        die_with_supervisor(supervisor)?;
+    }
     Ok((plan, program))
+}
+
+/// Removes the protection of the daemon, which containers inherit, so that the kernel ends containers
+/// first when memory runs out. A process may always raise its score.
+fn reset_oom_score() {
+    const PATH: &str = "/proc/self/oom_score_adj";
+    let score = std::fs::read_to_string(PATH).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    if score.is_some_and(|score| score < 0) {
+        let _ = std::fs::write(PATH, "0");
+    }
 }
 
 /// Makes the kernel kill this process when the supervisor exits, so that no container runs
@@ -98,6 +116,20 @@ fn die_with_supervisor(supervisor: &OsStr) -> io::Result<()> {
     match parent {
         Some(parent) if supervisor == parent.as_str() => Ok(()),
         _ => Err(io::Error::other("the supervisor has exited")),
+    }
+}
+
+/// Lets a container of another user find its files where they are mounted, because it may not enter the
+/// data directory.
+fn use_implicit_mounts(plan: &mut ContainerPlan) {
+    if !plan.has_scratch_mount {
+        return;
+    }
+    plan.working_dir.get_or_insert_with(|| SCRATCH_MOUNT_POINT.to_owned());
+    let path = plan.termination_message_path.clone();
+    let variable = plan.env.iter_mut().find(|(name, _)| name == TERMINATION_LOG_VARIABLE);
+    if let Some((_, value)) = variable {
+        *value = path;
     }
 }
 
@@ -123,12 +155,17 @@ fn find_program(plan: &ContainerPlan) -> PathBuf {
         .unwrap_or_else(|| Path::new("/nonexistent").join(program))
 }
 
-fn become_user(plan: &UserPlan) -> io::Result<()> {
-    let failed = |error| io::Error::other(format!("cannot become the user asked for: {error}"));
+fn become_user(container: &ContainerPlan) -> io::Result<()> {
+    let plan = &container.user;
+    let failed = |error| {
+        let hint = "only a punctual that runs as root can change users and groups";
+        io::Error::other(format!("cannot become the user asked for: {error}; {hint}"))
+    };
     set_user(plan).map_err(failed)?;
     if plan.must_not_be_root && rustix::process::geteuid().is_root() {
         return Err(io::Error::other("runAsNonRoot is set, and the container would run as root"));
     }
+    security::after_user_change(&container.security)?;
     if plan.no_new_privileges {
         rustix::thread::set_no_new_privs(true)?;
     }
@@ -143,7 +180,7 @@ fn set_user(plan: &UserPlan) -> rustix::io::Result<()> {
         let groups: Vec<Gid> = plan.groups.iter().copied().map(Gid::from_raw).collect();
         rustix::thread::set_thread_groups(&groups)?;
     }
-    if let Some(group) = plan.group.or(is_other.then_some(0)).map(Gid::from_raw) {
+    if let Some(group) = plan.group.map(Gid::from_raw) {
         rustix::thread::set_thread_res_gid(group, group, group)?;
     }
     if let Some(user) = plan.user.map(Uid::from_raw) {
@@ -165,7 +202,7 @@ fn execute(plan: &ContainerPlan, program: &Path) -> io::Error {
 }
 
 /// The report of a failed exec, with the exit codes that shells and container runtimes use.
-fn exec_failure(plan: &ContainerPlan, error: &io::Error) -> SetupReport {
+fn exec_failure(plan: &ContainerPlan, error: &io::Error) -> SetupFailure {
     let program = plan.command.first().map(String::as_str).unwrap_or_default();
     let (exit_code, why) = match error.kind() {
         io::ErrorKind::NotFound => (127, "no such program on this machine".to_owned()),
@@ -176,8 +213,8 @@ fn exec_failure(plan: &ContainerPlan, error: &io::Error) -> SetupReport {
     // A lack of memory or processes may pass (EAGAIN, ENOMEM), so the container may be restarted.
     match error.raw_os_error() {
         Some(code) if [11, 12].contains(&code) => {
-            SetupReport::failed(reasons::START_ERROR, 128, message)
+            SetupFailure::new(reasons::START_ERROR, 128, message)
         }
-        _ => SetupReport::failed(reasons::CANNOT_RUN, exit_code, message),
+        _ => SetupFailure::new(reasons::CANNOT_RUN, exit_code, message),
     }
 }

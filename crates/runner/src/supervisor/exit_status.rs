@@ -1,12 +1,13 @@
-//! Translates an exit status into the terms of Kubernetes.
+//! Translates the exit of a container's process into the fields of Kubernetes: exit code, signal,
+//! reason and message.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use jiff::Timestamp;
 use rustix::process::WaitStatus;
 
+use crate::bounded_file;
 use crate::pod_state::{Termination, reasons};
 
 /// The maximum size of a termination message.
@@ -48,7 +49,42 @@ pub(super) fn termination(
 /// The termination message that a container has written to its file.
 pub(super) fn read_message(path: &Path) -> String {
     let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes));
+    let read = bounded_file::open(path)
+        .and_then(|file| file.take(MESSAGE_BYTES_MAX).read_to_end(&mut bytes));
     read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// The message of a container that failed and has not written one: how it ended, and its last output.
+pub(super) fn failure_message(termination: &Termination, log_tail: &str) -> String {
+    let end = match (termination.reason.as_str(), termination.signal) {
+        (reasons::OOM_KILLED, _) => "killed because it used more memory than its limit".to_owned(),
+        (_, 0) => format!("exit code {}", termination.exit_code),
+        (_, signal) => format!("killed by signal {signal}{}", signal_name(signal)),
+    };
+    match log_tail.trim_end() {
+        "" => end,
+        tail => format!("{end}; last output:\n{tail}"),
+    }
+}
+
+/// The name of a signal that programs end with, in brackets.
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        3 => " (SIGQUIT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        14 => " (SIGALRM)",
+        15 => " (SIGTERM)",
+        24 => " (SIGXCPU)",
+        25 => " (SIGXFSZ)",
+        31 => " (SIGSYS)",
+        _ => "",
+    }
 }

@@ -6,9 +6,8 @@
 //! has two files; when the current one is full it replaces the rotated one. Disk errors lose lines but
 //! never block the container: its pipes are always drained.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +15,8 @@ use jiff::Timestamp;
 use punctual_client::Clock;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
+
+use crate::bounded_file;
 
 /// The maximum length of a part of a line.
 const PART_BYTES_MAX: usize = 16 * 1024;
@@ -41,7 +42,7 @@ impl LogFile {
 
     fn open(&mut self) -> io::Result<File> {
         self.size = 0;
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&self.path)
+        bounded_file::create(&self.path)
     }
 
     /// Appends complete lines of the log.
@@ -66,6 +67,10 @@ impl LogFile {
 }
 
 /// Copies the output of a container to its log until both pipes are closed.
+///
+/// Pipes do not say which of them was written first. Standard output is read before standard error when both
+/// have data, as most programs write a result before an error about the next step. One read of each follows
+/// the other, so that neither is delayed by the other.
 pub(super) async fn copy_output(
     mut stdout: Receiver,
     mut stderr: Receiver,
@@ -78,13 +83,25 @@ pub(super) async fn copy_output(
     let mut err_buffer = vec![0; READ_BYTES];
     while out.is_open || err.is_open {
         tokio::select! {
+            biased;
             read = stdout.read(&mut out_buffer), if out.is_open => {
                 out.handle_read(read, &out_buffer, clock.now(), &mut log);
+                if err.is_open && let Some(read) = read_ready(&stderr, &mut err_buffer) {
+                    err.handle_read(read, &err_buffer, clock.now(), &mut log);
+                }
             }
             read = stderr.read(&mut err_buffer), if err.is_open => {
                 err.handle_read(read, &err_buffer, clock.now(), &mut log);
             }
         }
+    }
+}
+
+/// Reads a pipe if it has data or is closed; `None` if it has none.
+fn read_ready(pipe: &Receiver, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+    match pipe.try_read(buffer) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        read => Some(read),
     }
 }
 
@@ -144,4 +161,31 @@ fn log_line(at: Timestamp, stream: &str, tag: char, text: &[u8]) -> Vec<u8> {
     line.extend_from_slice(text);
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_client::SystemClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn standard_output_comes_first_if_both_pipes_have_data() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            let path = folder.path().join(number.to_string());
+            let pipes = [(); 2]
+                .map(|()| rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap());
+            let [(stdout, out), (stderr, err)] = pipes;
+            rustix::io::write(&err, b"second\n").unwrap();
+            rustix::io::write(&out, b"first\n").unwrap();
+            drop((out, err));
+            let [stdout, stderr] = [stdout, stderr].map(|fd| Receiver::from_owned_fd(fd).unwrap());
+            let log = LogFile::create(path.clone(), 1000);
+            copy_output(stdout, stderr, log, Arc::new(SystemClock)).await;
+            let text = fs::read_to_string(path).unwrap();
+            let words: Vec<_> = text.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
+            assert_eq!(words, ["first", "second"]);
+        }
+    }
 }

@@ -16,7 +16,8 @@ use rustix::mount::{
     MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind_recursive, move_mount, open_tree,
 };
 
-use crate::pod_plan::MountPlan;
+use super::beneath;
+use crate::pod_plan::{MissingSource, MountPlan};
 
 /// The file system view of a container.
 #[derive(Debug)]
@@ -47,20 +48,33 @@ impl MountView {
         if mounts.iter().any(is_needed) { self.replace_root() } else { Ok(()) }
     }
 
-    /// Creates a mount point unless it exists.
-    pub(super) fn create_mount_point(&mut self, target: &Path, is_folder: bool) -> io::Result<()> {
-        if target.symlink_metadata().is_ok() {
-            return Ok(());
-        }
-        let nearest = nearest_folder(target);
-        if !self.owned.iter().any(|owned| is_owned(owned, &nearest)) {
-            self.cover(&nearest)?;
-        }
-        if is_folder {
-            return fs::create_dir_all(target);
-        }
-        target.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(target, "")
+    /// Opens a mount point, and creates it if it does not exist. Also returns its path without links.
+    ///
+    /// A container may own a part of the path. Links are therefore resolved once, and what they lead to is
+    /// then looked up again without following any.
+    pub(super) fn create_mount_point(
+        &mut self,
+        target: &Path,
+        is_folder: bool,
+    ) -> io::Result<(PathBuf, OwnedFd)> {
+        let path = match target.canonicalize() {
+            Ok(existing) => existing,
+            Err(_) => {
+                let nearest = nearest_folder(target);
+                let missing = target.strip_prefix(&nearest).map_err(io::Error::other)?.to_owned();
+                let nearest = nearest.canonicalize()?;
+                if !self.owned.iter().any(|owned| is_owned(owned, &nearest)) {
+                    self.cover(&nearest)?;
+                }
+                nearest.join(missing)
+            }
+        };
+        let root = beneath::open_root(Path::new("/"))?;
+        let relative = path.strip_prefix("/").map_err(io::Error::other)?;
+        let missing =
+            if is_folder { MissingSource::CreateFolder } else { MissingSource::CreateFile };
+        let mount_point = beneath::open(root, relative, missing)?;
+        Ok((path, mount_point))
     }
 
     /// Marks a mounted volume as owned.
@@ -85,7 +99,7 @@ impl MountView {
     /// Covers a folder with an overlay of itself.
     fn cover(&mut self, folder: &Path) -> io::Result<()> {
         if folder.as_os_str().as_bytes().iter().any(|byte| b",:\\".contains(byte)) {
-            return Err(io::Error::other("the name of the folder is not valid for an overlay"));
+            return Err(io::Error::other("the name of the directory is not valid for an overlay"));
         }
         let memory = self.overlay_folder()?;
         let upper = memory.join("upper");
@@ -178,7 +192,7 @@ fn topmost(mounts: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Decodes the octal escapes of spaces and similar characters.
-fn unescape(text: &str) -> PathBuf {
+pub(super) fn unescape(text: &str) -> PathBuf {
     let plain = text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n");
     PathBuf::from(plain.replace("\\134", "\\"))
 }

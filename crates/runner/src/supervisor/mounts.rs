@@ -2,59 +2,107 @@
 //!
 //! Volumes are bind-mounted in a mount namespace of the container, so they are invisible to the rest of the
 //! machine and disappear with the container's last process. A mount point that does not exist on the
-//! machine is created only in that namespace (`mount_view`). Where the system allows no namespace, the
-//! container starts without its volumes and a warning is reported.
+//! machine is created only in that namespace (`mount_view`). Where a volume cannot be mounted, the container
+//! does not start.
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount_bind_recursive, mount_change, mount_remount,
+    MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount_change, move_mount, open_tree,
 };
 use rustix::thread::UnshareFlags;
 
 use super::mount_view::MountView;
-use crate::pod_plan::{ContainerPlan, MissingSource, MountPlan};
-use crate::pod_state::{Explanation, reasons};
+use super::{beneath, read_only};
+use crate::pod_plan::{ContainerPlan, MissingSource, MountPlan, SCRATCH_MOUNT_POINT};
 
-/// Mounts the volumes of a container. Returns warnings about volumes that could not be mounted.
-pub(super) fn mount_volumes(
-    plan: &ContainerPlan,
-    run_folder: &Path,
-) -> io::Result<Vec<Explanation>> {
-    for mount in &plan.mounts {
-        create_source(mount)?;
-    }
-    let termination_log = termination_log_mount(plan, run_folder);
-    if plan.mounts.is_empty()
-        && (termination_log.is_none() || !rustix::process::geteuid().is_root())
-    {
-        return Ok(Vec::new());
-    }
-    let namespace = match enter_namespace() {
-        Ok(namespace) => namespace,
-        Err(error) => return Ok(Vec::from_iter(not_mounted_warning(plan, &error))),
+/// Mounts the volumes of a container. Any failure is an error: a program that expects a volume must not
+/// run without it.
+pub(super) fn mount_volumes(plan: &ContainerPlan, run_folder: &Path) -> io::Result<ImplicitMounts> {
+    let Some(namespace) = enter_namespace_if_needed(plan)? else {
+        return Ok(ImplicitMounts::Absent);
     };
     let mut mounts: Vec<MountPlan> = plan.mounts.clone();
-    // In a user namespace `/dev` would need an overlay, on which device files do not work.
-    if namespace == MountNamespace::Root {
-        mounts.extend(termination_log);
-    }
+    mounts.extend(implicit_mounts(plan, run_folder, namespace));
     // A mount hides what was mounted below it before, so outer targets come first.
     mounts.sort_by_key(|mount| mount.target.components().count());
+    // All sources are opened before a mount can hide one.
+    let sources = mounts.iter().map(open_source).collect::<io::Result<Vec<OwnedFd>>>()?;
     let mut view = MountView::new(run_folder, namespace == MountNamespace::User);
     view.replace_root_if_needed(&mounts)?;
-    for mount in &mounts {
-        bind(mount, &mut view)?;
+    let mut targets = Vec::new();
+    for (mount, source) in mounts.iter().zip(sources) {
+        targets.push(bind(mount, &source, &mut view)?);
     }
-    Ok(Vec::new())
+    if plan.security.is_root_read_only {
+        let failed = |error| io::Error::other(format!("cannot make the root read-only: {error}"));
+        read_only::make_root_read_only(&targets).map_err(failed)?;
+    }
+    Ok(match namespace {
+        MountNamespace::Root => ImplicitMounts::Present,
+        MountNamespace::User => ImplicitMounts::Absent,
+    })
+}
+
+/// The mounts that the manifest does not mention: the termination log and the scratch folder.
+fn implicit_mounts(
+    plan: &ContainerPlan,
+    run_folder: &Path,
+    namespace: MountNamespace,
+) -> Vec<MountPlan> {
+    let mut mounts = Vec::new();
+    // In a user namespace `/dev` would need an overlay, on which device files do not work.
+    if namespace == MountNamespace::Root {
+        mounts.extend(termination_log_mount(plan, run_folder));
+        mounts.extend(scratch_mount(plan, run_folder));
+    }
+    if plan.security.is_root_read_only {
+        // Mounted at their own places, they can stay writable.
+        for name in ["scratch", "termination-log"] {
+            let path = run_folder.join(name);
+            mounts.push(writable_mount(path.clone(), path));
+        }
+    }
+    mounts
+}
+
+/// Whether the termination log and, if planned, the scratch folder are mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImplicitMounts {
+    Present,
+    Absent,
+}
+
+/// Enters a mount namespace; `None` if the container needs none. Volumes need one, and a PID namespace with
+/// its own `/proc`. Without it the container finds its termination log through a variable.
+fn enter_namespace_if_needed(plan: &ContainerPlan) -> io::Result<Option<MountNamespace>> {
+    if plan.mounts.is_empty() && !plan.security.is_root_read_only && !plan.has_pid_namespace {
+        // A user namespace would keep the container from using programs such as sudo.
+        let is_entered = rustix::process::geteuid().is_root() && enter_root_namespace().is_ok();
+        return Ok(is_entered.then_some(MountNamespace::Root));
+    }
+    let failed = |error: Errno| io::Error::other(namespace_failure(plan, error));
+    enter_namespace().map(Some).map_err(failed)
+}
+
+/// Enters a new mount namespace, in a new user namespace if we lack the right.
+pub(super) fn enter_namespace() -> rustix::io::Result<MountNamespace> {
+    match enter_root_namespace() {
+        Ok(()) => Ok(MountNamespace::Root),
+        Err(Errno::PERM) => enter_user_namespace().map(|()| MountNamespace::User),
+        Err(error) => Err(error),
+    }
 }
 
 /// The kind of mount namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MountNamespace {
+pub(super) enum MountNamespace {
     /// Created by root.
     Root,
     /// In a user namespace that has only our own user.
@@ -62,24 +110,23 @@ enum MountNamespace {
 }
 
 /// Enters a new mount namespace. Later mounts of the machine appear in it, but not the other way round.
-fn enter_namespace() -> rustix::io::Result<MountNamespace> {
+fn enter_root_namespace() -> rustix::io::Result<()> {
+    unshare(UnshareFlags::NEWNS)?;
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
+}
+
+/// Enters a new mount namespace in a new user namespace. The kernel refuses this to a process with more
+/// than one thread.
+fn enter_user_namespace() -> rustix::io::Result<()> {
     let user = rustix::process::geteuid();
     let group = rustix::process::getegid();
-    let namespace = match unshare(UnshareFlags::NEWNS) {
-        Ok(()) => MountNamespace::Root,
-        Err(Errno::PERM) => {
-            unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
-            map_self(user.as_raw(), group.as_raw()).map_err(|_| Errno::PERM)?;
-            MountNamespace::User
-        }
-        Err(other) => return Err(other),
-    };
-    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
-    Ok(namespace)
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+    map_self(user.as_raw(), group.as_raw()).map_err(|_| Errno::PERM)?;
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
 }
 
 #[expect(unsafe_code, reason = "rustix has no safe function for this")]
-fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+pub(super) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: only unsharing the table of open files is unsafe, and no caller requests that.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
@@ -91,65 +138,106 @@ fn map_self(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-fn not_mounted_warning(plan: &ContainerPlan, error: &Errno) -> Option<Explanation> {
+fn namespace_failure(plan: &ContainerPlan, error: Errno) -> String {
+    if plan.mounts.is_empty() {
+        return format!(
+            "this system allows no mount namespace to our user ({error}), which readOnlyRootFilesystem and \
+             the annotation punctual.dev/pid-namespace need. Run punctual as root, or allow user \
+             namespaces (see the sysctls user.max_user_namespaces, kernel.unprivileged_userns_clone and \
+             kernel.apparmor_restrict_unprivileged_userns)"
+        );
+    }
     let targets: Vec<_> =
         plan.mounts.iter().map(|mount| mount.target.display().to_string()).collect();
-    if targets.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "container {:?} starts without {}: this system allows no mount namespace ({error}). The \
-         volumes are in the folders that the variables PUNCTUAL_VOLUME_<NAME> name",
-        plan.name,
+    format!(
+        "cannot mount {}: this system allows no mount namespace to our user ({error}). Run punctual as \
+         root, or allow user namespaces (see the sysctls user.max_user_namespaces, \
+         kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns), or remove \
+         the volumeMounts and use the directories in the variables PUNCTUAL_VOLUME_<NAME>",
         targets.join(", ")
-    );
-    Some(Explanation::new(reasons::VOLUMES_NOT_MOUNTED, message))
+    )
 }
 
 /// The mount of the file that the container writes its termination message to.
 fn termination_log_mount(plan: &ContainerPlan, run_folder: &Path) -> Option<MountPlan> {
     let target = PathBuf::from(&plan.termination_message_path);
-    target.is_absolute().then(|| MountPlan {
-        source: run_folder.join("termination-log"),
+    target.is_absolute().then(|| writable_mount(run_folder.join("termination-log"), target))
+}
+
+fn writable_mount(source: PathBuf, target: PathBuf) -> MountPlan {
+    MountPlan {
+        source,
+        sub_path: PathBuf::new(),
         target,
         read_only: false,
+        is_recursively_read_only: false,
         missing_source: MissingSource::Fail,
+    }
+}
+
+/// The mount of the scratch folder for a user who may not enter the data directory.
+fn scratch_mount(plan: &ContainerPlan, run_folder: &Path) -> Option<MountPlan> {
+    plan.has_scratch_mount.then(|| {
+        // The mount point is created on the machine, because an overlay of `/run` would hide its sockets. If
+        // this fails, it is created only in the namespace.
+        let _ = create_public_folder(Path::new(SCRATCH_MOUNT_POINT));
+        writable_mount(run_folder.join("scratch"), PathBuf::from(SCRATCH_MOUNT_POINT))
     })
 }
 
-fn create_source(mount: &MountPlan) -> io::Result<()> {
-    let failed = |error| io::Error::other(format!("volume {}: {error}", mount.source.display()));
-    if mount.source.exists() {
-        return Ok(());
-    }
-    match mount.missing_source {
-        MissingSource::Fail => Err(failed(io::ErrorKind::NotFound.into())),
-        MissingSource::CreateFolder => fs::create_dir_all(&mount.source).map_err(failed),
-        MissingSource::CreateFile => fs::write(&mount.source, "").map_err(failed),
-    }
-}
-
-fn bind(mount: &MountPlan, view: &mut MountView) -> io::Result<()> {
-    let failed = |error: io::Error| {
-        io::Error::other(format!("cannot mount at {}: {error}", mount.target.display()))
-    };
-    let is_folder = mount.source.is_dir();
-    view.create_mount_point(&mount.target, is_folder).map_err(failed)?;
-    mount_bind_recursive(&mount.source, &mount.target).map_err(|error| failed(error.into()))?;
-    view.add_owned(&mount.target);
-    if mount.read_only {
-        make_read_only(&mount.target).map_err(|error| failed(error.into()))?;
+/// Creates a folder and its parent, which all users may enter.
+fn create_public_folder(path: &Path) -> io::Result<()> {
+    for folder in path.parent().into_iter().chain([path]) {
+        if !folder.exists() {
+            fs::create_dir(folder)?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        }
     }
     Ok(())
 }
 
-fn make_read_only(target: &Path) -> rustix::io::Result<()> {
-    let read_only = MountFlags::BIND | MountFlags::RDONLY;
-    match mount_remount(target, read_only, c"") {
-        // In a user namespace the restrictions of the original mount must be kept.
-        Err(Errno::PERM) => {
-            mount_remount(target, read_only | MountFlags::NOSUID | MountFlags::NODEV, c"")
-        }
-        other => other,
+/// Opens what is mounted, and creates it if it is missing and may be created.
+fn open_source(mount: &MountPlan) -> io::Result<OwnedFd> {
+    let path = mount.source.join(&mount.sub_path);
+    let failed = |error| io::Error::other(format!("volume {}: {error}", path.display()));
+    if !mount.sub_path.as_os_str().is_empty() {
+        let volume = beneath::open_root(&mount.source).map_err(failed)?;
+        return beneath::open(volume, &mount.sub_path, mount.missing_source).map_err(failed);
     }
+    if !mount.source.exists() {
+        match mount.missing_source {
+            MissingSource::Fail => return Err(failed(io::ErrorKind::NotFound.into())),
+            MissingSource::CreateFolder => fs::create_dir_all(&mount.source).map_err(failed)?,
+            MissingSource::CreateFile => fs::write(&mount.source, "").map_err(failed)?,
+        }
+    }
+    beneath::open_root(&mount.source).map_err(failed)
+}
+
+/// Mounts a source. Returns the path of the mount without links.
+fn bind(mount: &MountPlan, source: &OwnedFd, view: &mut MountView) -> io::Result<PathBuf> {
+    let failed = |error: io::Error| {
+        io::Error::other(format!("cannot mount at {}: {error}", mount.target.display()))
+    };
+    let mode = rustix::fs::fstat(source).map_err(|error| failed(error.into()))?.st_mode;
+    let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
+    let (target, mount_point) =
+        view.create_mount_point(&mount.target, is_folder).map_err(failed)?;
+    attach(source, &mount_point).map_err(|error| failed(error.into()))?;
+    view.add_owned(&target);
+    if mount.read_only {
+        read_only::make_read_only(&target, mount.is_recursively_read_only).map_err(failed)?;
+    }
+    Ok(target)
+}
+
+/// Mounts a copy of a folder or file, with all mounts below it, at a mount point.
+fn attach(source: &OwnedFd, mount_point: &OwnedFd) -> rustix::io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(source, c"", flags)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, c"", mount_point, c"", flags)
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use punctual_client::Clock;
 use rustix::process::{WaitOptions, WaitStatus};
@@ -17,11 +18,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cgroup::{ContainerCgroup, PodCgroup};
 use super::container::{ContainerRun, RunningContainer, StartResult};
-use crate::logs::read_log_tail;
+use super::{exit_status, volume_sizes};
+use crate::logs::{FAILURE_TAIL, MESSAGE_TAIL, read_log_tail};
 use crate::pod_folder::{Durability, PodFolder};
 use crate::pod_plan::{ContainerPlan, PodPlan, RestartPolicy};
 use crate::pod_state::{
-    ContainerRecord, Explanation, PodPhase, PodState, RunState, Termination, reasons,
+    ContainerRecord, PodPhase, PodState, ReasonAndMessage, RunState, Termination, reasons,
 };
 
 /// The longest backoff, so that adding it to an instant cannot overflow.
@@ -43,6 +45,8 @@ pub(super) struct PodLifecycle {
     kill_at: Option<Instant>,
     /// Whether an earlier supervisor may have left processes behind.
     is_takeover: bool,
+    /// Why no container can be started: a volume of the Pod could not be mounted.
+    pub(super) volume_failure: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,15 +59,15 @@ struct NextStart {
 impl PodLifecycle {
     pub(super) fn new(
         folder: PodFolder,
+        plan: PodPlan,
         state: Option<PodState>,
         clock: Arc<dyn Clock>,
-    ) -> io::Result<PodLifecycle> {
-        let plan = folder.plan()?;
+    ) -> PodLifecycle {
         let cgroup = if plan.use_cgroups { PodCgroup::create(&plan.uid) } else { None };
         let is_takeover = state.is_some();
         let state = state.unwrap_or_else(|| PodState::new(&plan, clock.now()));
         let first_start = NextStart { at: Instant::now(), backoff: None };
-        Ok(PodLifecycle {
+        PodLifecycle {
             next_starts: vec![first_start; plan.containers.len()],
             folder,
             plan,
@@ -73,13 +77,14 @@ impl PodLifecycle {
             running: Vec::new(),
             kill_at: None,
             is_takeover,
-        })
+            volume_failure: None,
+        }
     }
 
     pub(super) async fn run(mut self) -> io::Result<()> {
         let mut child_exits = signal(SignalKind::child())?;
         let mut stop_signals = signal(SignalKind::terminate())?;
-        self.state.supervisor = rustix::process::getpid().as_raw_nonzero().get();
+        self.state.supervisor_pid = rustix::process::getpid().as_raw_nonzero().get();
         if self.is_takeover {
             self.take_over().await;
             self.write_state(Durability::Durable).await?;
@@ -88,11 +93,14 @@ impl PodLifecycle {
             self.write_state(Durability::Atomic).await?;
         }
         self.apply_stop_request().await?;
+        let plan = self.plan.clone();
+        let mut exceeded = std::pin::pin!(volume_sizes::exceeded(&plan).fuse());
         while !self.run_due_steps().await? {
             let wake_at = self.wake_at();
             tokio::select! {
                 _ = child_exits.recv() => self.reap_children().await?,
                 _ = stop_signals.recv() => self.apply_stop_request().await?,
+                limit = &mut exceeded => self.evict(&limit).await?,
                 () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             }
         }
@@ -103,7 +111,7 @@ impl PodLifecycle {
     async fn run_due_steps(&mut self) -> io::Result<bool> {
         if self.kill_at.is_none() && self.is_past_deadline() {
             let message = "Pod was active on the node longer than the specified deadline";
-            let reason = Explanation::new(reasons::DEADLINE, message);
+            let reason = ReasonAndMessage::new(reasons::DEADLINE, message);
             self.stop(Some(reason), self.plan.grace_seconds).await?;
         }
         if let Some(kill_at) = self.kill_at {
@@ -175,10 +183,11 @@ impl PodLifecycle {
             number,
             cgroup,
             log_bytes_max: self.plan.log_bytes_max,
+            volume_failure: self.volume_failure.as_deref(),
             clock: self.clock.clone(),
         };
-        let (result, warnings) = run.start(index).await;
-        for warning in warnings.into_iter().chain(limits_warning) {
+        let result = run.start(index).await;
+        if let Some(warning) = limits_warning {
             self.state.add_warning(warning);
         }
         match result {
@@ -199,18 +208,18 @@ impl PodLifecycle {
     fn create_cgroup(
         &self,
         plan: &ContainerPlan,
-    ) -> (Option<ContainerCgroup>, Option<Explanation>) {
+    ) -> (Option<ContainerCgroup>, Option<ReasonAndMessage>) {
         let created = self.cgroup.as_ref().map(|cgroup| cgroup.container(&plan.name, &plan.limits));
         let (cgroup, unset) = match created {
             Some(Ok((cgroup, unset))) => (Some(cgroup), unset.join(", ")),
             Some(Err(error)) => (None, error.to_string()),
-            None => (None, "no cgroups of version 2 can be made here".to_owned()),
+            None => (None, "no cgroups can be made here".to_owned()),
         };
         if unset.is_empty() || plan.limits.is_empty() {
             return (cgroup, None);
         }
         let message = format!("container {:?} runs without all of its limits: {unset}", plan.name);
-        (cgroup, Some(Explanation::new(reasons::LIMITS_NOT_SET, message)))
+        (cgroup, Some(ReasonAndMessage::new(reasons::LIMITS_NOT_SET, message)))
     }
 
     // Ends of containers.
@@ -236,14 +245,18 @@ impl PodLifecycle {
         let ran_for = container.start_instant.elapsed();
         let Some(plan) = self.plan.containers.get(index) else { return Ok(()) };
         // A container ends with its main process: its other processes are killed.
-        container.kill(&self.plan.uid, &plan.name);
+        let is_last = self.running.is_empty();
+        container.kill_remains(&self.plan.uid, &plan.name, is_last).await;
         let mut termination =
             container.terminated(status, &self.folder, plan, self.clock.now()).await;
-        let has_failed = !termination.is_success();
-        if has_failed && plan.falls_back_to_logs && termination.message.is_empty() {
+        if !termination.is_success() && termination.message.is_empty() {
             let number = self.state.containers.get(index).map_or(0, |record| record.restarts);
             let log = self.folder.log_folder(&plan.name).join(format!("{number}.log"));
-            termination.message = read_log_tail(&log);
+            termination.message = if plan.falls_back_to_logs {
+                read_log_tail(&log, &MESSAGE_TAIL)
+            } else {
+                exit_status::failure_message(&termination, &read_log_tail(&log, &FAILURE_TAIL))
+            };
         }
         self.handle_termination(index, termination, ran_for).await
     }
@@ -262,7 +275,7 @@ impl PodLifecycle {
         }
         // A restart would fail in the same way every time.
         if termination.reason == reasons::CANNOT_RUN {
-            let reason = Explanation::new(&termination.reason, termination.message);
+            let reason = ReasonAndMessage::new(&termination.reason, termination.message);
             return self.stop(Some(reason), self.plan.grace_seconds).await;
         }
         if is_restarted(self.plan.restart_policy, is_init, &termination)
@@ -308,7 +321,7 @@ impl PodLifecycle {
         );
         if let Some(record) = self.state.containers.get_mut(index) {
             record.last_termination = Some(termination);
-            record.current = RunState::Waiting(Explanation::new(reasons::BACK_OFF, message));
+            record.current = RunState::Waiting(ReasonAndMessage::new(reasons::BACK_OFF, message));
         }
         backoff
     }

@@ -1,54 +1,48 @@
-//! Finds and kills the processes of a Pod.
+//! Finds and kills the processes of a Pod that has no cgroup.
 //!
-//! A process can escape from its process group, so there are three ways to find it: the cgroup, where
-//! there is one; the mark in its environment, which every process of a Pod inherits; and the process
-//! tree, because orphans become children of the supervisor.
+//! A process can escape from its process group, but not from its supervisor: orphans become children of the
+//! supervisor. Which container a process belongs to is known by the mark in its environment, which every
+//! process inherits unless it clears its environment.
 
-use std::collections::HashMap;
 use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::pod_plan::{CONTAINER_MARK, container_mark};
 
-/// The descendants of this process.
+/// The descendants of this process that have not exited.
 pub(super) fn descendants() -> Vec<Pid> {
-    let mut children: HashMap<i32, Vec<Pid>> = HashMap::new();
-    for pid in all_processes() {
-        if let Some(parent) = parent_if_alive(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
     let mut found = Vec::new();
-    let mut parents = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut parents = vec![rustix::process::getpid()];
     while let Some(parent) = parents.pop() {
-        for pid in children.remove(&parent).unwrap_or_default() {
-            found.push(pid);
-            parents.push(pid.as_raw_nonzero().get());
+        for pid in children(parent) {
+            parents.push(pid);
+            if is_alive(pid) {
+                found.push(pid);
+            }
         }
     }
     found
 }
 
-/// All processes with the mark of a container.
-pub(super) fn processes_of_container(uid: &str, container: &str) -> Vec<Pid> {
+/// The descendants of this process with the mark of a container.
+pub(super) fn descendants_in_container(uid: &str, container: &str) -> Vec<Pid> {
     let mark = format!("{CONTAINER_MARK}={}", container_mark(uid, container));
-    processes_with_variable(|variable| variable == mark.as_bytes())
+    let mut found = descendants();
+    found.retain(|pid| has_variable(*pid, |variable| variable == mark.as_bytes()));
+    found
 }
 
-/// All processes with the mark of any container of a Pod.
+/// All processes with the mark of any container of a Pod. They may be descendants of any process, because
+/// their supervisor was killed, so this reads the environment of every process of the machine.
 pub(super) fn processes_of_pod(uid: &str) -> Vec<Pid> {
     let prefix = format!("{CONTAINER_MARK}={}", container_mark(uid, ""));
-    processes_with_variable(|variable| variable.starts_with(prefix.as_bytes()))
-}
-
-fn processes_with_variable(is_match: impl Fn(&[u8]) -> bool) -> Vec<Pid> {
-    all_processes().filter(|pid| has_variable(*pid, &is_match)).collect()
-}
-
-fn has_variable(pid: Pid, is_match: impl Fn(&[u8]) -> bool) -> bool {
-    let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-    environ.split(|byte| *byte == 0).any(is_match) && parent_if_alive(pid).is_some()
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_match = |pid: &Pid| {
+        has_variable(*pid, |variable| variable.starts_with(prefix.as_bytes())) && is_alive(*pid)
+    };
+    pids.filter_map(Pid::from_raw).filter(is_match).collect()
 }
 
 /// Kills processes. Ignores those that have exited and those that we may not kill.
@@ -58,21 +52,29 @@ pub(super) fn kill(pids: &[Pid]) {
     }
 }
 
-fn all_processes() -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+/// The children of all threads of a process.
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let threads = threads.into_iter().flatten().flatten();
+    let texts =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let mut found = Vec::new();
+    for text in texts {
+        let pids = text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        found.extend(pids.filter_map(Pid::from_raw));
+    }
+    found
 }
 
-/// The parent of a process; `None` if the process has exited.
-fn parent_if_alive(pid: Pid) -> Option<i32> {
-    let (state, parent) = state_and_parent(pid)?;
-    if matches!(state, 'Z' | 'X') { None } else { Some(parent) }
+fn has_variable(pid: Pid, is_match: impl Fn(&[u8]) -> bool) -> bool {
+    let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+    environ.split(|byte| *byte == 0).any(is_match)
 }
 
-/// State and parent of a process. The name before them may contain any character, also brackets.
-fn state_and_parent(pid: Pid) -> Option<(char, i32)> {
-    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+/// Whether a process exists and has not exited.
+fn is_alive(pid: Pid) -> bool {
+    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    // The name before the state may contain any character, also brackets.
+    let state = text.iter().rposition(|byte| *byte == b')').and_then(|end| text.get(end + 2));
+    state.is_some_and(|state| !b"ZX".contains(state))
 }

@@ -1,4 +1,4 @@
-//! Pods that outlive their daemon or their supervisor.
+//! Tests of Pods that outlive their daemon or their supervisor.
 
 use crate::test_node::{TestNode, kill, poll_until_some, script, terminated, wait_for_exit};
 
@@ -27,7 +27,7 @@ async fn a_restarted_daemon_attaches_to_running_pods_and_reports_ended_ones() {
     node.event("short", "Started").await;
     let before = node.state(&long);
     node.stop().await;
-    let supervisor = node.state(&short)["supervisor"].as_i64().unwrap();
+    let supervisor = node.state(&short)["supervisorPid"].as_i64().unwrap();
     std::fs::write(gate, "").unwrap();
     wait_for_exit(supervisor).await;
     node.start();
@@ -55,7 +55,7 @@ async fn a_killed_supervisor_is_replaced_and_its_containers_are_killed() {
         node.wait_until_running("p").await;
         let state = node.state(&uid);
         let main = state["containers"][0]["current"]["pid"].as_i64().unwrap();
-        kill(state["supervisor"].as_i64().unwrap(), "KILL");
+        kill(state["supervisorPid"].as_i64().unwrap(), "KILL");
         let pod = node.wait_for_end("p").await;
         assert_eq!(pod["status"]["phase"], "Failed");
         assert_eq!(terminated(&pod)["reason"], "ContainerStatusUnknown");
@@ -80,7 +80,7 @@ async fn a_container_whose_supervisor_was_killed_is_restarted_by_its_policy() {
     let uid = node.create_pod("p", spec).await;
     node.wait_until_running("p").await;
     poll_until_some(|| gate.exists().then_some(())).await;
-    kill(node.state(&uid)["supervisor"].as_i64().unwrap(), "KILL");
+    kill(node.state(&uid)["supervisorPid"].as_i64().unwrap(), "KILL");
     let pod = node.wait_for_end("p").await;
     let status = &pod["status"]["containerStatuses"][0];
     assert_eq!(pod["status"]["phase"], "Succeeded");
@@ -107,8 +107,8 @@ async fn a_pod_whose_folder_was_lost_is_not_started_again() {
     node.wait_until_running("p").await;
     let state = node.state(&uid);
     node.stop().await;
-    kill(state["supervisor"].as_i64().unwrap(), "KILL");
-    wait_for_exit(state["supervisor"].as_i64().unwrap()).await;
+    kill(state["supervisorPid"].as_i64().unwrap(), "KILL");
+    wait_for_exit(state["supervisorPid"].as_i64().unwrap()).await;
     std::fs::remove_dir_all(node.data().join("pods").join(&uid)).unwrap();
     node.start();
     let pod = node.wait_for_end("p").await;

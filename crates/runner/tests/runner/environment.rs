@@ -1,4 +1,4 @@
-//! The environment of containers: variables, working directory, user.
+//! Tests of the environment of containers: variables, working directory, user.
 
 use kube::api::{Patch, PatchParams};
 use punctual_client::resources::CONFIG_MAPS;
@@ -149,4 +149,107 @@ async fn a_pod_waits_for_missing_references_and_starts_when_they_exist() {
     maps.patch("late", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     assert_eq!(node.wait_for_end("p").await["status"]["phase"], "Succeeded");
     assert_eq!(node.output(&uid, "c").await, "here now\n");
+}
+
+/// jemalloc, the allocator of released builds, would start a thread, and a process with two threads gets no
+/// user namespace, without which an ordinary user cannot mount volumes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_is_told_to_have_one_thread_and_its_containers_are_not() {
+    let node = TestNode::new().await;
+    let uid = node.create_pod("p", script("exec sleep 1000")).await;
+    node.wait_until_running("p").await;
+    let supervisor = node.state(&uid)["supervisorPid"].as_i64().unwrap();
+    let environment = std::fs::read_to_string(format!("/proc/{supervisor}/environ")).unwrap();
+    assert_eq!(environment, "_RJEM_MALLOC_CONF=background_thread:false\0");
+    let uid = node.create_pod("env", script("env")).await;
+    node.wait_for_end("env").await;
+    assert!(!node.output(&uid, "c").await.contains("MALLOC_CONF"));
+}
+
+/// A folder that other users may enter, with a file that only the group of root may read.
+fn file_of_group_root() -> (tempfile::TempDir, std::path::PathBuf) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let set_mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(folder.path(), 0o755);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "of root").unwrap();
+    set_mode(&file, 0o640);
+    (folder, file)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_has_the_groups_of_the_user_database_and_not_those_of_root() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can run containers as other users");
+    }
+    let node = TestNode::new().await;
+    let (_folder, file) = file_of_group_root();
+    let text = format!("id -g; id -G; cat {} 2> /dev/null || echo denied", file.display());
+    // The first user is in the database, the other is not.
+    for user in [65534, 54321] {
+        let mut spec = script(&text);
+        spec["securityContext"] = json!({"runAsUser": user});
+        let name = format!("user-{user}");
+        let uid = node.create_pod(&name, spec).await;
+        node.wait_for_end(&name).await;
+        assert_eq!(node.output(&uid, "c").await, "65534\n65534\ndenied\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_of_another_user_uses_its_folder_and_its_termination_log() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can run containers as other users");
+    }
+    let node = TestNode::new().await;
+    let text = "pwd; cd \"$PWD\" && touch \"$HOME/x\" && ls; echo $SHELL; \
+        printf done > \"$PUNCTUAL_TERMINATION_LOG\"; ls /run/punctual/scratch/..";
+    let mut spec = script(text);
+    spec["securityContext"] = json!({"runAsUser": 54321});
+    let uid = node.create_pod("p", spec).await;
+    let pod = node.wait_for_end("p").await;
+    let want = "/run/punctual/scratch\nx\n/bin/sh\nscratch\n";
+    assert_eq!(node.output(&uid, "c").await, want, "{pod:#}");
+    assert_eq!(terminated(&pod)["message"], "done");
+    let folder = node.data().join("pods").join(&uid).join("run/c/scratch");
+    assert!(folder.join("x").exists());
+}
+
+/// The name and home directory of the user with the ID 65534.
+fn user_without_rights() -> (String, String) {
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap();
+    let mut users = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let user = users.find(|fields| fields[2] == "65534").unwrap();
+    (user[0].to_owned(), user[5].to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_may_be_named_and_has_the_variables_that_cron_sets() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can run containers as other users");
+    }
+    let node = TestNode::new().await;
+    let (user, home) = user_without_rights();
+    let text = "id -un; echo \"$HOME $USER $LOGNAME $SHELL\"";
+    let mut object = pod("p", script(text));
+    object["metadata"]["annotations"] = json!({"punctual.dev/run-as-user": user});
+    let uid = node.create(object.clone()).await["metadata"]["uid"].as_str().unwrap().to_owned();
+    node.wait_for_end("p").await;
+    let want = format!("{user}\n{home} {user} {user} /bin/sh\n");
+    assert_eq!(node.output(&uid, "c").await, want);
+    object["metadata"]["name"] = "q".into();
+    object["metadata"]["annotations"]["punctual.dev/login-variables"] = "false".into();
+    let uid = node.create(object.clone()).await["metadata"]["uid"].as_str().unwrap().to_owned();
+    node.wait_for_end("q").await;
+    let want = format!("{user}\n/run/punctual/scratch   \n");
+    assert_eq!(node.output(&uid, "c").await, want);
+    object["metadata"]["name"] = "r".into();
+    object["metadata"]["annotations"]["punctual.dev/run-as-user"] = "no-such-user".into();
+    node.create(object).await;
+    let pod = node.wait_for_end("r").await;
+    assert_eq!(pod["status"]["reason"], "UnsupportedPod");
+    assert!(pod["status"]["message"].as_str().unwrap().contains("no-such-user"));
 }

@@ -1,4 +1,4 @@
-//! Exit codes, messages and statuses of containers that have ended.
+//! Tests of exit codes, messages and statuses of containers that have ended.
 
 use futures::StreamExt as _;
 use kube::runtime::watcher;
@@ -54,7 +54,10 @@ async fn a_pod_whose_command_cannot_run_fails_and_is_not_restarted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_termination_message_comes_from_the_file_or_the_log() {
     let node = TestNode::new().await;
-    node.create_pod("file", script("printf written > /dev/termination-log; exit 1")).await;
+    // Only root can mount a file into `/dev`; without it the variable names the file.
+    let is_root = rustix::process::geteuid().is_root();
+    let path = if is_root { "/dev/termination-log" } else { "$PUNCTUAL_TERMINATION_LOG" };
+    node.create_pod("file", script(&format!("printf written > {path}; exit 1"))).await;
     let mut spec = script("echo first >&2; echo spoken >&2; exit 1");
     spec["containers"][0]["terminationMessagePolicy"] = "FallbackToLogsOnError".into();
     node.create_pod("log", spec).await;
@@ -121,4 +124,32 @@ async fn unsupported_features_fail_the_pod_with_a_reason() {
     node.create_pod("sidecar", spec).await;
     let pod = node.wait_for_end("sidecar").await;
     assert_eq!(pod["status"]["reason"], "ContainerCannotRun");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_container_says_how_it_ended_and_what_it_printed_last() {
+    let node = TestNode::new().await;
+    for (name, text, message) in [
+        ("code", "echo one; echo two >&2; exit 3", "exit code 3; last output:\none\ntwo"),
+        ("quiet", "exit 4", "exit code 4"),
+        ("signal", "kill -9 $$", "killed by signal 9 (SIGKILL)"),
+    ] {
+        node.create_pod(name, script(text)).await;
+        let pod = node.wait_for_end(name).await;
+        assert_eq!(terminated(&pod)["message"], message);
+        let event = node.event(name, "Failed").await;
+        assert_eq!(event, format!("Error: container \"c\" failed: {message}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_a_container_that_never_started_says_why() {
+    let node = TestNode::new().await;
+    let spec = json!({"containers": [{"name": "c", "image": "i", "command": ["no-such-program"]}]});
+    let uid = node.create_pod("p", spec).await;
+    node.wait_for_end("p").await;
+    let error = node.log(&uid, crate::test_node::query("c")).await.unwrap_err().to_string();
+    let want = "container \"c\" in pod \"p\" did not start: cannot run \"no-such-program\": no such \
+        program on this machine";
+    assert_eq!(error, want);
 }

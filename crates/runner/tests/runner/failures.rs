@@ -1,4 +1,4 @@
-//! Panics of workers and folders that disappear.
+//! Tests with panics of workers and with folders that disappear.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,4 +59,72 @@ async fn a_running_pod_whose_folder_was_removed_can_be_stopped() {
     node.delete("p", &kube::api::DeleteParams::default()).await;
     wait_for_exit(pid).await;
     node.wait_until_deleted("p").await;
+}
+
+/// Puts a FIFO, a link to itself or a huge file in place of a file.
+fn replace_file(path: &Path, with: &str) {
+    let _ = std::fs::remove_file(path);
+    match with {
+        "fifo" => {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            let kind = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+        }
+        "link" => std::os::unix::fs::symlink(path, path).unwrap(),
+        _ => std::fs::File::create(path).unwrap().set_len(1 << 40).unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unusable_state_of_a_running_pod_hangs_nothing() {
+    for with in ["fifo", "link", "huge"] {
+        let mut node = TestNode::new().await;
+        let uid = node.create_pod("p", script("exec sleep 1000")).await;
+        node.wait_until_running("p").await;
+        let pid = node.state(&uid)["containers"][0]["current"]["pid"].as_i64().unwrap();
+        node.stop().await;
+        replace_file(&node.data().join("pods").join(&uid).join("state.json"), with);
+        node.start();
+        node.create_pod("other", script("true")).await;
+        assert_eq!(node.wait_for_end("other").await["status"]["phase"], "Succeeded", "{with}");
+        node.delete("p", &kube::api::DeleteParams::default()).await;
+        node.wait_until_deleted("p").await;
+        wait_for_exit(pid).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_without_supervisor_and_with_an_unusable_state_fails_and_is_not_run_again() {
+    for with in ["fifo", "huge"] {
+        let mut node = TestNode::new().await;
+        let runs = node.folder.path().join("runs");
+        let text = format!("echo run >> {}; exec sleep 1000", runs.display());
+        let uid = node.create_pod("p", script(&text)).await;
+        node.wait_until_running("p").await;
+        let supervisor = node.state(&uid)["supervisorPid"].as_i64().unwrap();
+        node.stop().await;
+        crate::test_node::kill(supervisor, "KILL");
+        wait_for_exit(supervisor).await;
+        replace_file(&node.data().join("pods").join(&uid).join("state.json"), with);
+        node.start();
+        let pod = node.wait_for_end("p").await;
+        let end = crate::test_node::terminated(&pod);
+        assert_eq!(end["reason"], "ContainerStatusUnknown", "{with}");
+        assert_eq!(std::fs::read_to_string(&runs).unwrap(), "run\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fifo_in_place_of_a_log_or_a_termination_message_hangs_nothing() {
+    let node = TestNode::new().await;
+    // The container runs as our own user and may do that.
+    let text = "cd ..; rm termination-log; mkfifo termination-log; \
+        rm ../../logs/c/0.log; mkfifo ../../logs/c/0.log; exit 1";
+    let mut spec = script(text);
+    spec["containers"][0]["terminationMessagePath"] = "relative".into();
+    let uid = node.create_pod("p", spec).await;
+    let pod = node.wait_for_end("p").await;
+    assert_eq!(crate::test_node::terminated(&pod)["message"], "exit code 1");
+    let log = node.log(&uid, crate::test_node::query("c")).await;
+    assert!(log.unwrap_err().to_string().contains("not a regular file"));
 }

@@ -1,4 +1,4 @@
-//! The runner with a runtime that starts no processes.
+//! Tests of the runner with a runtime that starts no processes.
 
 use std::collections::HashMap;
 use std::io;
@@ -43,10 +43,10 @@ impl InMemoryRuntime {
                 restarts: 0,
             };
             pod.state.send_replace(Some(PodState {
-                supervisor: 0,
+                supervisor_pid: 0,
                 started_at: Timestamp::UNIX_EPOCH,
                 phase,
-                reason: None,
+                stop_reason: None,
                 containers: pod.containers.iter().map(record).collect(),
                 warnings: Vec::new(),
             }));
@@ -82,8 +82,8 @@ impl PodRuntime for InMemoryRuntime {
         Ok(self.pods.lock().unwrap().contains_key(uid))
     }
 
-    fn state(&self, uid: &str) -> io::Result<Option<PodState>> {
-        self.with_pod(uid, |pod| pod.state.borrow().clone())
+    fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>> {
+        Box::pin(async move { self.with_pod(uid, |pod| pod.state.borrow().clone()) })
     }
 
     fn grace_seconds(&self, _uid: &str) -> Option<u64> {
@@ -150,7 +150,7 @@ async fn the_runner_reports_pods_of_any_runtime() {
     let node = TestNode::without_runner(|_| {}).await;
     let runtime = Arc::new(InMemoryRuntime::default());
     let runner =
-        Runner::new(RunnerOptions::new(node.client.clone(), NODE), runtime.clone()).unwrap();
+        Runner::new(RunnerOptions::new(node.client.clone(), NODE), runtime.clone()).await.unwrap();
     let stop = CancellationToken::new();
     let running = tokio::spawn(runner.run(stop.clone()));
     let ended = node.create_pod("ended", script("")).await;

@@ -1,4 +1,4 @@
-//! Logs as `kubectl logs` requests them.
+//! Tests of logs as `kubectl logs` requests them.
 
 use futures::StreamExt as _;
 use punctual_runner::{LogError, Logs};

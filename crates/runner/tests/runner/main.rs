@@ -1,4 +1,4 @@
-//! Runs Pods as real processes, with a real server in the same process.
+//! Tests that run Pods as real processes, with a real server in the same process.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -12,10 +12,13 @@ mod environment;
 mod exits;
 mod failures;
 mod in_memory_runtime;
+mod limits;
 mod logs;
 mod node;
+mod pid_namespaces;
 mod pod_permits;
 mod restarts;
+mod security;
 mod stops;
 mod supervisors;
 mod test_node;

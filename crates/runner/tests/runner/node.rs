@@ -1,4 +1,4 @@
-//! The Node object.
+//! Tests of the Node object.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The maximum number of Pods that run at the same time.
+//! Tests of the maximum number of Pods that run at the same time.
 
 use serde_json::Value;
 

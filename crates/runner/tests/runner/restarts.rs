@@ -1,4 +1,4 @@
-//! Restarts, init containers and deadlines.
+//! Tests of restarts, init containers and deadlines.
 
 use serde_json::json;
 
@@ -9,7 +9,8 @@ const COUNT: &str = "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_container_is_restarted_until_it_succeeds() {
-    let node = TestNode::new().await;
+    // Long enough for the daemon to see a container that waits.
+    let node = TestNode::with(|options| options.runtime.restart_backoff.first_ms = 300).await;
     let mut spec = script(&format!("{COUNT}; [ $n -ge 4 ]"));
     spec["restartPolicy"] = "OnFailure".into();
     let uid = node.create_pod("p", spec).await;

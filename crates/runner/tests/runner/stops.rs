@@ -1,4 +1,4 @@
-//! Stops: the grace period, the kill and the removal of all remains.
+//! Tests of stopping a Pod: the grace period, the kill and the removal of all remains.
 
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -142,5 +142,21 @@ async fn a_pod_that_is_deleted_by_force_is_killed_soon() {
     node.wait_until_running("p").await;
     let pid = follow_until(&node, &uid, |text| text.ends_with('\n')).await.trim().parse().unwrap();
     node.delete("p", &DeleteParams::default().grace_period(0)).await;
+    wait_for_exit(pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_hangs_is_killed_after_the_grace_period() {
+    let node = TestNode::with(|options| {
+        options.runtime.kill_delay = std::time::Duration::from_millis(200);
+    })
+    .await;
+    let uid = node.create_pod("p", script("exec sleep 1000")).await;
+    node.wait_until_running("p").await;
+    let state = node.state(&uid);
+    let pid = state["containers"][0]["current"]["pid"].as_i64().unwrap();
+    crate::test_node::kill(state["supervisorPid"].as_i64().unwrap(), "STOP");
+    node.delete("p", &DeleteParams::default().grace_period(1)).await;
+    node.wait_until_deleted("p").await;
     wait_for_exit(pid).await;
 }

@@ -1,4 +1,5 @@
-//! A server and a runner, with functions that wait for their results.
+//! The environment of these tests: a server and a runner, with functions that wait for their
+//! results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,8 +73,12 @@ impl TestNode {
     pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
         let runtime = ProcessRuntime::new(self.options.runtime.clone()).unwrap();
-        let runner = Runner::new(self.options.runner.clone(), Arc::new(runtime)).unwrap();
-        let task = tokio::spawn(runner.run(stop.clone()));
+        let options = self.options.runner.clone();
+        let stop_runner = stop.clone();
+        let task = tokio::spawn(async move {
+            let runner = Runner::new(options, Arc::new(runtime)).await.unwrap();
+            runner.run(stop_runner).await;
+        });
         self.daemon = Some((stop, task));
     }
 
@@ -210,7 +215,7 @@ impl Drop for TestNode {
             let Ok(text) = std::fs::read(folder.path().join("state.json")) else { continue };
             let state: Value = serde_json::from_slice(&text).unwrap_or_default();
             let is_over = ["Succeeded", "Failed"].contains(&state["phase"].as_str().unwrap_or(""));
-            if !is_over && let Some(pid) = state["supervisor"].as_i64() {
+            if !is_over && let Some(pid) = state["supervisorPid"].as_i64() {
                 let stop = json!({"graceSeconds": 0}).to_string();
                 let _ = std::fs::write(folder.path().join("stop"), stop);
                 kill(pid, "TERM");

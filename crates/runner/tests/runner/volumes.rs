@@ -1,4 +1,4 @@
-//! Volumes in the mount namespace of a container.
+//! Tests of volumes in the mount namespace of a container.
 
 use std::path::Path;
 

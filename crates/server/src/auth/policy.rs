@@ -1,4 +1,5 @@
-//! Authorization: the permissions of the roles.
+//! Authorization: which requests the members of each role, other users and anonymous clients may
+//! make.
 
 use punctual_api::Status;
 use punctual_api::status::GroupResource;
@@ -26,6 +27,9 @@ const OPEN_PATHS: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 /// Paths that every authenticated user may read, for discovery.
 const DISCOVERY_PATHS: [&str; 4] = ["/", "/api", "/apis", "/openapi"];
 
+/// Paths that only administrators may read, because they contain Secrets.
+const ADMIN_PATHS: [&str; 1] = ["/backup"];
+
 /// Returns an error if a user is not authorized.
 pub(crate) fn authorize(user: &User, attributes: &AccessAttributes<'_>) -> Result<(), Status> {
     if is_allowed(user, attributes) { Ok(()) } else { Err(forbidden(user, attributes)) }
@@ -43,7 +47,7 @@ pub(super) fn is_allowed(user: &User, attributes: &AccessAttributes<'_>) -> bool
             is_read
                 && (is_below(&OPEN_PATHS)
                     || user.is_member_of(AUTHENTICATED) && is_below(&DISCOVERY_PATHS)
-                    || user.is_member_of(VIEW_GROUP))
+                    || user.is_member_of(VIEW_GROUP) && !is_below(&ADMIN_PATHS))
         }
         AccessAttributes::Resource { resource, verb: "create", .. }
             if resource.starts_with("selfsubject") =>
@@ -120,6 +124,8 @@ mod tests {
             on("create", "pods"),
             on("delete", "pods"),
             path("post", "/metrics"),
+            path("get", "/backup"),
+            path("get", "/backup/"),
         ] {
             assert!(!is_allowed(&viewer, &no), "{no:?}");
         }

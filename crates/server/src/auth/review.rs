@@ -15,21 +15,21 @@ pub(crate) fn evaluate_review(
     user: &User,
     now: Timestamp,
 ) -> Value {
+    let user_info = || json!({"userInfo": {"username": user.name, "groups": user.groups}});
+    let (created, spec, status) = match review.kind {
+        "SelfSubjectAccessReview" => {
+            (Value::Null, object.get("spec").cloned(), evaluate_access(object, user))
+        }
+        "SelfSubjectRulesReview" => (Value::Null, Some(json!({})), list_rules(user)),
+        // `SelfSubjectReview`, the only other kind in `REVIEWS`. It has no spec.
+        _ => (Time::new(now).to_string().into(), None, user_info()),
+    };
     let mut evaluated = json!({
         "kind": review.kind,
         "apiVersion": review.group_version.api_version,
-        "metadata": {"creationTimestamp": null},
+        "metadata": {"creationTimestamp": created},
     });
-    let (spec, status) = match review.kind {
-        "SelfSubjectAccessReview" => (object.get("spec").cloned(), evaluate_access(object, user)),
-        "SelfSubjectRulesReview" => (Some(json!({})), list_rules(user)),
-        _ => (None, json!({"userInfo": {"username": user.name, "groups": user.groups}})),
-    };
     if let Value::Object(fields) = &mut evaluated {
-        if review.kind == "SelfSubjectReview" {
-            let created = Time::new(now).to_string();
-            fields.insert("metadata".to_owned(), json!({"creationTimestamp": created}));
-        }
         fields.extend(spec.map(|spec| ("spec".to_owned(), spec)));
         fields.insert("status".to_owned(), status);
     }
@@ -72,7 +72,7 @@ fn list_rules(user: &User) -> Value {
         resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
     } else if user.is_member_of(VIEW_GROUP) {
-        let readable = crate::resource::ALL.iter().map(|resource| resource.plural);
+        let readable = crate::resource::RESOURCES.iter().map(|resource| resource.plural);
         let readable: Vec<&str> = readable.filter(|plural| *plural != "secrets").collect();
         let verbs = json!(["get", "list", "watch"]);
         resources.push(json!({"verbs": verbs, "apiGroups": ["*"], "resources": readable}));

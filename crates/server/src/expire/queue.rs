@@ -1,4 +1,4 @@
-//! A queue of the writes of Events, the oldest first.
+//! The queue of Events by the time of their last write, from which the expiry takes the oldest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,12 +1,14 @@
 //! Handlers of paths that are not resources: health, version, discovery, OpenAPI and metrics.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use axum::body::Body;
+use futures::stream;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::{Call, not_allowed};
+use super::{RequestContext, not_allowed};
 use crate::discovery::{self, aggregated};
 use crate::metrics::OPEN_METRICS_TYPE;
 use crate::openapi::{Document, PROTOBUF_TYPES};
@@ -17,8 +19,8 @@ use crate::response::{self, ApiResult};
 const KUBERNETES_VERSION: &str = "v1.36.0";
 
 /// Handles a request to a path that is not a resource.
-pub(super) fn handle(call: &Call, method: &Method) -> ApiResult {
-    let path = call.parts.uri.path();
+pub(super) async fn handle(request: &RequestContext, method: &Method) -> ApiResult {
+    let path = request.parts.uri.path();
     let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     if !matches!(*method, Method::GET | Method::HEAD) {
@@ -31,27 +33,33 @@ pub(super) fn handle(call: &Call, method: &Method) -> ApiResult {
         };
     }
     match segments.as_slice() {
-        [""] => render_json(call, &index()),
+        [""] => render_json(request, &index()),
         ["healthz" | "livez", ..] => Ok(response::render_text(StatusCode::OK, "ok")),
-        ["readyz", ..] => Ok(readiness(call)),
-        ["version"] => render_json(call, &version()),
-        ["metrics"] => Ok(metrics(call)),
-        ["openapi", "v3"] => document(call, Some(call.server.state.documents.index())),
+        ["readyz", ..] => Ok(readiness(request)),
+        ["version"] => render_json(request, &version()),
+        ["metrics"] => Ok(metrics(request).await),
+        ["backup"] => Ok(backup(request)),
+        ["openapi", "v3"] => document(request, Some(request.server.state.documents.index())),
         ["openapi", "v3", rest @ ..] => {
-            document(call, call.server.state.documents.v3(&rest.join("/")))
+            document(request, request.server.state.documents.v3(&rest.join("/")))
         }
-        ["openapi", "v2"] => openapi_v2(call),
-        ["api"] => discovery_document(call, aggregated::core, || {
-            discovery::core_versions(call.header(header::HOST))
+        ["openapi", "v2"] => openapi_v2(request),
+        ["api"] => discovery_document(request, aggregated::core, || {
+            discovery::core_versions(request.header(header::HOST))
         }),
-        ["apis"] => discovery_document(call, aggregated::groups, discovery::group_list),
-        ["apis", group] => render_or_not_found(call, discovery::group(group)),
+        ["apis"] => discovery_document(request, aggregated::groups, discovery::group_list),
+        ["apis", group] => render_or_not_found(request, discovery::group(group)),
+        // The computed Service object `default/kubernetes`, which clients use to find the API.
         ["api", "v1", rest @ ..] if *rest == KUBERNETES_SERVICE_PATH => {
-            render_json(call, &kubernetes_service(call.header(header::HOST)))
+            render_json(request, &kubernetes_service(request.header(header::HOST)))
         }
-        ["api", version] => render_or_not_found(call, discovery::resource_list("", version)),
+        // kubectl reads this list to explain that a kind is not served. It is always empty.
+        ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"] => {
+            render_json(request, &no_custom_resource_definitions())
+        }
+        ["api", version] => render_or_not_found(request, discovery::resource_list("", version)),
         ["apis", group, version] => {
-            render_or_not_found(call, discovery::resource_list(group, version))
+            render_or_not_found(request, discovery::resource_list(group, version))
         }
         _ => Ok(page_not_found()),
     }
@@ -61,31 +69,31 @@ fn page_not_found() -> Response<Body> {
     response::render_text(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-fn render_json(call: &Call, value: &Value) -> ApiResult {
-    let format = ResponseFormat::negotiate(call.header(header::ACCEPT))?;
+fn render_json(request: &RequestContext, value: &Value) -> ApiResult {
+    let format = ResponseFormat::negotiate(request.header(header::ACCEPT))?;
     Ok(response::render_value(StatusCode::OK, value, format))
 }
 
-fn render_or_not_found(call: &Call, value: Option<Value>) -> ApiResult {
+fn render_or_not_found(request: &RequestContext, value: Option<Value>) -> ApiResult {
     match value {
-        Some(value) => render_json(call, &value),
+        Some(value) => render_json(request, &value),
         None => Ok(page_not_found()),
     }
 }
 
 /// Responds with aggregated discovery if the client accepts it, otherwise with the legacy document.
 fn discovery_document(
-    call: &Call,
+    request: &RequestContext,
     aggregated: fn(aggregated::DiscoveryVersion) -> Value,
     legacy: impl FnOnce() -> Value,
 ) -> ApiResult {
-    let mut accepted = discovery_versions(call.header(header::ACCEPT));
+    let mut accepted = discovery_versions(request.header(header::ACCEPT));
     match accepted.find_map(aggregated::DiscoveryVersion::parse) {
         Some(version) => {
             let body = aggregated(version).to_string();
             Ok(response::from_bytes(StatusCode::OK, version.content_type(), body.into()))
         }
-        None => render_json(call, &legacy()),
+        None => render_json(request, &legacy()),
     }
 }
 
@@ -130,6 +138,15 @@ fn kubernetes_service(host: &str) -> Value {
     })
 }
 
+fn no_custom_resource_definitions() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinitionList",
+        "metadata": {"resourceVersion": "1"},
+        "items": [],
+    })
+}
+
 fn go_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -140,44 +157,66 @@ fn go_arch() -> &'static str {
 
 /// Reports whether the server is ready. After a failure of its store the server is read-only and
 /// must be restarted.
-fn readiness(call: &Call) -> Response<Body> {
-    let state = &call.server.state;
+fn readiness(request: &RequestContext) -> Response<Body> {
+    let state = &request.server.state;
     let unavailable = |text: String| response::render_text(StatusCode::INTERNAL_SERVER_ERROR, text);
     if state.shutdown.is_cancelled() {
         return unavailable("shutting down\n".to_owned());
     }
-    match state.registry.store.failure() {
-        None => response::render_text(StatusCode::OK, "ok"),
-        Some(failure) => unavailable(format!("store failed: {failure}\n")),
+    let store = &state.registry.store;
+    if let Some(failure) = store.failure() {
+        return unavailable(format!("store failed: {failure}\n"));
+    }
+    match store.check_location() {
+        Ok(()) => response::render_text(StatusCode::OK, "ok"),
+        Err(error) => unavailable(format!("store failed: {error}\n")),
     }
 }
 
-fn metrics(call: &Call) -> Response<Body> {
-    let state = &call.server.state;
-    let snapshot = state.registry.store.snapshot();
-    let text = state.metrics.encode(&snapshot, state.extra_metrics.as_deref());
-    response::from_bytes(StatusCode::OK, OPEN_METRICS_TYPE, text.into())
+/// Encodes the metrics on a blocking thread, since those of the process are read from `/proc`.
+async fn metrics(request: &RequestContext) -> Response<Body> {
+    let server = request.server.clone();
+    let encode = move || {
+        let state = &server.state;
+        let snapshot = state.registry.store.snapshot();
+        state.metrics.encode(&snapshot, state.extra_metrics.as_deref())
+    };
+    match tokio::task::spawn_blocking(encode).await {
+        Ok(text) => response::from_bytes(StatusCode::OK, OPEN_METRICS_TYPE, text.into()),
+        Err(_) => response::render_text(StatusCode::INTERNAL_SERVER_ERROR, "no metrics\n"),
+    }
+}
+
+/// Streams all objects of the current revision. Only administrators are authorized, because the
+/// objects include Secrets.
+fn backup(request: &RequestContext) -> Response<Body> {
+    let chunks = request.server.state.registry.store.backup();
+    let body = Body::from_stream(stream::iter(chunks.map(Ok::<_, Infallible>)));
+    let mut response = Response::new(body);
+    let content_type = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
 }
 
 /// Responds with the OpenAPI v2 document, which kubectl requests in protobuf for client-side
 /// validation.
-fn openapi_v2(call: &Call) -> ApiResult {
-    let documents = &call.server.state.documents;
-    let accept = call.header(header::ACCEPT);
+fn openapi_v2(request: &RequestContext) -> ApiResult {
+    let documents = &request.server.state.documents;
+    let accept = request.header(header::ACCEPT);
     if PROTOBUF_TYPES.iter().any(|media_type| accept.contains(media_type)) {
         let body = documents.v2_protobuf().body.clone();
         return Ok(response::from_bytes(StatusCode::OK, PROTOBUF_TYPES[0], body));
     }
-    document(call, Some(documents.v2()))
+    document(request, Some(documents.v2()))
 }
 
-fn document(call: &Call, document: Option<&Document>) -> ApiResult {
+fn document(request: &RequestContext, document: Option<&Document>) -> ApiResult {
     let Some(document) = document else {
         return Ok(page_not_found());
     };
-    ResponseFormat::negotiate(call.header(header::ACCEPT))?;
+    ResponseFormat::negotiate(request.header(header::ACCEPT))?;
     let tag = format!("\"{}\"", document.hash);
-    let mut response = if call.header(header::IF_NONE_MATCH) == tag {
+    let mut response = if request.header(header::IF_NONE_MATCH) == tag {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response

@@ -1,65 +1,69 @@
-//! Handler of patches, in the four patch types of Kubernetes.
+//! Handles PATCH requests: JSON patch, merge patch, strategic merge patch and server-side apply.
+//! [`crate::patch`] applies them.
 
 use axum::body::Body;
-use bytes::Bytes;
 use http::header;
 use jiff::Timestamp;
 use punctual_api::decode::{self, DecodedObject, FieldValidation};
 use punctual_api::field::{FieldError, FieldPath};
 use punctual_api::status::{GroupKind, Status, StatusReason};
-use punctual_api::strategy;
+use punctual_api::write_rules;
 use serde_json::{Value, json};
 
-use super::{Call, body, empty_details};
+use super::{RequestContext, body, with_empty_details};
 use crate::patch;
 use crate::registry::{ObjectRef, ObjectUpdate};
 use crate::request::{TextFormat, WriteOptions, WriteVerb, media_type};
 use crate::response::ApiResult;
 
 /// Handles a patch.
-pub(super) async fn handle(call: &Call, object: &ObjectRef, body: Body) -> ApiResult {
-    let render_options = call.render_options()?;
-    let patch_type = PatchType::from_content_type(call.header(header::CONTENT_TYPE))?;
+pub(super) async fn handle(
+    request: &RequestContext,
+    object: &ObjectRef,
+    body: &mut Body,
+) -> ApiResult {
+    let response_options = request.response_options()?;
+    let patch_type = PatchType::from_content_type(request.header(header::CONTENT_TYPE))?;
     let verb = match patch_type {
         PatchType::Apply => WriteVerb::Apply,
         _ => WriteVerb::Patch,
     };
-    let options = WriteOptions::parse(&call.query, verb)?;
-    let bytes = body::read(call, body).await?;
-    let context = call.write_context(&options);
-    let config = match patch_type {
-        PatchType::Apply => Some(decode_apply_config(call, object, &bytes, &options)?),
+    let options = WriteOptions::parse(&request.query, verb)?;
+    let bytes = body::read(request, body).await?;
+    let context = request.write_context(&options);
+    let apply_configuration = match patch_type {
+        PatchType::Apply => Some(decode_apply_configuration(request, object, &bytes, &options)?),
         _ => None,
     };
     let patch = PatchRequest {
-        call,
+        request,
         object,
         patch_type,
         bytes,
         manager: &context.manager,
         force: options.force,
         validation: options.field_validation,
-        config,
+        apply_configuration,
     };
-    let result = call.server.state.registry.update(object, &patch, &context).await?;
-    call.render_write_result(&result, &[], render_options)
+    let result = request.server.state.registry.update(object, &patch, &context).await?;
+    request.render_write_result(&result, &[], response_options)
 }
 
-/// Decodes and checks the configuration of a server-side apply.
-fn decode_apply_config(
-    call: &Call,
+/// Decodes and checks the body of a server-side apply: the fields that the client wants to own.
+fn decode_apply_configuration(
+    request: &RequestContext,
     object: &ObjectRef,
-    bytes: &Bytes,
+    bytes: &[u8],
     options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), Status> {
     let expected = object.collection.served.expected_kind();
     let is_json = bytes.trim_ascii_start().first() == Some(&b'{');
     let format = if is_json { TextFormat::Json } else { TextFormat::Yaml };
-    let decoded = body::decode_text(call, bytes, format, &expected)?;
-    let (config, warnings) = decoded.accept(options.field_validation, &expected)?;
-    strategy::check_name(&config, &object.name)?;
-    strategy::check_namespace(&config, &object.collection.namespace)?;
-    Ok((config, warnings))
+    let decoded = body::decode_text(request, bytes, format, &expected)?;
+    let (configuration, warnings) = decoded.accept(options.field_validation, &expected)?;
+    write_rules::check_name(&configuration, &object.name)?;
+    write_rules::check_namespace(&configuration, &object.collection.namespace)?;
+    Ok((configuration, warnings))
 }
 
 /// The patch types of Kubernetes.
@@ -78,7 +82,7 @@ impl PatchType {
             "application/merge-patch+json" => Ok(PatchType::Merge),
             "application/strategic-merge-patch+json" => Ok(PatchType::Strategic),
             "application/apply-patch+yaml" => Ok(PatchType::Apply),
-            _ => Err(empty_details(Status::failure(
+            _ => Err(with_empty_details(Status::failure(
                 StatusReason::UnsupportedMediaType,
                 "415: Unsupported Media Type",
             ))),
@@ -86,16 +90,18 @@ impl PatchType {
     }
 }
 
+/// A patch that the registry applies to the stored object, again if another write came in between.
 struct PatchRequest<'a> {
-    call: &'a Call,
+    request: &'a RequestContext,
     object: &'a ObjectRef,
     patch_type: PatchType,
-    bytes: Bytes,
+    bytes: body::ReceivedBody,
     manager: &'a str,
     force: bool,
     validation: FieldValidation,
-    /// The decoded configuration of a server-side apply and its field warnings.
-    config: Option<(Value, Vec<String>)>,
+    /// The decoded body of a server-side apply and its field warnings. Other patch types are decoded
+    /// for each attempt, since their result depends on the stored object.
+    apply_configuration: Option<(Value, Vec<String>)>,
 }
 
 impl PatchRequest<'_> {
@@ -103,15 +109,15 @@ impl PatchRequest<'_> {
     fn apply_patch(&self, old: Option<&Value>, now: Timestamp) -> Result<Value, Status> {
         let target = old.unwrap_or(&Value::Null);
         let manager = self.object.field_manager(self.manager, now)?;
-        match (self.patch_type, &self.config) {
-            (PatchType::Apply, Some((config, _))) => {
-                let mut config = config.clone();
-                if let Value::Object(fields) = &mut config
+        match (self.patch_type, &self.apply_configuration) {
+            (PatchType::Apply, Some((configuration, _))) => {
+                let mut configuration = configuration.clone();
+                if let Value::Object(fields) = &mut configuration
                     && let Value::Object(metadata) = fields.entry("metadata").or_insert(json!({}))
                 {
                     metadata.insert("name".to_owned(), self.object.name.clone().into());
                 }
-                patch::server_side_apply(old, config, &manager, self.force)
+                patch::server_side_apply(old, configuration, &manager, self.force)
             }
             (PatchType::Json, _) => patch::apply_json_patch(target, &self.bytes),
             (PatchType::Merge, _) => patch::apply_merge_patch(target, &self.bytes),
@@ -134,7 +140,7 @@ impl PatchRequest<'_> {
     /// Checks the types and field names of the patched object.
     fn check(&self, value: Value) -> Result<(Value, Vec<String>), Status> {
         let expected = self.object.collection.served.expected_kind();
-        let registry = &self.call.server.state.registry;
+        let registry = &self.request.server.state.registry;
         let decoded = DecodedObject { value, field_warnings: Vec::new() };
         let dialect = registry.validation.dialect;
         let unknown = registry.unknown_fields();
@@ -144,7 +150,7 @@ impl PatchRequest<'_> {
 
     /// Reports a decoding error of the patched object as an invalid patch, as kube-apiserver does.
     /// The error contains the whole patch or object.
-    fn blame_patch(&self, old: Option<&Value>, now: Timestamp, error: Status) -> Status {
+    fn as_invalid_patch(&self, old: Option<&Value>, now: Timestamp, error: Status) -> Status {
         if error.reason != StatusReason::BadRequest {
             return error;
         }
@@ -198,9 +204,9 @@ fn go_converter_message(reason: &str) -> String {
 impl ObjectUpdate for PatchRequest<'_> {
     fn apply(&self, old: Option<&Value>, now: Timestamp) -> Result<(Value, Vec<String>), Status> {
         let checked = self.check(self.apply_patch(old, now)?);
-        let (value, mut warnings) = checked.map_err(|why| self.blame_patch(old, now, why))?;
-        if let Some((_, config_warnings)) = &self.config {
-            warnings.clone_from(config_warnings);
+        let (value, mut warnings) = checked.map_err(|why| self.as_invalid_patch(old, now, why))?;
+        if let Some((_, field_warnings)) = &self.apply_configuration {
+            warnings.clone_from(field_warnings);
         }
         Ok((value, warnings))
     }

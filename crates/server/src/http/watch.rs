@@ -10,19 +10,21 @@ use http::{HeaderValue, Response, StatusCode, header};
 use punctual_api::Dialect;
 use punctual_api::status::{Status, StatusReason};
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Call;
+use super::{LongRunning, RequestContext};
+use crate::auth::User;
 use crate::env::ServerEnv;
+use crate::limits::Share;
 use crate::metrics::GaugeGuard;
 use crate::registry::{CollectionRef, ObjectWatch, WatchEvent};
-use crate::request::{ListOptions, ResponseFormat, ResponseShape, TextFormat};
+use crate::request::{ListOptions, Representation, ResponseFormat, TextFormat};
 use crate::resource::ServedResource;
-use crate::response::{ApiResult, RenderOptions};
+use crate::response::{ApiResult, ResponseOptions};
+use crate::server::Server;
 use crate::stored::{StoredObject, TypeMeta};
-use crate::table::{self, partial};
+use crate::table::{self, partial_metadata};
 
 /// Shortest duration of a watch without `timeoutSeconds`. The duration is random, up to twice this
 /// value, so that clients do not reconnect all at once. kube-apiserver does the same.
@@ -30,19 +32,22 @@ const MIN_TIMEOUT_SECONDS: u64 = 1800;
 /// Interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Lines up to this length do not count as bytes of unread responses.
+const FREE_LINE_BYTES: usize = 16 << 10;
+
 /// Responds with a stream of watch events.
 pub(super) fn respond(
-    call: &Call,
+    request: &RequestContext,
     collection: &CollectionRef,
     options: &ListOptions,
-    render_options: RenderOptions,
+    response_options: ResponseOptions,
 ) -> ApiResult {
-    if render_options.format.text_format == TextFormat::Yaml {
+    if response_options.format.text_format == TextFormat::Yaml {
         return Err(ResponseFormat::not_acceptable());
     }
-    let state = &call.server.state;
-    let permit = call.acquire_watch()?;
-    let watch = match unsupported_option(call, options) {
+    let state = &request.server.state;
+    let permit = request.acquire_watch()?;
+    let watch = match unsupported_option(request, options) {
         Some(status) => Err(status),
         None => state.registry.watch(collection, options),
     };
@@ -58,13 +63,17 @@ pub(super) fn respond(
             WatchResponse {
                 watch,
                 served: collection.served,
-                options: render_options,
+                options: response_options,
                 has_columns: true,
                 wants_bookmarks: options.wants_bookmarks,
                 bookmark_at: Instant::now() + BOOKMARK_INTERVAL,
                 ends_at: Instant::now() + Duration::from_secs(seconds),
                 shutdown: state.shutdown.clone(),
                 phase: WatchPhase::Initial,
+                charged_to: permit
+                    .is_some()
+                    .then(|| (request.server.clone(), request.user.clone())),
+                line_bytes: None,
                 _permit: permit,
                 _gauge: state.metrics.track_watch(),
             },
@@ -73,6 +82,7 @@ pub(super) fn respond(
     };
     let mut response = Response::new(stream);
     *response.status_mut() = StatusCode::OK;
+    response.extensions_mut().insert(LongRunning);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -81,10 +91,10 @@ pub(super) fn respond(
 
 /// Returns the error of kube-apiserver over etcd 3.4, which the strict dialect imitates: it sends
 /// initial events from its cache, but cannot send them for the latest version.
-fn unsupported_option(call: &Call, options: &ListOptions) -> Option<Status> {
+fn unsupported_option(request: &RequestContext, options: &ListOptions) -> Option<Status> {
     const MESSAGE: &str = "a watch stream was requested by the client but the required storage \
                            feature RequestWatchProgress is disabled";
-    let is_strict = call.server.state.registry.validation.dialect == Dialect::Strict;
+    let is_strict = request.server.state.registry.validation.dialect == Dialect::Kubernetes;
     let is_latest = options.sends_initial_events == Some(true) && options.version.is_none();
     (is_strict && is_latest).then(|| Status::failure(StatusReason::InternalError, MESSAGE))
 }
@@ -108,7 +118,7 @@ enum WatchPhase {
 struct WatchResponse {
     watch: ObjectWatch,
     served: ServedResource,
-    options: RenderOptions,
+    options: ResponseOptions,
     /// Whether the next table describes its columns; true until the first table was sent.
     has_columns: bool,
     wants_bookmarks: bool,
@@ -116,7 +126,11 @@ struct WatchResponse {
     ends_at: Instant,
     shutdown: CancellationToken,
     phase: WatchPhase,
-    _permit: Option<OwnedSemaphorePermit>,
+    /// The server and the user to whom long lines are charged, unless the watch is in this process.
+    charged_to: Option<(Server, User)>,
+    /// The bytes of the last line, if it was long.
+    line_bytes: Option<Share>,
+    _permit: Option<Share>,
     _gauge: GaugeGuard,
 }
 
@@ -131,6 +145,7 @@ impl WatchResponse {
                 WatchPhase::Initial => self.next_initial(),
                 WatchPhase::Changes => self.next_change().await,
             };
+            let line = line.and_then(|line| self.charge(line));
             let line = line.unwrap_or_else(|status| {
                 self.phase = WatchPhase::Done;
                 Some(encode_event("ERROR", &serde_json::to_value(&status).unwrap_or_default()))
@@ -141,10 +156,23 @@ impl WatchResponse {
         }
     }
 
+    /// Counts the bytes of a long line, which stays in memory until the client has read it.
+    fn charge(&mut self, line: Option<Bytes>) -> Result<Option<Bytes>, Status> {
+        self.line_bytes = None;
+        let length = line.as_ref().map_or(0, Bytes::len);
+        if length > FREE_LINE_BYTES
+            && let Some((server, user)) = &self.charged_to
+        {
+            let bytes = server.state.limiter.acquire_response(user, Some(length as u64))?;
+            self.line_bytes = Some(bytes);
+        }
+        Ok(line)
+    }
+
     /// Returns the next initial event. After the last one it returns the bookmark that ends them,
     /// if the client asked for it.
     fn next_initial(&mut self) -> Result<Option<Bytes>, Status> {
-        if let Some(stored) = self.watch.next_initial() {
+        if let Some(stored) = self.watch.next_initial()? {
             return self.encode_object("ADDED", &stored).map(Some);
         }
         self.phase = WatchPhase::Changes;
@@ -197,7 +225,7 @@ impl WatchResponse {
     }
 
     fn encode_object(&mut self, event_type: &str, stored: &StoredObject) -> Result<Bytes, Status> {
-        if self.options.format.shape == ResponseShape::Table {
+        if self.options.format.representation == Representation::Table {
             let tree = stored.to_served_json()?;
             return Ok(encode_event(event_type, &self.render(tree)));
         }
@@ -205,20 +233,20 @@ impl WatchResponse {
         line.extend_from_slice(b"{\"type\":\"");
         line.extend_from_slice(event_type.as_bytes());
         line.extend_from_slice(b"\",\"object\":");
-        match self.options.format.shape {
-            ResponseShape::Metadata => stored.write_metadata(&mut line)?,
+        match self.options.format.representation {
+            Representation::Metadata => stored.write_metadata(&mut line)?,
             _ => stored.write(TypeMeta::Include, &mut line)?,
         }
         line.extend_from_slice(b"}\n");
         Ok(line.into())
     }
 
-    /// Renders an object in the shape that the client asked for.
+    /// Renders an object in the representation that the client asked for.
     fn render(&mut self, tree: Value) -> Value {
-        match self.options.format.shape {
-            ResponseShape::Full => tree,
-            ResponseShape::Metadata => partial::object(&tree),
-            ResponseShape::Table => {
+        match self.options.format.representation {
+            Representation::Full => tree,
+            Representation::Metadata => partial_metadata::object(&tree),
+            Representation::Table => {
                 let metadata = table::metadata_of_one(&tree);
                 let mut table_options = self.options.table_options();
                 table_options.has_columns = std::mem::take(&mut self.has_columns);

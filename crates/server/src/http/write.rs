@@ -3,10 +3,10 @@
 use axum::body::Body;
 use http::{Response, StatusCode, header};
 use jiff::Timestamp;
-use punctual_api::{Status, decode, strategy};
+use punctual_api::{Status, decode, write_rules};
 use serde_json::{Value, json};
 
-use super::{Call, body};
+use super::{RequestContext, body};
 use crate::auth::evaluate_review;
 use crate::patch;
 use crate::registry::{
@@ -14,9 +14,9 @@ use crate::registry::{
 };
 use crate::request::{DeleteOptions, ListOptions, ResponseFormat, WriteOptions, WriteVerb};
 use crate::resource::{JOBS, Resource, SelfReview};
-use crate::response::{self, ApiResult, RenderOptions};
+use crate::response::{self, ApiResult, ResponseOptions};
 
-impl Call {
+impl RequestContext {
     /// Returns the context of a write. The field manager defaults to the client's program name.
     pub(super) fn write_context(&self, options: &WriteOptions) -> WriteContext {
         let manager = match options.field_manager.as_str() {
@@ -31,7 +31,7 @@ impl Call {
         &self,
         result: &WriteResult,
         field_warnings: &[String],
-        options: RenderOptions,
+        options: ResponseOptions,
     ) -> ApiResult {
         let code = if result.is_new { StatusCode::CREATED } else { StatusCode::OK };
         let mut response = response::render_object(code, &result.object, options)?;
@@ -43,31 +43,39 @@ impl Call {
 }
 
 /// Handles a create.
-pub(super) async fn create(call: &Call, collection: CollectionRef, body: Body) -> ApiResult {
-    let render_options = call.render_options()?;
-    let options = WriteOptions::parse(&call.query, WriteVerb::Create)?;
-    let bytes = body::read(call, body).await?;
+pub(super) async fn create(
+    request: &RequestContext,
+    collection: CollectionRef,
+    body: &mut Body,
+) -> ApiResult {
+    let response_options = request.response_options()?;
+    let options = WriteOptions::parse(&request.query, WriteVerb::Create)?;
+    let bytes = body::read(request, body).await?;
     let expected = collection.served.expected_kind();
-    let decoded = body::decode_object(call, &bytes, &expected)?;
+    let decoded = body::decode_object(request, &bytes, &expected)?;
     let (object, warnings) = decoded.accept(options.field_validation, &expected)?;
-    let context = call.write_context(&options);
-    let result = call.server.state.registry.create(&collection, object, &context).await?;
-    call.render_write_result(&result, &warnings, render_options)
+    let context = request.write_context(&options);
+    let result = request.server.state.registry.create(&collection, object, &context).await?;
+    request.render_write_result(&result, &warnings, response_options)
 }
 
 /// Handles an update, which replaces a whole object.
-pub(super) async fn replace(call: &Call, object: &ObjectRef, body: Body) -> ApiResult {
-    let render_options = call.render_options()?;
-    let options = WriteOptions::parse(&call.query, WriteVerb::Update)?;
-    let bytes = body::read(call, body).await?;
+pub(super) async fn replace(
+    request: &RequestContext,
+    object: &ObjectRef,
+    body: &mut Body,
+) -> ApiResult {
+    let response_options = request.response_options()?;
+    let options = WriteOptions::parse(&request.query, WriteVerb::Update)?;
+    let bytes = body::read(request, body).await?;
     let expected = object.collection.served.expected_kind();
-    let decoded = body::decode_object(call, &bytes, &expected)?;
+    let decoded = body::decode_object(request, &bytes, &expected)?;
     let (new, warnings) = decoded.accept(options.field_validation, &expected)?;
-    strategy::check_name(&new, &object.name)?;
-    strategy::check_namespace(&new, &object.collection.namespace)?;
-    let context = call.write_context(&options);
-    let result = call.server.state.registry.update(object, &Replacement(new), &context).await?;
-    call.render_write_result(&result, &warnings, render_options)
+    write_rules::check_name(&new, &object.name)?;
+    write_rules::check_namespace(&new, &object.collection.namespace)?;
+    let context = request.write_context(&options);
+    let result = request.server.state.registry.update(object, &Replacement(new), &context).await?;
+    request.render_write_result(&result, &warnings, response_options)
 }
 
 /// An update that ignores the old object.
@@ -80,14 +88,20 @@ impl ObjectUpdate for Replacement {
 }
 
 /// Handles a delete.
-pub(super) async fn delete(call: &Call, object: &ObjectRef, body: Body) -> ApiResult {
-    let render_options = call.render_options()?;
-    let bytes = body::read(call, body).await?;
-    let options =
-        DeleteOptions::parse(&call.query, body::decode_delete_options(call, &bytes)?.as_ref())?;
-    let mut response = match call.server.state.registry.delete(object, &options).await? {
+pub(super) async fn delete(
+    request: &RequestContext,
+    object: &ObjectRef,
+    body: &mut Body,
+) -> ApiResult {
+    let response_options = request.response_options()?;
+    let bytes = body::read(request, body).await?;
+    let options = DeleteOptions::parse(
+        &request.query,
+        body::decode_delete_options(request, &bytes)?.as_ref(),
+    )?;
+    let mut response = match request.server.state.registry.delete(object, &options).await? {
         DeleteResult::Object(stored) => {
-            response::render_object(StatusCode::OK, &stored, render_options)?
+            response::render_object(StatusCode::OK, &stored, response_options)?
         }
         DeleteResult::Status(status) => response::render_status(&status),
     };
@@ -107,16 +121,18 @@ fn warn_about_orphans(response: &mut Response<Body>, resource: &Resource, option
 
 /// Handles a delete of all selected objects of a collection.
 pub(super) async fn delete_collection(
-    call: &Call,
+    request: &RequestContext,
     collection: CollectionRef,
-    body: Body,
+    body: &mut Body,
 ) -> ApiResult {
-    let render_options = call.render_options()?;
-    let bytes = body::read(call, body).await?;
-    let options =
-        DeleteOptions::parse(&call.query, body::decode_delete_options(call, &bytes)?.as_ref())?;
-    let list = ListOptions::parse(&call.query, &collection.served)?;
-    let registry = &call.server.state.registry;
+    let response_options = request.response_options()?;
+    let bytes = body::read(request, body).await?;
+    let options = DeleteOptions::parse(
+        &request.query,
+        body::decode_delete_options(request, &bytes)?.as_ref(),
+    )?;
+    let list = ListOptions::parse(&request.query, &collection.served)?;
+    let registry = &request.server.state.registry;
     let (deleted, revision) =
         registry.delete_collection(&collection, &list.selector, &options).await?;
     let mut items = Vec::new();
@@ -134,17 +150,21 @@ pub(super) async fn delete_collection(
         "metadata": {"resourceVersion": revision.to_string()},
         "items": items,
     });
-    Ok(response::render_value(StatusCode::OK, &list, render_options.format))
+    Ok(response::render_value(StatusCode::OK, &list, response_options.format))
 }
 
 /// Handles a self-subject review, which reports the caller's own identity or permissions.
-pub(super) async fn review(call: &Call, review: &'static SelfReview, body: Body) -> ApiResult {
-    let bytes = body::read(call, body).await?;
+pub(super) async fn review(
+    request: &RequestContext,
+    review: &'static SelfReview,
+    body: &mut Body,
+) -> ApiResult {
+    let bytes = body::read(request, body).await?;
     let expected =
         decode::ExpectedKind { api_version: review.group_version.api_version, kind: review.kind };
-    let decoded = body::decode_object(call, &bytes, &expected)?;
-    let now = call.server.state.registry.env.now();
-    let evaluated = evaluate_review(review, &decoded.value, &call.user, now);
-    let format = ResponseFormat::negotiate(call.header(header::ACCEPT))?;
+    let decoded = body::decode_object(request, &bytes, &expected)?;
+    let now = request.server.state.registry.env.now();
+    let evaluated = evaluate_review(review, &decoded.value, &request.user, now);
+    let format = ResponseFormat::negotiate(request.header(header::ACCEPT))?;
     Ok(response::render_value(StatusCode::CREATED, &evaluated, format))
 }

@@ -1,4 +1,5 @@
-//! Schemas of types, from the tables in `punctual_api`. `wire.json` has the types that those tables lack.
+//! The schemas of types (`components/schemas` of an OpenAPI document), generated from the tables in
+//! `punctual_api::schema`. `fixed_schemas.json` has the schemas of the types that those tables lack.
 
 use std::collections::HashMap;
 
@@ -8,12 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, REF_PREFIX};
 use super::{descriptions, enums, merge};
-use crate::resource::{ALL, GroupVersion};
+use crate::resource::{GroupVersion, RESOURCES};
 
-/// Schemas of request and response types that no stored object contains, by name.
-const WIRE: &str = include_str!("wire.json");
+/// Schemas by name: scalar types such as `Quantity`, and types that occur only in requests or responses.
+const FIXED_SCHEMAS: &str = include_str!("fixed_schemas.json");
 
-/// A field is required if our encoding always writes it. These are the exceptions.
+/// Fields that are required although our encoding may omit them. All others are required if it always
+/// writes them.
 const REQUIRED: [(&str, &str); 6] = [
     ("CronJob", "spec"),
     ("ContainerRestartRule", "action"),
@@ -22,6 +24,7 @@ const REQUIRED: [(&str, &str); 6] = [
     ("PodCertificateProjection", "keyType"),
     ("PodCertificateProjection", "signerName"),
 ];
+/// Fields that are optional although our encoding always writes them.
 const OPTIONAL: [(&str, &str); 9] = [
     ("ContainerImage", "names"),
     ("Event", "reportingComponent"),
@@ -37,32 +40,35 @@ const OPTIONAL: [(&str, &str); 9] = [
 /// The schemas available to the document of a group and version.
 pub(super) struct Components {
     group_version: GroupVersion,
-    /// Whether fields of Punctual are included.
-    has_extensions: bool,
+    /// Whether fields that only Punctual has (such as `jitter`) are included.
+    includes_punctual_fields: bool,
     structs: HashMap<String, &'static StructSchema>,
     /// The kinds of this group and version, by the name of their schema.
     kinds: HashMap<String, &'static str>,
-    wire: Map<String, Value>,
+    fixed: Map<String, Value>,
 }
 
 impl Components {
+    /// Collects the schemas. [`Dialect::Kubernetes`] is plain Kubernetes, without our fields.
     pub(super) fn new(group_version: GroupVersion, dialect: Dialect) -> Self {
         let structs = schema::struct_names().filter_map(schema::find_struct);
-        let kinds =
-            ALL.into_iter().filter(|resource| resource.group_versions.contains(&group_version));
+        let kinds = RESOURCES
+            .into_iter()
+            .filter(|resource| resource.group_versions.contains(&group_version));
         Components {
             group_version,
-            has_extensions: dialect == Dialect::Punctual || group_version.group == "punctual.dev",
+            includes_punctual_fields: dialect == Dialect::Punctual
+                || group_version.group == "punctual.dev",
             structs: structs
-                .map(|schema| (names::of_struct(group_version, schema.name), schema))
+                .map(|schema| (names::struct_schema_name(group_version, schema.name), schema))
                 .collect(),
             kinds: kinds
                 .filter_map(|resource| {
-                    Some((of_kind(group_version, resource.kind)?, resource.kind))
+                    Some((kind_schema_name(group_version, resource.kind)?, resource.kind))
                 })
                 .collect(),
             // A test checks that the embedded file is valid.
-            wire: serde_json::from_str(WIRE).unwrap_or_default(),
+            fixed: serde_json::from_str(FIXED_SCHEMAS).unwrap_or_default(),
         }
     }
 
@@ -88,7 +94,7 @@ impl Components {
         {
             return Some(self.list(item));
         }
-        if let Some(schema) = self.wire.get(name) {
+        if let Some(schema) = self.fixed.get(name) {
             return Some(schema.clone());
         }
         let mut schema = self.object(self.structs.get(name)?);
@@ -98,38 +104,54 @@ impl Components {
         Some(Value::Object(schema))
     }
 
-    fn object(&self, shape: &'static StructSchema) -> Map<String, Value> {
-        let fields =
-            || shape.fields.iter().filter(|field| self.has_extensions || !field.is_extension);
+    fn object(&self, struct_schema: &'static StructSchema) -> Map<String, Value> {
+        let fields = || {
+            struct_schema
+                .fields
+                .iter()
+                .filter(|field| self.includes_punctual_fields || !field.is_extension)
+        };
         let properties: Map<_, _> = fields()
-            .map(|field| (field.json.to_owned(), Value::Object(self.property(shape, field))))
+            .map(|field| {
+                (field.json.to_owned(), Value::Object(self.property(struct_schema, field)))
+            })
             .collect();
-        let required: Vec<_> =
-            fields().filter(|field| is_required(shape, field)).map(|field| field.json).collect();
+        let required: Vec<_> = fields()
+            .filter(|field| is_required(struct_schema, field))
+            .map(|field| field.json)
+            .collect();
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));
-        insert_text(&mut schema, "description", descriptions::of_struct(shape.name));
+        insert_text(
+            &mut schema,
+            "description",
+            descriptions::struct_description(struct_schema.name),
+        );
         if !required.is_empty() {
             schema.insert("required".to_owned(), json!(required));
         }
         if !properties.is_empty() {
             schema.insert("properties".to_owned(), Value::Object(properties));
         }
-        schema.extend(merge::of_struct(shape));
+        schema.extend(merge::struct_extensions(struct_schema));
         schema
     }
 
-    fn property(&self, shape: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
+    fn property(&self, struct_schema: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
         let mut schema = match field.json {
-            "fieldsV1" => reference(&names::of_meta("FieldsV1")),
-            _ => self.of_type(&field.ty),
+            "fieldsV1" => reference(&names::meta_schema("FieldsV1")),
+            _ => self.field_type_schema(&field.ty),
         };
-        insert_text(&mut schema, "description", descriptions::of_field(shape.name, field.json));
-        schema.extend(merge::of_field(shape, field));
+        insert_text(
+            &mut schema,
+            "description",
+            descriptions::field_description(struct_schema.name, field.json),
+        );
+        schema.extend(merge::field_extensions(struct_schema, field));
         schema
     }
 
-    fn of_type(&self, ty: &FieldType) -> Map<String, Value> {
+    fn field_type_schema(&self, ty: &FieldType) -> Map<String, Value> {
         match ty {
             FieldType::Bool => type_schema("boolean", ""),
             FieldType::Int32 => type_schema("integer", "int32"),
@@ -138,24 +160,28 @@ impl Components {
             FieldType::Bytes => type_schema("string", "byte"),
             FieldType::Quantity => reference("io.k8s.apimachinery.pkg.api.resource.Quantity"),
             FieldType::IntOrString => reference("io.k8s.apimachinery.pkg.util.intstr.IntOrString"),
-            FieldType::Time => reference(&names::of_meta("Time")),
-            FieldType::MicroTime => reference(&names::of_meta("MicroTime")),
+            FieldType::Time => reference(&names::meta_schema("Time")),
+            FieldType::MicroTime => reference(&names::meta_schema("MicroTime")),
             FieldType::Any => type_schema("object", ""),
             FieldType::Struct(id) => {
-                reference(&names::of_struct(self.group_version, id.get().name))
+                reference(&names::struct_schema_name(self.group_version, id.get().name))
             }
-            FieldType::List(item) => container_schema("array", "items", self.of_type(item)),
+            FieldType::List(item) => {
+                container_schema("array", "items", self.field_type_schema(item))
+            }
             FieldType::Map(item) => container_schema(
                 "object",
                 "additionalProperties",
-                unwrap_reference(self.of_type(item)),
+                unwrap_reference(self.field_type_schema(item)),
             ),
         }
     }
 
     fn text(&self, alias: Option<&str>) -> Map<String, Value> {
         let mut schema = type_schema("string", "");
-        let values = alias.map(|alias| enums::of(alias, self.has_extensions)).unwrap_or_default();
+        let values = alias
+            .map(|alias| enums::allowed_values(alias, self.includes_punctual_fields))
+            .unwrap_or_default();
         if !values.is_empty() {
             schema.insert("enum".to_owned(), json!(values));
         }
@@ -165,7 +191,7 @@ impl Components {
     fn list(&self, item: &str) -> Value {
         let kind = self.kinds.get(item).copied().unwrap_or_default();
         let items = Value::Object(reference(item));
-        let metadata = Value::Object(reference(&names::of_meta("ListMeta")));
+        let metadata = Value::Object(reference(&names::meta_schema("ListMeta")));
         let properties = json!({
             "items": { "type": "array", "description": "The objects.", "items": items },
             "metadata": metadata,
@@ -185,13 +211,13 @@ impl Components {
 }
 
 /// Returns the name of the schema of a kind.
-pub(super) fn of_kind(group_version: GroupVersion, kind: &str) -> Option<String> {
-    let shape = schema::find_kind(group_version.api_version, kind)?;
-    Some(names::of_struct(group_version, shape.name))
+pub(super) fn kind_schema_name(group_version: GroupVersion, kind: &str) -> Option<String> {
+    let struct_schema = schema::find_kind(group_version.api_version, kind)?;
+    Some(names::struct_schema_name(group_version, struct_schema.name))
 }
 
-fn is_required(shape: &StructSchema, field: &FieldSchema) -> bool {
-    let path = (shape.name, field.json);
+fn is_required(struct_schema: &StructSchema, field: &FieldSchema) -> bool {
+    let path = (struct_schema.name, field.json);
     REQUIRED.contains(&path) || (field.is_always_written && !OPTIONAL.contains(&path))
 }
 

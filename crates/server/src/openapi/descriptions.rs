@@ -13,12 +13,12 @@ const SOURCE: &str = include_str!("descriptions.txt");
 type DescriptionMap = HashMap<(&'static str, &'static str), String>;
 
 /// Returns the description of a struct.
-pub(super) fn of_struct(name: &'static str) -> Option<&'static str> {
-    of_field(name, "")
+pub(super) fn struct_description(name: &'static str) -> Option<&'static str> {
+    field_description(name, "")
 }
 
 /// Returns the description of a field.
-pub(super) fn of_field(name: &'static str, field: &'static str) -> Option<&'static str> {
+pub(super) fn field_description(name: &'static str, field: &'static str) -> Option<&'static str> {
     static TEXTS: OnceLock<DescriptionMap> = OnceLock::new();
     TEXTS.get_or_init(|| parse(SOURCE)).get(&(name, field)).map(String::as_str)
 }
@@ -116,6 +116,9 @@ mod tests {
             "ConfigMap",
             "Secret",
             "ServiceAccount",
+            "ResourceQuota",
+            "ResourceQuotaSpec",
+            "ResourceQuotaStatus",
             "Namespace",
             "Event",
             "EventsEvent",
@@ -125,9 +128,9 @@ mod tests {
         ];
         for name in names {
             let schema = schema::find_struct(name).unwrap();
-            assert!(of_struct(name).is_some(), "{name}");
+            assert!(struct_description(name).is_some(), "{name}");
             for field in &schema.fields {
-                assert!(of_field(name, field.json).is_some(), "{name}.{}", field.json);
+                assert!(field_description(name, field.json).is_some(), "{name}.{}", field.json);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Merge extensions of schemas (`x-kubernetes-list-type` and others), from the tables.
+//! The merge rules of types as OpenAPI extensions (`x-kubernetes-list-type` and others), from the
+//! schema tables.
 //!
 //! `kubectl apply` computes its patches from them. Only this file knows how the tables of
 //! `punctual_api::schema` store the merge rules.
@@ -11,7 +12,7 @@ const RETAIN_KEYS: [(&str, &str); 3] =
     [("PodSpec", "volumes"), ("PodSpec", "resourceClaims"), ("PodStatus", "resourceClaimStatuses")];
 
 /// Returns the extensions of a struct.
-pub(super) fn of_struct(schema: &StructSchema) -> Map<String, Value> {
+pub(super) fn struct_extensions(schema: &StructSchema) -> Map<String, Value> {
     let mut extensions = Map::new();
     if schema.is_atomic {
         insert_extension(&mut extensions, "map-type", json!("atomic"));
@@ -20,7 +21,7 @@ pub(super) fn of_struct(schema: &StructSchema) -> Map<String, Value> {
 }
 
 /// Returns the extensions of a field.
-pub(super) fn of_field(schema: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
+pub(super) fn field_extensions(schema: &StructSchema, field: &FieldSchema) -> Map<String, Value> {
     let mut extensions = Map::new();
     if field.merge_rules.is_atomic {
         insert_extension(&mut extensions, "map-type", json!("atomic"));
@@ -36,15 +37,15 @@ pub(super) fn of_field(schema: &StructSchema, field: &FieldSchema) -> Map<String
             insert_extension(&mut extensions, "list-map-keys", json!(keys));
         }
     }
-    let strategy =
+    let merge_strategy =
         if RETAIN_KEYS.contains(&(schema.name, field.json)) { "merge,retainKeys" } else { "merge" };
     match field.merge_rules.patch_strategy {
         PatchStrategy::Replace => {}
         PatchStrategy::MergeValues => {
-            insert_extension(&mut extensions, "patch-strategy", json!(strategy))
+            insert_extension(&mut extensions, "patch-strategy", json!(merge_strategy))
         }
         PatchStrategy::MergeByKey(key) => {
-            insert_extension(&mut extensions, "patch-strategy", json!(strategy));
+            insert_extension(&mut extensions, "patch-strategy", json!(merge_strategy));
             insert_extension(&mut extensions, "patch-merge-key", json!(key));
         }
     }

@@ -1,4 +1,5 @@
-//! The names of schemas. Types of Kubernetes have its names, so that tools find them.
+//! The names of schemas in OpenAPI documents. Types of Kubernetes have its names, so that tools
+//! find them.
 
 use crate::resource::GroupVersion;
 
@@ -15,7 +16,7 @@ const PUNCTUAL: &str = "dev.punctual.v1";
 
 /// Structs of apimachinery and batch. Structs in neither list belong to the core group, except for
 /// Leases and Events.
-const OF_META: [&str; 6] = [
+const META_STRUCTS: [&str; 6] = [
     "Condition",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -23,7 +24,7 @@ const OF_META: [&str; 6] = [
     "ObjectMeta",
     "OwnerReference",
 ];
-const OF_BATCH: [&str; 15] = [
+const BATCH_STRUCTS: [&str; 15] = [
     "CronJob",
     "CronJobSpec",
     "CronJobStatus",
@@ -41,19 +42,22 @@ const OF_BATCH: [&str; 15] = [
     "UncountedTerminatedPods",
 ];
 /// Structs that `batch/v1beta1` defines itself.
-const OF_BATCH_BETA: [&str; 4] = ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
+const BATCH_BETA_STRUCTS: [&str; 4] =
+    ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
 
 /// Returns the name of the schema of a struct in the document of a group and version.
-pub(super) fn of_struct(group_version: GroupVersion, name: &str) -> String {
+pub(super) fn struct_schema_name(group_version: GroupVersion, name: &str) -> String {
     let is_cron_job = name.starts_with("CronJob");
     match (group_version.group, group_version.version) {
         ("punctual.dev", _) if is_cron_job => {
             format!("{PUNCTUAL}.{}", name.replacen("CronJob", "ScheduledJob", 1))
         }
-        ("batch", "v1beta1") if OF_BATCH_BETA.contains(&name) => format!("{BATCH_BETA}.{name}"),
+        ("batch", "v1beta1") if BATCH_BETA_STRUCTS.contains(&name) => {
+            format!("{BATCH_BETA}.{name}")
+        }
         _ if name.starts_with("Lease") => format!("{COORDINATION}.{name}"),
-        _ if OF_META.contains(&name) => of_meta(name),
-        _ if OF_BATCH.contains(&name) => format!("{BATCH}.{name}"),
+        _ if META_STRUCTS.contains(&name) => meta_schema(name),
+        _ if BATCH_STRUCTS.contains(&name) => format!("{BATCH}.{name}"),
         _ => match name.strip_prefix("Events") {
             Some(event) => format!("{EVENTS}.{event}"),
             None => format!("{CORE}.{name}"),
@@ -62,12 +66,12 @@ pub(super) fn of_struct(group_version: GroupVersion, name: &str) -> String {
 }
 
 /// Returns the name of the schema of a review.
-pub(super) fn of_review(group_version: GroupVersion, kind: &str) -> String {
+pub(super) fn review_schema(group_version: GroupVersion, kind: &str) -> String {
     let group = group_version.group.split('.').next().unwrap_or_default();
     format!("io.k8s.api.{group}.{}.{kind}", group_version.version)
 }
 
 /// Returns the name of the schema of a type of apimachinery.
-pub(super) fn of_meta(name: &str) -> String {
+pub(super) fn meta_schema(name: &str) -> String {
     format!("{META}.{name}")
 }

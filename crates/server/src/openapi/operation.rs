@@ -1,4 +1,5 @@
-//! Operations on paths, such as list or patch.
+//! The operations of a path in an OpenAPI document, such as list or patch: parameters, request
+//! bodies and responses.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +8,7 @@ use super::parameters;
 use crate::resource::GroupVersion;
 
 /// Kinds whose deletion returns the object instead of a status.
-const DELETE_RETURNS_OBJECT: [&str; 2] = ["Pod", "ServiceAccount"];
+const DELETE_RETURNS_OBJECT: [&str; 3] = ["Pod", "ResourceQuota", "ServiceAccount"];
 
 /// The media types of responses.
 const MEDIA_TYPES: [&str; 2] = ["application/json", "application/yaml"];
@@ -22,10 +23,12 @@ const PATCH_TYPES: [&str; 4] = [
 
 /// An operation of a path.
 pub(super) struct ApiOperation {
+    /// The HTTP method.
     pub(super) method: &'static str,
-    action: &'static str,
-    /// The first word of the operation's identifier.
-    verb: &'static str,
+    /// The value of `x-kubernetes-action`.
+    kubernetes_action: &'static str,
+    /// The first word of the operation's identifier (`operationId`).
+    id_prefix: &'static str,
     description: &'static str,
     parameters: &'static [&'static str],
     body: RequestBody,
@@ -49,8 +52,8 @@ enum ResponseContent {
 
 pub(super) const LIST: ApiOperation = ApiOperation {
     method: "get",
-    action: "list",
-    verb: "list",
+    kubernetes_action: "list",
+    id_prefix: "list",
     description: "List or watch objects.",
     parameters: parameters::LIST,
     body: RequestBody::None,
@@ -60,8 +63,8 @@ pub(super) const LIST: ApiOperation = ApiOperation {
 
 pub(super) const CREATE: ApiOperation = ApiOperation {
     method: "post",
-    action: "post",
-    verb: "create",
+    kubernetes_action: "post",
+    id_prefix: "create",
     description: "Create an object.",
     parameters: parameters::WRITE,
     body: RequestBody::Object,
@@ -71,8 +74,8 @@ pub(super) const CREATE: ApiOperation = ApiOperation {
 
 pub(super) const DELETE_COLLECTION: ApiOperation = ApiOperation {
     method: "delete",
-    action: "deletecollection",
-    verb: "delete",
+    kubernetes_action: "deletecollection",
+    id_prefix: "delete",
     description: "Delete all selected objects.",
     parameters: parameters::DELETE_COLLECTION,
     body: RequestBody::DeleteOptions,
@@ -82,8 +85,8 @@ pub(super) const DELETE_COLLECTION: ApiOperation = ApiOperation {
 
 pub(super) const READ: ApiOperation = ApiOperation {
     method: "get",
-    action: "get",
-    verb: "read",
+    kubernetes_action: "get",
+    id_prefix: "read",
     description: "Read an object.",
     parameters: &[],
     body: RequestBody::None,
@@ -100,8 +103,8 @@ pub(super) const READ_LOG: ApiOperation = ApiOperation {
 
 pub(super) const REPLACE: ApiOperation = ApiOperation {
     method: "put",
-    action: "put",
-    verb: "replace",
+    kubernetes_action: "put",
+    id_prefix: "replace",
     description: "Replace an object.",
     parameters: parameters::WRITE,
     body: RequestBody::Object,
@@ -111,8 +114,8 @@ pub(super) const REPLACE: ApiOperation = ApiOperation {
 
 pub(super) const PATCH: ApiOperation = ApiOperation {
     method: "patch",
-    action: "patch",
-    verb: "patch",
+    kubernetes_action: "patch",
+    id_prefix: "patch",
     description: "Change a part of an object.",
     parameters: parameters::PATCH,
     body: RequestBody::Patch,
@@ -122,8 +125,8 @@ pub(super) const PATCH: ApiOperation = ApiOperation {
 
 pub(super) const DELETE: ApiOperation = ApiOperation {
     method: "delete",
-    action: "delete",
-    verb: "delete",
+    kubernetes_action: "delete",
+    id_prefix: "delete",
     description: "Delete an object.",
     parameters: parameters::DELETE,
     body: RequestBody::DeleteOptions,
@@ -138,9 +141,10 @@ pub(super) struct OperationTarget<'a> {
     pub(super) kind: &'a str,
     /// The name of the schema of the kind.
     pub(super) schema: &'a str,
-    /// The words before and after the kind in identifiers, such as `Namespaced` and `Status`.
-    pub(super) scope: &'static str,
-    pub(super) part: &'a str,
+    /// The word before the kind in the operation's identifier: `Namespaced` or empty.
+    pub(super) kind_prefix: &'static str,
+    /// The word after the kind in the operation's identifier, such as `Status`, or empty.
+    pub(super) kind_suffix: &'a str,
 }
 
 impl ApiOperation {
@@ -152,7 +156,7 @@ impl ApiOperation {
             "description": self.description,
             "operationId": self.id(target),
             "responses": self.responses(target),
-            "x-kubernetes-action": self.action,
+            "x-kubernetes-action": self.kubernetes_action,
             "x-kubernetes-group-version-kind": {
                 "group": group, "version": version, "kind": target.kind,
             },
@@ -172,9 +176,14 @@ impl ApiOperation {
     /// Returns the identifier. It is that of Kubernetes, since client generators derive method
     /// names from it.
     fn id(&self, target: &OperationTarget<'_>) -> String {
-        let collection = if self.action == "deletecollection" { "Collection" } else { "" };
-        let OperationTarget { kind, scope, part, .. } = target;
-        format!("{}{}{collection}{scope}{kind}{part}", self.verb, camel_case(target.group_version))
+        let collection =
+            if self.kubernetes_action == "deletecollection" { "Collection" } else { "" };
+        let OperationTarget { kind, kind_prefix, kind_suffix, .. } = target;
+        format!(
+            "{}{}{collection}{kind_prefix}{kind}{kind_suffix}",
+            self.id_prefix,
+            camel_case(target.group_version)
+        )
     }
 
     fn request_body(&self, target: &OperationTarget<'_>) -> Option<Value> {
@@ -184,10 +193,10 @@ impl ApiOperation {
                 json!({ "content": content(&["*/*"], target.schema), "required": true })
             }
             RequestBody::DeleteOptions => {
-                json!({ "content": content(&["*/*"], &names::of_meta("DeleteOptions")) })
+                json!({ "content": content(&["*/*"], &names::meta_schema("DeleteOptions")) })
             }
             RequestBody::Patch => {
-                let content = content(&PATCH_TYPES, &names::of_meta("Patch"));
+                let content = content(&PATCH_TYPES, &names::meta_schema("Patch"));
                 json!({ "content": content, "required": true })
             }
         };
@@ -200,7 +209,7 @@ impl ApiOperation {
             ResponseContent::Status if self.returns_object(target) => {
                 content(&MEDIA_TYPES, target.schema)
             }
-            ResponseContent::Status => content(&MEDIA_TYPES, &names::of_meta("Status")),
+            ResponseContent::Status => content(&MEDIA_TYPES, &names::meta_schema("Status")),
             ResponseContent::Text => json!({ "text/plain": { "schema": { "type": "string" } } }),
             ResponseContent::List => {
                 let [json, yaml] = MEDIA_TYPES;
@@ -212,13 +221,13 @@ impl ApiOperation {
     }
 
     fn returns_object(&self, target: &OperationTarget<'_>) -> bool {
-        self.action == "delete" && DELETE_RETURNS_OBJECT.contains(&target.kind)
+        self.kubernetes_action == "delete" && DELETE_RETURNS_OBJECT.contains(&target.kind)
     }
 }
 
 /// Renders the discovery operation of a group and version.
 pub(super) fn discovery(group_version: GroupVersion) -> Value {
-    let content = content(&MEDIA_TYPES, &names::of_meta("APIResourceList"));
+    let content = content(&MEDIA_TYPES, &names::meta_schema("APIResourceList"));
     json!({
         "get": {
             "tags": [tag(group_version)],

@@ -1,4 +1,5 @@
-//! Query parameters of operations. kubectl reads them to learn what a server supports.
+//! The query parameters of operations in OpenAPI documents. kubectl reads them to learn what a
+//! server supports.
 
 use serde_json::{Value, json};
 
@@ -61,7 +62,7 @@ pub(super) const LOG: &[&str] = &[
     "timestamps",
 ];
 
-const ALL: [QueryParameter; 27] = [
+const QUERY_PARAMETERS: [QueryParameter; 27] = [
     query("allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks."),
     query("container", "string", "The container; required if the Pod has several."),
     query("continue", "string", "The token of the previous page of a list."),
@@ -125,7 +126,7 @@ const ALL: [QueryParameter; 27] = [
 
 /// Renders the query parameters with these names.
 pub(super) fn render_query(names: &[&str]) -> Vec<Value> {
-    let selected = ALL.iter().filter(|parameter| names.contains(&parameter.name));
+    let selected = QUERY_PARAMETERS.iter().filter(|parameter| names.contains(&parameter.name));
     selected
         .map(|parameter| {
             json!({

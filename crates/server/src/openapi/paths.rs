@@ -1,30 +1,30 @@
-//! The paths of a group and version, with their operations.
+//! The `paths` of an OpenAPI document: every path of a group and version, with its operations.
 
 use serde_json::{Map, Value, json};
 
 use super::operation::{self, ApiOperation, OperationTarget, capitalize};
-use super::{components, names, parameters, path_of};
+use super::{components, group_version_path, names, parameters};
 use crate::discovery;
-use crate::resource::{ALL, GroupVersion, REVIEWS, Resource, Subresource};
+use crate::resource::{GroupVersion, RESOURCES, REVIEWS, Resource, Subresource};
 
 /// Returns the paths of a group and version, with their operations.
-pub(super) fn of(group_version: GroupVersion) -> Value {
-    let base = format!("/{}", path_of(group_version));
+pub(super) fn render(group_version: GroupVersion) -> Value {
+    let base = format!("/{}", group_version_path(group_version));
     let mut builder = PathsBuilder { group_version, base, paths: Map::new() };
     builder.paths.insert(format!("{}/", builder.base), operation::discovery(group_version));
     for resource in
-        ALL.into_iter().filter(|resource| resource.group_versions.contains(&group_version))
+        RESOURCES.into_iter().filter(|resource| resource.group_versions.contains(&group_version))
     {
         builder.add_resource(resource);
     }
     for review in REVIEWS.iter().filter(|review| review.group_version == group_version) {
-        let schema = names::of_review(group_version, review.kind);
+        let schema = names::review_schema(group_version, review.kind);
         let target = OperationTarget {
             group_version,
             kind: review.kind,
             schema: &schema,
-            scope: "",
-            part: "",
+            kind_prefix: "",
+            kind_suffix: "",
         };
         builder.add(review.plural.to_owned(), &[operation::CREATE], &target);
     }
@@ -40,8 +40,10 @@ struct PathsBuilder {
 
 impl PathsBuilder {
     fn add_resource(&mut self, resource: &'static Resource) {
-        let Some(schema) = components::of_kind(self.group_version, resource.kind) else { return };
-        let (scope, collection) = if resource.is_namespaced {
+        let Some(schema) = components::kind_schema_name(self.group_version, resource.kind) else {
+            return;
+        };
+        let (kind_prefix, collection) = if resource.is_namespaced {
             ("Namespaced", format!("namespaces/{{namespace}}/{}", resource.plural))
         } else {
             ("", resource.plural.to_owned())
@@ -51,18 +53,21 @@ impl PathsBuilder {
             group_version: self.group_version,
             kind: resource.kind,
             schema: &schema,
-            scope,
-            part: "",
+            kind_prefix,
+            kind_suffix: "",
         };
         if resource.is_namespaced {
-            let all_namespaces =
-                OperationTarget { scope: "", part: "ForAllNamespaces", ..object_target };
+            let all_namespaces = OperationTarget {
+                kind_prefix: "",
+                kind_suffix: "ForAllNamespaces",
+                ..object_target
+            };
             self.add(resource.plural.to_owned(), &[operation::LIST], &all_namespaces);
         }
         for subresource in resource.subresources {
-            let part = capitalize(subresource.name());
+            let kind_suffix = capitalize(subresource.name());
             let path = format!("{object}/{}", subresource.name());
-            let target = OperationTarget { part: &part, ..object_target };
+            let target = OperationTarget { kind_suffix: &kind_suffix, ..object_target };
             self.add(path, subresource_operations(*subresource), &target);
         }
         self.add(collection, &collection_operations(resource), &object_target);

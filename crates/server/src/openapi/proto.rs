@@ -1,7 +1,8 @@
 //! Encodes the OpenAPI v2 document in protobuf.
 //!
-//! kubectl needs it to validate lists (`kind: List`); older versions of kubectl need it for all kinds. The messages are
-//! those of gnostic's `OpenAPIv2.proto`, as tables that map JSON keys to protobuf fields.
+//! kubectl needs it to validate lists (`kind: List`); older versions of kubectl need it for all kinds.
+//! The messages are those of gnostic's `OpenAPIv2.proto`, as tables that map JSON keys to protobuf
+//! fields.
 
 use serde_json::Value;
 
@@ -16,20 +17,24 @@ struct ProtoMessage {
 struct ProtoField {
     /// The JSON key.
     key: &'static str,
-    /// The field numbers from the outermost message to the one that has the content.
+    /// The path of nested field numbers. The last one is the field that holds the value.
     path: &'static [u32],
     content: ProtoContent,
 }
 
+/// How the JSON value of a field is encoded.
 enum ProtoContent {
-    Text,
-    Texts,
-    Flag,
+    String,
+    RepeatedString,
+    Bool,
     /// A list of arbitrary values, each encoded as YAML.
-    Values,
+    RepeatedAny,
     Message(&'static ProtoMessage),
-    /// A map from names to messages, each wrapped in the given fields.
+    /// A map from names to messages. The value of each entry is nested in these fields: a response, for
+    /// example, is field 1 of the value.
     Map(&'static ProtoMessage, &'static [u32]),
+    /// A list of parameters of an operation. Each is a message that depends on where the parameter is:
+    /// in the body, the query or the path.
     Parameters,
 }
 
@@ -39,7 +44,7 @@ const fn field(key: &'static str, path: &'static [u32], content: ProtoContent) -
 
 static DOCUMENT: ProtoMessage = ProtoMessage {
     fields: &[
-        field("swagger", &[1], ProtoContent::Text),
+        field("swagger", &[1], ProtoContent::String),
         field("info", &[2], ProtoContent::Message(&INFO)),
         field("paths", &[8, 2], ProtoContent::Map(&PATH_ITEM, &[])),
         field("definitions", &[9, 1], ProtoContent::Map(&SCHEMA, &[])),
@@ -48,7 +53,10 @@ static DOCUMENT: ProtoMessage = ProtoMessage {
 };
 
 static INFO: ProtoMessage = ProtoMessage {
-    fields: &[field("title", &[1], ProtoContent::Text), field("version", &[2], ProtoContent::Text)],
+    fields: &[
+        field("title", &[1], ProtoContent::String),
+        field("version", &[2], ProtoContent::String),
+    ],
     extensions: 7,
 };
 
@@ -66,11 +74,11 @@ static PATH_ITEM: ProtoMessage = ProtoMessage {
 
 static OPERATION: ProtoMessage = ProtoMessage {
     fields: &[
-        field("tags", &[1], ProtoContent::Texts),
-        field("description", &[3], ProtoContent::Text),
-        field("operationId", &[5], ProtoContent::Text),
-        field("produces", &[6], ProtoContent::Texts),
-        field("consumes", &[7], ProtoContent::Texts),
+        field("tags", &[1], ProtoContent::RepeatedString),
+        field("description", &[3], ProtoContent::String),
+        field("operationId", &[5], ProtoContent::String),
+        field("produces", &[6], ProtoContent::RepeatedString),
+        field("consumes", &[7], ProtoContent::RepeatedString),
         field("parameters", &[8], ProtoContent::Parameters),
         field("responses", &[9, 1], ProtoContent::Map(&RESPONSE, &[1])),
     ],
@@ -79,7 +87,7 @@ static OPERATION: ProtoMessage = ProtoMessage {
 
 static RESPONSE: ProtoMessage = ProtoMessage {
     fields: &[
-        field("description", &[1], ProtoContent::Text),
+        field("description", &[1], ProtoContent::String),
         field("schema", &[2, 1], ProtoContent::Message(&SCHEMA)),
     ],
     extensions: 5,
@@ -87,10 +95,10 @@ static RESPONSE: ProtoMessage = ProtoMessage {
 
 static BODY_PARAMETER: ProtoMessage = ProtoMessage {
     fields: &[
-        field("description", &[1], ProtoContent::Text),
-        field("name", &[2], ProtoContent::Text),
-        field("in", &[3], ProtoContent::Text),
-        field("required", &[4], ProtoContent::Flag),
+        field("description", &[1], ProtoContent::String),
+        field("name", &[2], ProtoContent::String),
+        field("in", &[3], ProtoContent::String),
+        field("required", &[4], ProtoContent::Bool),
         field("schema", &[5], ProtoContent::Message(&SCHEMA)),
     ],
     extensions: 6,
@@ -98,37 +106,37 @@ static BODY_PARAMETER: ProtoMessage = ProtoMessage {
 
 static QUERY_PARAMETER: ProtoMessage = ProtoMessage {
     fields: &[
-        field("required", &[1], ProtoContent::Flag),
-        field("in", &[2], ProtoContent::Text),
-        field("description", &[3], ProtoContent::Text),
-        field("name", &[4], ProtoContent::Text),
-        field("type", &[6], ProtoContent::Text),
-        field("uniqueItems", &[20], ProtoContent::Flag),
+        field("required", &[1], ProtoContent::Bool),
+        field("in", &[2], ProtoContent::String),
+        field("description", &[3], ProtoContent::String),
+        field("name", &[4], ProtoContent::String),
+        field("type", &[6], ProtoContent::String),
+        field("uniqueItems", &[20], ProtoContent::Bool),
     ],
     extensions: 23,
 };
 
 static PATH_PARAMETER: ProtoMessage = ProtoMessage {
     fields: &[
-        field("required", &[1], ProtoContent::Flag),
-        field("in", &[2], ProtoContent::Text),
-        field("description", &[3], ProtoContent::Text),
-        field("name", &[4], ProtoContent::Text),
-        field("type", &[5], ProtoContent::Text),
-        field("uniqueItems", &[19], ProtoContent::Flag),
+        field("required", &[1], ProtoContent::Bool),
+        field("in", &[2], ProtoContent::String),
+        field("description", &[3], ProtoContent::String),
+        field("name", &[4], ProtoContent::String),
+        field("type", &[5], ProtoContent::String),
+        field("uniqueItems", &[19], ProtoContent::Bool),
     ],
     extensions: 22,
 };
 
 static SCHEMA: ProtoMessage = ProtoMessage {
     fields: &[
-        field("$ref", &[1], ProtoContent::Text),
-        field("format", &[2], ProtoContent::Text),
-        field("description", &[4], ProtoContent::Text),
-        field("required", &[19], ProtoContent::Texts),
-        field("enum", &[20], ProtoContent::Values),
+        field("$ref", &[1], ProtoContent::String),
+        field("format", &[2], ProtoContent::String),
+        field("description", &[4], ProtoContent::String),
+        field("required", &[19], ProtoContent::RepeatedString),
+        field("enum", &[20], ProtoContent::RepeatedAny),
         field("additionalProperties", &[21, 1], ProtoContent::Message(&SCHEMA)),
-        field("type", &[22, 1], ProtoContent::Text),
+        field("type", &[22, 1], ProtoContent::String),
         field("items", &[23, 1], ProtoContent::Message(&SCHEMA)),
         field("properties", &[25, 1], ProtoContent::Map(&SCHEMA, &[])),
     ],
@@ -159,13 +167,13 @@ fn write_field(out: &mut Vec<u8>, field: &ProtoField, value: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().as_bytes().to_vec();
     let mut write = |content: Vec<u8>| out.extend(wrap(field.path, content));
     match &field.content {
-        ProtoContent::Text => write(text(value)),
-        ProtoContent::Texts => {
+        ProtoContent::String => write(text(value)),
+        ProtoContent::RepeatedString => {
             for item in items() {
                 write(text(item));
             }
         }
-        ProtoContent::Values => {
+        ProtoContent::RepeatedAny => {
             for item in items() {
                 write(encode_any(item));
             }
@@ -180,7 +188,7 @@ fn write_field(out: &mut Vec<u8>, field: &ProtoField, value: &Value) {
             let encode = |value: &Value| wrap(wrapping, encode_message(inner, value));
             write_map(out, field.path, value, encode);
         }
-        ProtoContent::Flag => write_flag(out, field.path, value),
+        ProtoContent::Bool => write_flag(out, field.path, value),
     }
 }
 

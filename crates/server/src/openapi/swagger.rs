@@ -1,4 +1,4 @@
-//! Converts version 3 documents to the version 2 document.
+//! Converts OpenAPI version 3 documents to the version 2 document (Swagger).
 //!
 //! Client generators and infrastructure tools read it as JSON. In version 2 bodies are parameters,
 //! and a response has one schema for all media types.
@@ -9,13 +9,15 @@ use super::names::REF_PREFIX;
 
 const OLD_REF_PREFIX: &str = "#/definitions/";
 
-/// Returns the version 2 document of several version 3 documents.
+/// Merges version 3 documents into one version 2 document.
 pub(super) fn document(parts: impl Iterator<Item = Value>) -> Value {
     let mut paths = Map::new();
     let mut definitions = Map::new();
     for mut part in parts {
         paths.extend(
-            take(&mut part, "/paths").into_iter().map(|(path, item)| (path, convert_item(item))),
+            take(&mut part, "/paths")
+                .into_iter()
+                .map(|(path, item)| (path, convert_path_item(item))),
         );
         let schemas = take(&mut part, "/components/schemas");
         let converted = schemas.into_iter().map(|(name, schema)| (name, convert_schema(schema)));
@@ -41,7 +43,7 @@ fn take(part: &mut Value, pointer: &str) -> Map<String, Value> {
     }
 }
 
-fn convert_item(item: Value) -> Value {
+fn convert_path_item(item: Value) -> Value {
     let Value::Object(entries) = item else { return item };
     let entries = entries.into_iter().map(|(key, value)| {
         let value =
@@ -115,7 +117,7 @@ fn schema_of(part: &Value) -> Value {
     first.and_then(|first| first.get("schema")).cloned().map_or(Value::Null, convert_schema)
 }
 
-/// Converts a schema. Version 2 has neither alternatives of types nor wrapped references.
+/// Converts a schema. Version 2 has no `oneOf`, and a `$ref` is not wrapped in `allOf`.
 fn convert_schema(schema: Value) -> Value {
     match schema {
         Value::Array(items) => items.into_iter().map(convert_schema).collect(),

@@ -1,4 +1,4 @@
-//! Comparison with the documents of kube-apiserver v1.36, without their descriptions.
+//! Compares our OpenAPI documents with those of kube-apiserver v1.36, without their descriptions.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn parsed(document: &Document) -> Value {
 }
 
 fn v3(path: &str) -> Value {
-    parsed(Documents::new(Dialect::Strict).v3(path).unwrap())
+    parsed(Documents::new(Dialect::Kubernetes).v3(path).unwrap())
 }
 
 fn entries(value: &Value) -> &Map<String, Value> {
@@ -38,7 +38,7 @@ fn paths_have_the_recorded_operations() {
         if group_version.group == "punctual.dev" {
             continue;
         }
-        for (path, item) in entries(&v3(&path_of(group_version))["paths"]) {
+        for (path, item) in entries(&v3(&group_version_path(group_version))["paths"]) {
             missing.remove(path);
             let theirs = entries(&recorded[path]);
             for (method, operation) in entries(item).iter().filter(|(key, _)| *key != "parameters")
@@ -116,7 +116,7 @@ fn types_have_the_recorded_schema() {
     let mut differences = BTreeSet::new();
     let mut missing: BTreeSet<_> = entries(&recorded).keys().cloned().collect();
     for group_version in GROUP_VERSIONS {
-        let document = v3(&path_of(group_version));
+        let document = v3(&group_version_path(group_version));
         for (name, schema) in entries(&document["components"]["schemas"]) {
             let Some(theirs) = recorded.get(name) else { continue };
             missing.remove(name);
@@ -150,7 +150,7 @@ fn compare(path: &str, ours: &Value, theirs: &Value, differences: &mut BTreeSet<
 fn every_reference_has_a_schema() {
     let documents = Documents::new(Dialect::Punctual);
     for group_version in GROUP_VERSIONS {
-        let document = parsed(documents.v3(&path_of(group_version)).unwrap());
+        let document = parsed(documents.v3(&group_version_path(group_version)).unwrap());
         let schemas = entries(&document["components"]["schemas"]);
         let references = references(&document, "#/components/schemas/");
         assert_eq!(references, schemas.keys().cloned().collect(), "{group_version:?}");
@@ -176,9 +176,9 @@ fn references(part: &Value, prefix: &str) -> BTreeSet<String> {
 #[test]
 fn every_kind_has_exactly_one_schema() {
     let documents = Documents::new(Dialect::Punctual);
-    for resource in crate::resource::ALL {
+    for resource in crate::resource::RESOURCES {
         for group_version in resource.group_versions {
-            let document = parsed(documents.v3(&path_of(*group_version)).unwrap());
+            let document = parsed(documents.v3(&group_version_path(*group_version)).unwrap());
             for kind in [resource.kind.to_owned(), format!("{}List", resource.kind)] {
                 let gvk = json!([{
                     "group": group_version.group, "version": group_version.version, "kind": kind,
@@ -204,11 +204,11 @@ fn extension_fields_are_described_where_they_are_accepted() {
     let ours = spec(Dialect::Punctual, "apis/batch/v1", "io.k8s.api.batch.v1.CronJobSpec");
     assert!(ours["jitter"].is_object());
     assert_eq!(ours["concurrencyPolicy"]["enum"][1], "CatchUp");
-    let strict = spec(Dialect::Strict, "apis/batch/v1", "io.k8s.api.batch.v1.CronJobSpec");
+    let strict = spec(Dialect::Kubernetes, "apis/batch/v1", "io.k8s.api.batch.v1.CronJobSpec");
     assert!(strict["jitter"].is_null() && strict["schedule"].is_object());
     assert_eq!(strict["concurrencyPolicy"]["enum"], json!(["Allow", "Forbid", "Replace"]));
     let own_kind =
-        spec(Dialect::Strict, "apis/punctual.dev/v1", "dev.punctual.v1.ScheduledJobSpec");
+        spec(Dialect::Kubernetes, "apis/punctual.dev/v1", "dev.punctual.v1.ScheduledJobSpec");
     assert!(own_kind["jitter"].is_object());
     let beta = "io.k8s.api.batch.v1beta1.CronJobSpec";
     let beta = spec(Dialect::Punctual, "apis/batch/v1beta1", beta);
@@ -236,7 +236,7 @@ fn documents_are_deterministic() {
     let other = Documents::default();
     assert_eq!(one.index().body, other.index().body);
     assert_eq!(one.v2().hash, other.v2().hash);
-    let strict = Documents::new(Dialect::Strict);
+    let strict = Documents::new(Dialect::Kubernetes);
     let path = "apis/batch/v1";
     assert_ne!(one.v3(path).unwrap().hash, strict.v3(path).unwrap().hash);
 }

@@ -1,4 +1,5 @@
-//! Computes the fields of a configuration and the differences between two versions of an object.
+//! Lists the fields of an object, and the fields in which two versions of it differ, as sets for
+//! `managedFields`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,11 +1,11 @@
-//! The granularity of ownership: whether a value is owned and applied as a whole or part by part.
+//! For server-side apply: whether a field manager owns a value as a whole or part by part.
 
 use punctual_api::schema::{FieldSchema, FieldType, ListType, MergeRules, StructSchema};
 use serde_json::{Map, Value};
 
 use super::fields;
 
-/// The granularity at which a value is owned and applied.
+/// The unit in which field managers own and apply a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Granularity {
     /// As a whole.
@@ -24,8 +24,8 @@ static ANY: FieldType = FieldType::Any;
 
 impl Granularity {
     /// Returns the granularity of a field.
-    pub(super) fn of(field: &'static FieldSchema) -> Granularity {
-        match Granularity::of_type(&field.ty, &field.merge_rules) {
+    pub(super) fn for_field(field: &'static FieldSchema) -> Granularity {
+        match Granularity::for_type(&field.ty, &field.merge_rules) {
             Granularity::Fields(_) | Granularity::Entries(_) if field.merge_rules.is_atomic => {
                 Granularity::Whole
             }
@@ -33,9 +33,9 @@ impl Granularity {
         }
     }
 
-    fn of_type(ty: &'static FieldType, merging: &'static MergeRules) -> Granularity {
-        match (ty, &merging.list_type) {
-            (FieldType::Struct(id), _) => Granularity::of_struct(id.get()),
+    fn for_type(ty: &'static FieldType, merge_rules: &'static MergeRules) -> Granularity {
+        match (ty, &merge_rules.list_type) {
+            (FieldType::Struct(id), _) => Granularity::for_struct(id.get()),
             (FieldType::Map(entry), _) => Granularity::Entries(entry),
             (FieldType::List(_), ListType::Set) => Granularity::Values,
             (FieldType::List(item), ListType::Map(keys)) => match **item {
@@ -48,7 +48,7 @@ impl Granularity {
     }
 
     /// Returns the granularity of a struct.
-    pub(super) fn of_struct(schema: &'static StructSchema) -> Granularity {
+    pub(super) fn for_struct(schema: &'static StructSchema) -> Granularity {
         if schema.is_atomic { Granularity::Whole } else { Granularity::Fields(schema) }
     }
 
@@ -56,9 +56,9 @@ impl Granularity {
     pub(super) fn child(self, name: &str) -> Granularity {
         match self {
             Granularity::Fields(schema) => {
-                schema.field(name).map_or(Granularity::Entries(&ANY), Granularity::of)
+                schema.field(name).map_or(Granularity::Entries(&ANY), Granularity::for_field)
             }
-            Granularity::Entries(FieldType::Struct(id)) => Granularity::of_struct(id.get()),
+            Granularity::Entries(FieldType::Struct(id)) => Granularity::for_struct(id.get()),
             Granularity::Entries(FieldType::Any) => Granularity::Entries(&ANY),
             _ => Granularity::Whole,
         }
@@ -67,7 +67,7 @@ impl Granularity {
     /// Returns the granularity of an item.
     pub(super) fn item(self) -> Granularity {
         match self {
-            Granularity::Keyed(schema, _) => Granularity::of_struct(schema),
+            Granularity::Keyed(schema, _) => Granularity::for_struct(schema),
             _ => Granularity::Whole,
         }
     }

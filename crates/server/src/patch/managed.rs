@@ -50,16 +50,16 @@ pub(super) struct ManagerKey {
 
 impl ManagerKey {
     /// Returns the key for writes of a field manager.
-    pub(super) fn new(writer: &FieldManager<'_>, operation: ManagedOperation) -> ManagerKey {
-        let name = match writer.manager {
+    pub(super) fn new(manager: &FieldManager<'_>, operation: ManagedOperation) -> ManagerKey {
+        let name = match manager.name {
             "" => "unknown",
             name => name,
         };
         ManagerKey {
             name: truncate(name),
             operation,
-            api_version: key_version(operation, writer.api_version).to_owned(),
-            subresource: writer.subresource.to_owned(),
+            api_version: key_version(operation, manager.api_version).to_owned(),
+            subresource: manager.subresource.to_owned(),
         }
     }
 }
@@ -127,15 +127,10 @@ impl ManagedFields {
     }
 
     /// Adds the fields that an update changed to the entry of its manager.
-    pub(super) fn add(
-        &mut self,
-        manager: ManagerKey,
-        writer: &FieldManager<'_>,
-        changed: FieldSet,
-    ) {
-        let owned = self.0.entry(manager).or_default();
-        owned.api_version = writer.api_version.to_owned();
-        owned.time = Some(Time::new(writer.now).to_string());
+    pub(super) fn add(&mut self, key: ManagerKey, manager: &FieldManager<'_>, changed: FieldSet) {
+        let owned = self.0.entry(key).or_default();
+        owned.api_version = manager.api_version.to_owned();
+        owned.time = Some(Time::new(manager.now).to_string());
         fields::union_with(&mut owned.fields, changed);
     }
 

@@ -1,4 +1,4 @@
-//! JSON merge patch (RFC 7396).
+//! Applies a JSON merge patch (RFC 7396) to an object.
 
 use punctual_api::Status;
 use serde_json::Value;

@@ -50,7 +50,7 @@ enum MergeSchema {
 
 impl MergeSchema {
     /// Returns the schema of a type.
-    fn of(ty: &'static FieldType) -> MergeSchema {
+    fn from_type(ty: &'static FieldType) -> MergeSchema {
         match ty {
             FieldType::Struct(id) => MergeSchema::Struct(id.get()),
             FieldType::Map(_) => MergeSchema::Other("map"),
@@ -180,7 +180,7 @@ fn merge_field(
     let merged = match (original.remove(&name), value) {
         (_, Value::Null) => None,
         (Some(Value::Object(old)), Value::Object(new)) => {
-            let child = MergeSchema::of(&schema.field(&name)?.ty);
+            let child = MergeSchema::from_type(&schema.field(&name)?.ty);
             Some(Value::Object(merge(old, new, child)?))
         }
         (Some(Value::Array(old)), Value::Array(new)) => {

@@ -1,4 +1,4 @@
-//! Field ownership after writes other than server-side apply.
+//! Updates `managedFields` after a create, an update or a patch other than a server-side apply.
 
 use serde_json::{Map, Value};
 
@@ -22,26 +22,26 @@ const UNOWNED_METADATA: [&str; 9] = [
 
 /// Updates `managedFields` after a create, an update or a patch.
 ///
-/// The writer becomes the only owner of fields that are new or have another value; removed fields
-/// lose their owners. A write that changes nothing leaves all entries unchanged, including their
+/// The manager of the write becomes the only owner of fields that are new or have another value;
+/// removed fields lose their owners. A write that changes nothing leaves all entries unchanged, including their
 /// times.
 ///
 /// Entries that the client sent are accepted if they are valid, as in Kubernetes, so that clients
 /// can move ownership (`kubectl` does when it switches to server-side apply). An empty list, or a
-/// list with one empty entry, stops the tracking of the object until its next apply.
-pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<'_>) {
+/// list with one empty entry, stops the updates of `managedFields` until the next apply.
+pub fn track_fields(old: Option<&Value>, new: &mut Value, manager: &FieldManager<'_>) {
     let sent = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
-    let mut managers = managers_before_write(old, sent, writer);
+    let mut managers = managers_before_write(old, sent, manager);
     if old.is_some() && managers.0.is_empty() {
         return;
     }
-    let changes = trackable(compare_objects(old, new, writer.schema), writer);
+    let changes = managed_changes(compare_objects(old, new, manager.schema), manager);
     let FieldChanges { set, removed } = changes;
     managers.take_from_others(None, &set);
     managers.take_from_others(None, &removed);
     managers.drop_empty();
     if !set.is_empty() {
-        managers.add(ManagerKey::new(writer, ManagedOperation::Update), writer, set);
+        managers.add(ManagerKey::new(manager, ManagedOperation::Update), manager, set);
     }
     managers.limit_updates();
     write_managers(new, managers);
@@ -52,13 +52,13 @@ pub fn track_fields(old: Option<&Value>, new: &mut Value, writer: &FieldManager<
 fn managers_before_write(
     old: Option<&Value>,
     sent: Option<Value>,
-    writer: &FieldManager<'_>,
+    manager: &FieldManager<'_>,
 ) -> ManagedFields {
     let live = old.and_then(|old| old.pointer("/metadata/managedFields"));
     let parse_live = || ManagedFields::parse(live.cloned().unwrap_or_default()).unwrap_or_default();
     match sent {
         // A write to a subresource cannot change the metadata.
-        Some(sent) if writer.subresource.is_empty() => {
+        Some(sent) if manager.subresource.is_empty() => {
             if is_reset(&sent) {
                 return ManagedFields::default();
             }
@@ -80,9 +80,12 @@ fn is_reset(sent: &Value) -> bool {
 }
 
 /// Returns the changes without fields that have no manager or that the write cannot change.
-pub(super) fn trackable(mut changes: FieldChanges, writer: &FieldManager<'_>) -> FieldChanges {
+pub(super) fn managed_changes(
+    mut changes: FieldChanges,
+    manager: &FieldManager<'_>,
+) -> FieldChanges {
     for fields in [&mut changes.set, &mut changes.removed] {
-        drop_readonly_fields(fields, writer);
+        drop_readonly_fields(fields, manager);
         drop_unowned_fields(fields);
     }
     changes
@@ -90,10 +93,10 @@ pub(super) fn trackable(mut changes: FieldChanges, writer: &FieldManager<'_>) ->
 
 /// Drops fields that the write cannot change: the status in a write to the object, and the spec in
 /// a write to its status.
-pub(super) fn drop_readonly_fields(fields: &mut FieldSet, writer: &FieldManager<'_>) {
-    let is_status = writer.subresource == "status";
+pub(super) fn drop_readonly_fields(fields: &mut FieldSet, manager: &FieldManager<'_>) {
+    let is_status = manager.subresource == "status";
     fields.remove(if is_status { "f:spec" } else { "f:status" });
-    if is_status && writer.schema.name == "Pod" {
+    if is_status && manager.schema.name == "Pod" {
         drop_metadata(fields, &["deletionTimestamp", "ownerReferences"]);
     }
 }

@@ -38,13 +38,12 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), PkiError> {
 }
 
 fn replace(path: &Path, temporary: &Path, text: &str) -> io::Result<()> {
-    let mut options = secret_file::create_options();
-    let mut file = options.write(true).truncate(true).open(temporary)?;
+    let mut file = secret_file::create_new(temporary)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(temporary, path)
 }
 
-fn file_error(action: &'static str, path: &Path, source: io::Error) -> PkiError {
+pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -> PkiError {
     PkiError::File { action, path: path.to_owned(), source }
 }

@@ -11,14 +11,22 @@ use rcgen::{
 use x509_parser::extensions::GeneralName;
 
 use super::PkiError;
+use super::certificate_info::CertificateInfo;
 use super::files::{read_or_create, write};
 use crate::auth::User;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const AUTHORITY_DAYS: i32 = 3650;
 const LEAF_DAYS: i32 = 365;
-/// A stored certificate that expires sooner is issued again at the next start.
-const RENEW_DAYS: i32 = 60;
+/// A stored certificate that expires sooner is issued again.
+pub(super) const RENEW_DAYS: i32 = 60;
+/// The certificate of the authority is renewed before it ends earlier than a new leaf certificate.
+const AUTHORITY_RENEW_DAYS: i32 = LEAF_DAYS + RENEW_DAYS;
+/// 2026-01-01T00:00:00Z. This program did not exist before, so an earlier clock is wrong.
+const PROGRAM_EXISTS_SINCE: Timestamp = Timestamp::constant(1_767_225_600, 0);
+/// The time of the sources in seconds since 1970, if the build sets it as releases do. The time of the
+/// compilation is not used, because the same sources would give different programs.
+const SOURCE_DATE: Option<&str> = option_env!("SOURCE_DATE_EPOCH");
 /// Host names by which clients reach the server.
 const LOCAL_NAMES: [&str; 4] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
@@ -47,10 +55,28 @@ impl Authority {
         let key_pem =
             read_or_create(&key_path, || new_key(&key_path).map(|key| key.serialize_pem()))?;
         let key = KeyPair::from_pem(&key_pem).map_err(|why| unusable(&key_path, why))?;
-        let certificate_pem = read_or_create(&path, || {
+        let sign = || {
+            check_clock(now)?;
             let certificate = authority_params(now).self_signed(&key);
             Ok(certificate.map_err(|why| unusable(&path, why))?.pem())
-        })?;
+        };
+        let mut certificate_pem = read_or_create(&path, sign)?;
+        let newest = CertificateInfo::parse(&certificate_pem);
+        let newest = newest.ok_or_else(|| unusable(&path, "it is not a certificate"))?;
+        if newest.not_before > now {
+            tracing::warn!(
+                "the clock shows {now}, before the certificate authority becomes valid at {}; clients \
+                 do not trust the server until the clock is set",
+                newest.not_before
+            );
+        }
+        // The key stays, so clients that know only the old certificate trust the server until it ends.
+        if newest.expires_within(AUTHORITY_RENEW_DAYS, now)
+            || newest.public_key != key.public_key_raw()
+        {
+            certificate_pem = format!("{}{certificate_pem}", sign()?);
+            write(&path, &certificate_pem)?;
+        }
         // The issuer name of new certificates must equal the subject of the stored certificate.
         let issuer = Issuer::new(authority_params(now), key);
         Ok(Authority { issuer, certificate_pem })
@@ -86,6 +112,7 @@ impl Authority {
         purpose: &CertificateUse<'_>,
         now: Timestamp,
     ) -> Result<(String, String), PkiError> {
+        check_clock(now)?;
         let path = Path::new("a new certificate");
         let key = new_key(path)?;
         let params = leaf_params(purpose, now).map_err(|why| unusable(path, why))?;
@@ -95,7 +122,19 @@ impl Authority {
     }
 }
 
-fn new_key(path: &Path) -> Result<KeyPair, PkiError> {
+/// Rejects a clock that is certainly wrong: the certificate would expire years too early.
+fn check_clock(now: Timestamp) -> Result<(), PkiError> {
+    if now < earliest_time(SOURCE_DATE) { Err(PkiError::ImplausibleClock { now }) } else { Ok(()) }
+}
+
+/// Returns the time before which the clock is certainly wrong.
+fn earliest_time(source_date: Option<&str>) -> Timestamp {
+    let source_date = source_date.and_then(|text| text.trim().parse().ok());
+    let source_date = source_date.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    source_date.unwrap_or(PROGRAM_EXISTS_SINCE).max(PROGRAM_EXISTS_SINCE)
+}
+
+pub(super) fn new_key(path: &Path) -> Result<KeyPair, PkiError> {
     KeyPair::generate().map_err(|why| unusable(path, why))
 }
 
@@ -159,14 +198,15 @@ fn set_validity(params: &mut CertificateParams, now: Timestamp, days: i32) {
 
 /// Whether a certificate is valid long enough and contains every address.
 fn is_fit(pem: &str, purpose: &CertificateUse<'_>, now: Timestamp) -> bool {
+    if CertificateInfo::parse(pem).is_none_or(|info| info.expires_within(RENEW_DAYS, now)) {
+        return false;
+    }
     let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else {
         return false;
     };
     let Ok(certificate) = pem.parse_x509() else {
         return false;
     };
-    let expires_at = certificate.validity().not_after.timestamp();
-    let renew_before = now.saturating_add(DAY * RENEW_DAYS).unwrap_or(now).as_second();
     let names = certificate.subject_alternative_name().ok().flatten();
     let has_address = |address: &IpAddr| {
         names.as_ref().is_some_and(|names| {
@@ -177,11 +217,24 @@ fn is_fit(pem: &str, purpose: &CertificateUse<'_>, now: Timestamp) -> bool {
             })
         })
     };
-    expires_at > renew_before
-        && match purpose {
-            CertificateUse::Server(addresses) => {
-                LOCAL_ADDRESSES.iter().chain(*addresses).all(has_address)
-            }
-            CertificateUse::Client(_) => true,
+    match purpose {
+        CertificateUse::Server(addresses) => {
+            LOCAL_ADDRESSES.iter().chain(*addresses).all(has_address)
         }
+        CertificateUse::Client(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_the_sources_of_the_program_is_implausible() {
+        let newer = Timestamp::constant(1_800_000_000, 0);
+        assert_eq!(earliest_time(Some("1800000000\n")), newer);
+        for unusable in [None, Some(""), Some("yesterday"), Some("0"), Some("99999999999999999")] {
+            assert_eq!(earliest_time(unusable), PROGRAM_EXISTS_SINCE, "{unusable:?}");
+        }
+    }
 }

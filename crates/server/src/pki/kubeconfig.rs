@@ -1,4 +1,4 @@
-//! Kubeconfig files.
+//! Renders the kubeconfig files with which clients reach the server.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
-//! Creation of objects.
+//! Creates objects: in an active namespace, with the write rules of their kind, and under a
+//! generated name if they have none.
 
 use punctual_api::Status;
-use punctual_api::strategy::{self, AdmittedObject, CreateContext, ResourceKind};
-use punctual_store::{Error, Op};
+use punctual_api::write_rules::{self, AdmittedObject, CreateContext, ResourceKind};
+use punctual_store::{Error, Guard, Op, Transaction};
 use serde_json::Value;
 
 use super::{
@@ -32,7 +33,8 @@ impl Registry {
         self.create_tracked(collection, object, context, FieldTracking::TrackCreate).await
     }
 
-    /// Creates an object. Retries if its namespace is updated meanwhile, or if its generated name is taken.
+    /// Creates an object. Retries if its namespace or the usage of a quota changes meanwhile, or if its
+    /// generated name is taken.
     pub(super) async fn create_tracked(
         &self,
         collection: &CollectionRef,
@@ -43,10 +45,12 @@ impl Registry {
         convert_to_stored(&mut object, &collection.served);
         for _ in 0..ATTEMPTS_MAX {
             let name = text(&object, "/metadata/name").to_owned();
-            strategy::check_namespace(&object, &collection.namespace)?;
+            write_rules::check_namespace(&object, &collection.namespace)?;
             let precondition = self.check_namespace_active(collection, &name)?;
             let admitted = self.admit_create(collection, object.clone(), context, tracking)?;
-            match self.commit_create(collection, &admitted, precondition, context).await? {
+            let guard = self.check_quotas(collection, text(&admitted.object, "/metadata/name"))?;
+            let conditions = CreateConditions { namespace: precondition, quotas: guard };
+            match self.commit_create(collection, &admitted, conditions, context).await? {
                 CreateAttempt::Created(stored) => {
                     return Ok(WriteResult {
                         object: stored,
@@ -58,10 +62,10 @@ impl Registry {
                 CreateAttempt::NameTaken(taken) if !name.is_empty() => {
                     return Err(Status::already_exists(collection.served.group_resource(), &taken));
                 }
-                CreateAttempt::NameTaken(_) | CreateAttempt::NamespaceChanged => {}
+                CreateAttempt::NameTaken(_) | CreateAttempt::ConditionFailed => {}
             }
         }
-        Err(Status::too_many_requests("the namespace changes too often", 1))
+        Err(Status::too_many_requests("the namespace or its quotas change too often", 1))
     }
 
     fn admit_create(
@@ -77,7 +81,7 @@ impl Registry {
         let create =
             CreateContext { namespace: &collection.namespace, uid: &uid, suffix: &suffix, now };
         let kind = self.resource_kind(&collection.served)?;
-        let mut object = strategy::prepare_create(kind, object, &create)?;
+        let mut object = write_rules::prepare_create(kind, object, &create)?;
         if tracking == FieldTracking::TrackCreate {
             let created = ObjectRef {
                 collection: collection.clone(),
@@ -88,7 +92,7 @@ impl Registry {
             track_fields(None, &mut object, &collection.served, &manager);
         }
         self.assign_node(kind, &mut object);
-        strategy::admit_create(kind, object, &create, &self.validation)
+        write_rules::admit_create(kind, object, &create, &self.validation)
     }
 
     /// Assigns a Pod without a `nodeName` to the configured node, if there is one.
@@ -105,7 +109,7 @@ impl Registry {
         &self,
         collection: &CollectionRef,
         admitted: &AdmittedObject,
-        precondition: Option<Op>,
+        conditions: CreateConditions,
         context: &WriteContext,
     ) -> Result<CreateAttempt, Status> {
         let name = text(&admitted.object, "/metadata/name").to_owned();
@@ -122,8 +126,12 @@ impl Registry {
             });
         }
         let create = Op::create(key.as_str(), value);
-        let ops: Vec<Op> = precondition.into_iter().chain([create]).collect();
-        match self.store.write(ops).await {
+        let ops: Vec<Op> = conditions.namespace.into_iter().chain([create]).collect();
+        let mut transaction = Transaction::from(ops);
+        if let Some(guard) = conditions.quotas {
+            transaction = transaction.with_guard(guard);
+        }
+        match self.store.write(transaction).await {
             Ok(committed) => {
                 stored.revision = committed.revision;
                 Ok(CreateAttempt::Created(stored))
@@ -131,15 +139,23 @@ impl Registry {
             Err(Error::Conflict(conflict)) if *conflict.key == *key => {
                 Ok(CreateAttempt::NameTaken(name))
             }
-            Err(Error::Conflict(_)) => Ok(CreateAttempt::NamespaceChanged),
+            Err(Error::Conflict(_) | Error::GuardFailed) => Ok(CreateAttempt::ConditionFailed),
             Err(other) => Err(store_error(&other)),
         }
     }
+}
+
+/// The conditions under which a new object is committed.
+struct CreateConditions {
+    /// The namespace has not changed.
+    namespace: Option<Op>,
+    /// The object fits into the quotas of the namespace.
+    quotas: Option<Guard>,
 }
 
 /// The outcome of one attempt to commit a new object.
 enum CreateAttempt {
     Created(StoredObject),
     NameTaken(String),
-    NamespaceChanged,
+    ConditionFailed,
 }

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 use super::{ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, store_error, text};
 use crate::request::{DeleteOptions, Propagation};
 use crate::resource::{
-    CRON_JOBS, EVENT_RESOURCE, JOBS, NAMESPACES, PODS, SERVICE_ACCOUNTS, ServedResource,
+    CRON_JOBS, EVENT_RESOURCE, JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS,
+    ServedResource,
 };
 use crate::selector::Selector;
 use crate::stored::{StoredObject, encode};
@@ -92,7 +93,7 @@ impl Registry {
         let old = current.to_json()?;
         check_preconditions(object, options, &old, entry)?;
         let served = object.collection.served;
-        let deletion = PendingDeletion::of(&served, &old, options, self.env.now());
+        let deletion = PendingDeletion::new(&served, &old, options, self.env.now());
         let condition = Precondition::At(entry.modified);
         let (op, result) = match deletion {
             None => (Op::delete(object.key(), condition), deleted(object, &old, current)),
@@ -130,7 +131,8 @@ impl DeleteResult {
 /// Returns the result for an object that is deleted at once: some kinds return their last state.
 fn deleted(object: &ObjectRef, old: &Value, last: StoredObject) -> DeleteResult {
     let served = object.collection.served;
-    if [&PODS, &SERVICE_ACCOUNTS, &NAMESPACES].contains(&served.resource) {
+    let returns_object = [&PODS, &RESOURCE_QUOTAS, &SERVICE_ACCOUNTS, &NAMESPACES];
+    if returns_object.contains(&served.resource) {
         return DeleteResult::Object(last);
     }
     DeleteResult::Status(Box::new(Status::success(StatusDetails {
@@ -180,7 +182,7 @@ struct PendingDeletion {
 
 impl PendingDeletion {
     /// Returns the pending deletion of an object, or `None` if the object is deleted at once.
-    fn of(
+    fn new(
         served: &ServedResource,
         old: &Value,
         options: &DeleteOptions,

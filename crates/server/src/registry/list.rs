@@ -1,4 +1,4 @@
-//! Lists: consistent pages of a collection.
+//! Lists collections in pages that all show the same version of the store, with continue tokens.
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
@@ -176,11 +176,6 @@ impl ListPage {
             }
         }
         Ok(items)
-    }
-
-    /// Returns all items of the page.
-    pub(crate) fn all(&self) -> Result<Vec<StoredObject>, Status> {
-        Ok(self.items(None, usize::MAX)?.into_iter().map(|(_, stored)| stored).collect())
     }
 
     fn select(&self, entry: &StoreEntry) -> Result<Option<StoredObject>, Status> {

@@ -1,10 +1,11 @@
-//! Updates of existing objects.
+//! Updates existing objects, for updates and patches, and computes an update again if the object
+//! changed meanwhile.
 
 use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_api::status::{Status, StatusReason};
-use punctual_api::strategy::{self, AdmittedObject, ResourceKind};
+use punctual_api::write_rules::{self, AdmittedObject, ResourceKind};
 use punctual_store::{Error, Op, Precondition, StoreEntry};
 use serde_json::Value;
 
@@ -83,8 +84,8 @@ impl Registry {
             Cow::Owned(current.to_served_json()?)
         };
         let (mut new, field_warnings) = update.apply(Some(&old_served), now)?;
-        strategy::check_name(&new, &object.name)?;
-        strategy::check_namespace(&new, &object.collection.namespace)?;
+        write_rules::check_name(&new, &object.name)?;
+        write_rules::check_namespace(&new, &object.collection.namespace)?;
         convert_to_stored(&mut new, &object.collection.served);
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
@@ -94,7 +95,13 @@ impl Registry {
             track_fields(Some(&old_served), &mut admitted.object, served, &manager);
         }
         let kind = self.resource_kind(&object.collection.served)?;
-        strategy::update_schedule_since(kind, &mut admitted.object, &old, &self.validation, now);
+        write_rules::update_schedule_annotation(
+            kind,
+            &mut admitted.object,
+            &old,
+            &self.validation,
+            now,
+        );
         patch::restore_unchanged_times(&old, &mut admitted.object);
         let value = encode(&admitted.object, object.collection.served.resource);
         let warnings = field_warnings.into_iter().chain(admitted.warnings).collect();
@@ -131,9 +138,9 @@ impl Registry {
     ) -> Result<AdmittedObject, Status> {
         let kind = self.resource_kind(&object.collection.served)?;
         match object.subresource {
-            Some(Subresource::Status) => strategy::update_status(kind, new, old),
-            Some(Subresource::Finalize) => Ok(strategy::finalize_namespace(&new, old)),
-            _ => strategy::update(kind, new, old, &self.validation, now),
+            Some(Subresource::Status) => write_rules::update_status(kind, new, old),
+            Some(Subresource::Finalize) => Ok(write_rules::finalize_namespace(&new, old)),
+            _ => write_rules::update(kind, new, old, &self.validation, now),
         }
     }
 }
@@ -160,7 +167,7 @@ fn check_version(
     }
     let version = match text(new, "/metadata/resourceVersion") {
         "" => 0,
-        version => strategy::parse_resource_version(version)?,
+        version => write_rules::parse_resource_version(version)?,
     };
     // Without a version, or with version zero, the update applies to any version. A patch without a
     // version keeps the version of the object it was applied to.

@@ -3,7 +3,7 @@
 use punctual_api::Status;
 use punctual_store::{Change as StoreChange, Error, StoreEntry, Watch};
 
-use super::{CollectionRef, Registry, store_error};
+use super::{CollectionRef, ListPage, Registry, store_error};
 use crate::request::ListOptions;
 use crate::selector::Selector;
 use crate::stored::StoredObject;
@@ -21,11 +21,39 @@ pub(crate) enum WatchEvent {
 pub(crate) struct ObjectWatch {
     collection: CollectionRef,
     selector: Selector,
-    /// Objects that existed at the start, in reverse order, so that `pop` returns the next one.
-    initial: Vec<StoredObject>,
+    /// Objects that existed at the start and were not returned yet.
+    initial: Option<InitialObjects>,
     /// The revision of the initial objects, if the client asked for a bookmark after them. It is sent once.
     initial_revision: Option<u64>,
     watch: Watch,
+}
+
+/// The initial objects of a watch. They are read from the snapshot when the client accepts them, so
+/// that a watch needs little memory.
+struct InitialObjects {
+    page: ListPage,
+    /// The key of the last object that was read.
+    last: Option<String>,
+    read: std::vec::IntoIter<(String, StoredObject)>,
+}
+
+/// Number of initial objects that are read from the snapshot at a time.
+const OBJECTS_PER_READ: usize = 64;
+
+impl InitialObjects {
+    fn new(page: ListPage) -> InitialObjects {
+        InitialObjects { page, last: None, read: Vec::new().into_iter() }
+    }
+
+    fn next_object(&mut self) -> Result<Option<StoredObject>, Status> {
+        if self.read.as_slice().is_empty() {
+            self.read = self.page.items(self.last.as_deref(), OBJECTS_PER_READ)?.into_iter();
+        }
+        Ok(self.read.next().map(|(key, stored)| {
+            self.last = Some(key);
+            stored
+        }))
+    }
 }
 
 impl Registry {
@@ -43,12 +71,11 @@ impl Registry {
                 let unpaged =
                     ListOptions { limit: 0, continue_token: String::new(), ..options.clone() };
                 let page = self.list(collection, &unpaged)?;
-                let mut objects = page.all()?;
-                objects.reverse();
-                (objects, page.revision)
+                let revision = page.revision;
+                (Some(InitialObjects::new(page)), revision)
             }
-            Some(version) if version > 0 => (Vec::new(), version),
-            _ => (Vec::new(), self.store.revision()),
+            Some(version) if version > 0 => (None, version),
+            _ => (None, self.store.revision()),
         };
         let watch =
             self.store.watch(&collection.prefix(), from).map_err(|error| watch_error(&error))?;
@@ -78,8 +105,14 @@ fn watch_error(error: &Error) -> Status {
 
 impl ObjectWatch {
     /// Returns the next initial object, or `None` after the last one.
-    pub(crate) fn next_initial(&mut self) -> Option<StoredObject> {
-        self.initial.pop()
+    pub(crate) fn next_initial(&mut self) -> Result<Option<StoredObject>, Status> {
+        let Some(initial) = &mut self.initial else { return Ok(None) };
+        let next = initial.next_object()?;
+        if next.is_none() {
+            // Also releases the snapshot.
+            self.initial = None;
+        }
+        Ok(next)
     }
 
     /// Returns the revision of the initial objects on the first call, if the client asked for the

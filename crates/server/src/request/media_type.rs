@@ -35,14 +35,14 @@ pub(crate) fn encoding(content_type: &str) -> Result<BodyEncoding, Status> {
     }
 }
 
-/// Which parts of an object a response contains.
+/// The representation of an object in a response: the parameter `as` of the media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResponseShape {
+pub(crate) enum Representation {
     /// The whole object.
     Full,
     /// A table with rows and columns, for people.
     Table,
-    /// The metadata only.
+    /// The metadata only (`PartialObjectMetadata`).
     Metadata,
 }
 
@@ -50,13 +50,13 @@ pub(crate) enum ResponseShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResponseFormat {
     pub(crate) text_format: TextFormat,
-    pub(crate) shape: ResponseShape,
+    pub(crate) representation: Representation,
 }
 
 impl ResponseFormat {
     /// Plain JSON, the default.
     pub(crate) const JSON: ResponseFormat =
-        ResponseFormat { text_format: TextFormat::Json, shape: ResponseShape::Full };
+        ResponseFormat { text_format: TextFormat::Json, representation: Representation::Full };
 
     /// Returns the client's most preferred format that the server supports.
     pub(crate) fn negotiate(accept: &str) -> Result<ResponseFormat, Status> {
@@ -90,15 +90,15 @@ impl ResponseFormat {
 pub(crate) fn discovery_versions(accept: &str) -> impl Iterator<Item = &str> {
     let clauses = accept.split(',').map(AcceptClause::parse);
     let json = clauses.filter(|clause| clause.media == "application/json");
-    json.take_while(|clause| !clause.shape.is_empty())
-        .filter(|clause| clause.shape == "APIGroupDiscoveryList")
+    json.take_while(|clause| !clause.representation.is_empty())
+        .filter(|clause| clause.representation == "APIGroupDiscoveryList")
         .map(|clause| clause.version)
 }
 
 /// One media type of an `Accept` header, with its parameters.
 struct AcceptClause<'a> {
     media: &'a str,
-    shape: &'a str,
+    representation: &'a str,
     group: &'a str,
     version: &'a str,
     /// The quality in thousandths.
@@ -109,10 +109,11 @@ impl<'a> AcceptClause<'a> {
     fn parse(text: &'a str) -> AcceptClause<'a> {
         let mut parts = text.split(';').map(str::trim);
         let media = parts.next().unwrap_or_default();
-        let mut clause = AcceptClause { media, shape: "", group: "", version: "", quality: 1000 };
+        let mut clause =
+            AcceptClause { media, representation: "", group: "", version: "", quality: 1000 };
         for (name, value) in parts.filter_map(|part| part.split_once('=')) {
             match name {
-                "as" => clause.shape = value,
+                "as" => clause.representation = value,
                 "g" => clause.group = value,
                 "v" => clause.version = value,
                 "q" => clause.quality = thousandths(value),
@@ -129,15 +130,15 @@ impl<'a> AcceptClause<'a> {
             _ => return None,
         };
         let is_meta = self.group == "meta.k8s.io" && self.version == "v1";
-        let shape = match self.shape {
-            "" => ResponseShape::Full,
-            "Table" if is_meta => ResponseShape::Table,
+        let representation = match self.representation {
+            "" => Representation::Full,
+            "Table" if is_meta => Representation::Table,
             "PartialObjectMetadata" | "PartialObjectMetadataList" if is_meta => {
-                ResponseShape::Metadata
+                Representation::Metadata
             }
             _ => return None,
         };
-        Some(ResponseFormat { text_format, shape })
+        Some(ResponseFormat { text_format, representation })
     }
 }
 
@@ -168,10 +169,10 @@ mod tests {
         assert_eq!(format("application/yaml").text_format, TextFormat::Yaml);
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,\
                        application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        assert_eq!(format(kubectl).shape, ResponseShape::Table);
+        assert_eq!(format(kubectl).representation, Representation::Table);
         assert_eq!(
-            format("application/json;as=Table;v=v9;g=meta.k8s.io,application/json").shape,
-            ResponseShape::Full
+            format("application/json;as=Table;v=v9;g=meta.k8s.io,application/json").representation,
+            Representation::Full
         );
         assert_eq!(format("application/yaml;q=0.5,application/json").text_format, TextFormat::Json);
         let client_go = "application/vnd.kubernetes.protobuf,application/json";

@@ -1,9 +1,10 @@
-//! Query options of requests, validated as Kubernetes validates them.
+//! The options of list, write and delete requests, from the query and the body, validated as
+//! Kubernetes validates them.
 
 use punctual_api::decode::FieldValidation;
 use punctual_api::field::{BadValue, FieldError, FieldPath};
 use punctual_api::status::GroupKind;
-use punctual_api::{Status, strategy};
+use punctual_api::{Status, write_rules};
 use serde_json::Value;
 
 use super::QueryParams;
@@ -195,7 +196,7 @@ fn parse_version_match(query: &QueryParams) -> Result<Option<VersionMatch>, Stat
 }
 
 fn parse_list_version(text: &str) -> Result<u64, Status> {
-    strategy::parse_resource_version(text).map_err(|why| {
+    write_rules::parse_resource_version(text).map_err(|why| {
         Status::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: \"{text}\": {}",
             why.message

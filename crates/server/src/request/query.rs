@@ -1,4 +1,4 @@
-//! Query parameters.
+//! The query parameters of a request: decoding, and access by name and type.
 
 /// A parameter that is not an integer. The text is that of Go's parser.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

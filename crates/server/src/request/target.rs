@@ -24,24 +24,38 @@ pub(crate) enum RequestTarget {
     },
     /// A self-subject review.
     Review(&'static SelfReview),
-    /// An unknown resource of a served group and version.
-    NoResource,
-    /// A path outside the served groups and versions.
-    Unknown,
+    /// A path below a served group and version that names no served resource: always "not found".
+    UnknownResource,
+    /// Any other path, such as `/healthz`, `/metrics`, discovery, or one that does not exist.
+    NonResource,
 }
 
 impl RequestTarget {
+    /// Returns the resource of the target, if it is one that is stored.
+    pub(crate) fn served(&self) -> Option<&ServedResource> {
+        match self {
+            RequestTarget::Collection { served, .. } | RequestTarget::Object { served, .. } => {
+                Some(served)
+            }
+            RequestTarget::Review(_)
+            | RequestTarget::UnknownResource
+            | RequestTarget::NonResource => None,
+        }
+    }
+
     /// Parses a percent-encoded path.
     pub(crate) fn parse(path: &str) -> RequestTarget {
         let Some(segments) = decode_segments(path) else {
-            return RequestTarget::Unknown;
+            return RequestTarget::NonResource;
         };
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
-            ["api", "v1", rest @ ..] if *rest == KUBERNETES_SERVICE_PATH => RequestTarget::Unknown,
+            ["api", "v1", rest @ ..] if *rest == KUBERNETES_SERVICE_PATH => {
+                RequestTarget::NonResource
+            }
             ["api", version, rest @ ..] => parse_resource_path("", version, rest),
             ["apis", group, version, rest @ ..] => parse_resource_path(group, version, rest),
-            _ => RequestTarget::Unknown,
+            _ => RequestTarget::NonResource,
         }
     }
 }
@@ -50,7 +64,7 @@ impl RequestTarget {
 fn parse_resource_path(group: &str, version: &str, rest: &[&str]) -> RequestTarget {
     let is_served = |served: &GroupVersion| served.group == group && served.version == version;
     if rest.is_empty() || !GROUP_VERSIONS.iter().any(is_served) {
-        return RequestTarget::Unknown;
+        return RequestTarget::NonResource;
     }
     let is_review =
         |review: &&SelfReview| is_served(&review.group_version) && [review.plural] == rest;
@@ -61,7 +75,7 @@ fn parse_resource_path(group: &str, version: &str, rest: &[&str]) -> RequestTarg
         let (resource, group_version) = Resource::find(group, version, plural)?;
         Some(ServedResource { resource, group_version })
     };
-    parse_segments(rest, served).unwrap_or(RequestTarget::NoResource)
+    parse_segments(rest, served).unwrap_or(RequestTarget::UnknownResource)
 }
 
 fn parse_segments(
@@ -166,7 +180,7 @@ mod tests {
             "/apis/batch/v1//x",
             "/api/%ff/x",
         ] {
-            assert_eq!(RequestTarget::parse(path), RequestTarget::Unknown, "{path}");
+            assert_eq!(RequestTarget::parse(path), RequestTarget::NonResource, "{path}");
         }
         for path in [
             "/apis/batch/v1/nope",
@@ -177,7 +191,7 @@ mod tests {
             "/apis/batch/v1/namespaces/n/jobs/j/log",
             "/api/v1/a/b/c/d/e/f",
         ] {
-            assert_eq!(RequestTarget::parse(path), RequestTarget::NoResource, "{path}");
+            assert_eq!(RequestTarget::parse(path), RequestTarget::UnknownResource, "{path}");
         }
     }
 }

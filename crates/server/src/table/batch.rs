@@ -1,25 +1,27 @@
-//! Tables of CronJobs, ScheduledJobs and Jobs.
+//! The columns of CronJobs, ScheduledJobs and Jobs in the tables that `kubectl get` shows.
 
 use serde_json::Value;
 
 use super::row::{NONE, TableRow, text};
-use super::{AGE, Column, NAME, TableLayout, age, recorded, selector};
+use super::{AGE, Column, NAME, TableLayout, age, column_descriptions, selector};
 
 pub(super) static CRON_JOB: TableLayout = TableLayout::new(&[
-    Column { description: recorded::NAME, ..NAME },
-    Column::text("Schedule", recorded::SCHEDULE, |row| row.text("/spec/schedule").into()),
-    Column::text("Timezone", recorded::TIME_ZONE, time_zone),
-    Column { ty: "boolean", ..Column::text("Suspend", recorded::SUSPEND, suspend) },
-    Column { ty: "integer", ..Column::text("Active", recorded::ACTIVE, active) },
-    Column::text("Last Schedule", recorded::LAST_SCHEDULE, last_schedule),
-    Column { description: recorded::AGE, ..AGE },
-    Column::wide("Containers", recorded::CONTAINERS, |row| {
+    Column { description: column_descriptions::NAME, ..NAME },
+    Column::text("Schedule", column_descriptions::SCHEDULE, |row| {
+        row.text("/spec/schedule").into()
+    }),
+    Column::text("Timezone", column_descriptions::TIME_ZONE, time_zone),
+    Column { ty: "boolean", ..Column::text("Suspend", column_descriptions::SUSPEND, suspend) },
+    Column { ty: "integer", ..Column::text("Active", column_descriptions::ACTIVE, active) },
+    Column::text("Last Schedule", column_descriptions::LAST_SCHEDULE, last_schedule),
+    Column { description: column_descriptions::AGE, ..AGE },
+    Column::wide("Containers", column_descriptions::CONTAINERS, |row| {
         join_container_fields(row, "/spec/jobTemplate/spec/template/spec/containers", "/name")
     }),
-    Column::wide("Images", recorded::IMAGES, |row| {
+    Column::wide("Images", column_descriptions::IMAGES, |row| {
         join_container_fields(row, "/spec/jobTemplate/spec/template/spec/containers", "/image")
     }),
-    Column::wide("Selector", recorded::SELECTOR, |row| {
+    Column::wide("Selector", column_descriptions::SELECTOR, |row| {
         selector::format(row.object.pointer("/spec/jobTemplate/spec/selector")).into()
     }),
 ]);
@@ -47,8 +49,8 @@ const OTHER_CONDITIONS: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCrite
 
 fn time_zone(row: &TableRow<'_>) -> Value {
     match row.object.pointer("/spec/timeZone").and_then(Value::as_str) {
+        None | Some("") => NONE.into(),
         Some(zone) => zone.into(),
-        None => NONE.into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tables of Namespaces and Nodes.
+//! The columns of Namespaces and Nodes in the tables that `kubectl get` shows.
 
 use std::collections::BTreeSet;
 

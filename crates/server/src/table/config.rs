@@ -1,4 +1,5 @@
-//! Tables of ConfigMaps, Secrets, Leases, and of kinds that have only a name and an age.
+//! The columns of ConfigMaps, Secrets, Leases, and of kinds that have only a name and an age, in
+//! the tables that `kubectl get` shows.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! The table of Events. Both API groups have the same columns, but different field names.
+//! The columns of Events in the tables that `kubectl get` shows. Both API groups have the same
+//! columns, but different field names.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The table of Pods.
+//! The columns of Pods in the tables that `kubectl get` shows.
 
 mod progress;
 
@@ -28,7 +28,7 @@ pub(super) static POD: TableLayout = TableLayout {
 };
 
 fn ready(row: &TableRow<'_>) -> Value {
-    let progress = ContainerProgress::of(row);
+    let progress = ContainerProgress::from_row(row);
     format!("{}/{}", progress.ready_count(), progress.container_count()).into()
 }
 
@@ -43,7 +43,7 @@ fn status(row: &TableRow<'_>) -> String {
     if is_terminating && !is_finished {
         return "Terminating".to_owned();
     }
-    ContainerProgress::of(row).status(pod_reason(row))
+    ContainerProgress::from_row(row).status(pod_reason(row))
 }
 
 /// Returns the reason in the Pod's own status, which those of its containers override.
@@ -62,7 +62,7 @@ fn pod_reason<'a>(row: &TableRow<'a>) -> &'a str {
 }
 
 fn restarts(row: &TableRow<'_>) -> Value {
-    let (count, last) = ContainerProgress::of(row).restarts();
+    let (count, last) = ContainerProgress::from_row(row).restarts();
     match last {
         Some(time) if count != 0 => {
             format!("{count} ({} ago)", age::format_age(row.now.duration_since(time)))

@@ -1,4 +1,4 @@
-//! Access to the fields of an object, for the cells of its row.
+//! The object behind a row of a table, with the accessors that compute the row's cells.
 
 use jiff::Timestamp;
 use punctual_api::time::parse_rfc3339;

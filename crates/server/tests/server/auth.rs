@@ -1,5 +1,7 @@
-//! The permissions of roles.
+//! Tests of the permissions of each role.
 
+use axum::body::Body;
+use http::Method;
 use serde_json::json;
 
 use crate::client::{CRON_JOBS, TestServer, VIEW, cron_job};
@@ -54,5 +56,18 @@ async fn anonymous_users_may_read_only_health_and_version() {
     }
     for path in ["/api", "/apis", "/metrics", "/openapi/v3", CRON_JOBS, "/nope"] {
         assert_eq!(anonymous.get(path).await.code, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn impersonation_is_refused() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    for (name, value) in [("Impersonate-User", "x"), ("Impersonate-Group", "system:masters")] {
+        let request = client.request(Method::GET, CRON_JOBS).header(name, value);
+        let refused = client.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(refused.code, 403);
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.contains("does not support impersonation"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! A server with its own store, and an in-process client.
+//! A server with its own store, and a client without a socket, for the tests of this folder.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl TestServer {
 
     /// A server with the dialect of kube-apiserver.
     pub(crate) async fn strict() -> TestServer {
-        TestServer::with(Options::default(), |config| config.dialect = Dialect::Strict).await
+        TestServer::with(Options::default(), |config| config.dialect = Dialect::Kubernetes).await
     }
 
     pub(crate) async fn limited(limits: ServerLimits) -> TestServer {

@@ -1,4 +1,4 @@
-//! Deletion: grace periods of Pods, finalizers, namespaces and collections.
+//! Tests of deletion: grace periods of Pods, finalizers, namespaces and collections.
 
 use http::Method;
 use serde_json::{Value, json};

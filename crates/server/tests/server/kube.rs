@@ -1,4 +1,4 @@
-//! kube-rs as an in-process client of the router.
+//! Tests of the server with kube-rs as the client.
 
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::CronJob;

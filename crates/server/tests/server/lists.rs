@@ -1,4 +1,4 @@
-//! Lists: pages, compression and formats.
+//! Tests of lists: pages, compression and formats.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -94,4 +94,15 @@ async fn lists_have_a_kind_and_their_items_have_none() {
     );
     assert_eq!((list["items"][0].get("kind"), list["items"][0].get("apiVersion")), (None, None));
     assert_eq!(client.get("/api/v1/pods").await.body["items"], json!([]));
+}
+
+/// kubectl reads this list before it reports that a kind is not served.
+#[tokio::test]
+async fn the_list_of_custom_resource_definitions_is_empty_and_read_only() {
+    let server = TestServer::new().await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let list = server.admin().get(path).await;
+    assert_eq!((list.code.as_u16(), &list.body["items"]), (200, &serde_json::json!([])));
+    assert_eq!(list.body["kind"], "CustomResourceDefinitionList");
+    assert_eq!(server.admin().post(path, &list.body).await.code, 405);
 }

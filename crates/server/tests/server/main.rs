@@ -9,13 +9,18 @@
 )]
 
 mod auth;
+mod bodies;
 mod client;
+mod connections;
 mod deletion;
 mod expiry;
+mod fairness;
 mod kube;
 mod limits;
 mod lists;
+mod memory;
 mod metrics;
+mod quotas;
 mod replay;
 mod schedule_since;
 mod tls;

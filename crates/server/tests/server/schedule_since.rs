@@ -1,4 +1,4 @@
-//! The annotation `punctual.dev/schedule-since`, which only the server sets.
+//! Tests of the annotation `punctual.dev/schedule-since`, which only the server sets.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! TLS: generated certificates, tokens, client certificates, and shutdown.
+//! Tests of TLS: generated certificates, tokens, client certificates, and shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,45 +6,78 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use punctual_server::{
-    ADMIN_GROUP, Config, Server, ServerEnv, ServerIdentity, SystemEnv, User, VIEW_GROUP,
+    ADMIN_GROUP, CertificateStatus, Config, Server, ServerEnv, ServerIdentity, ServerLimits,
+    SystemEnv, User, VIEW_GROUP,
 };
 use punctual_store::{Options, Store};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::kube::check_client;
 
-struct TlsServer {
+pub(crate) struct TlsServer {
     folder: TempDir,
     identity: ServerIdentity,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
 impl TlsServer {
     async fn start() -> TlsServer {
+        TlsServer::limited(ServerLimits::default()).await
+    }
+
+    pub(crate) async fn limited(limits: ServerLimits) -> TlsServer {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
         let identity = ServerIdentity::open(&folder.path().join("pki"), &SystemEnv).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let tls = Arc::new(identity.tls(&[], SystemEnv.now()).unwrap());
-        let config = Config { tokens: identity.tokens(), ..Config::new(store) };
+        let config = Config { tokens: identity.tokens(), limits, ..Config::new(store) };
         let server = Server::start(config).await.unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(punctual_server::serve(server, listener, tls, stop.clone()));
         TlsServer { folder, identity, address, stop, serving }
     }
 
+    /// Returns the token of a role: `admin` or `view`.
+    pub(crate) fn token(&self, role: &str) -> String {
+        let path = self.folder.path().join("pki").join(format!("{role}.token"));
+        std::fs::read_to_string(path).unwrap().trim().to_owned()
+    }
+
+    /// Opens a connection that offers these protocols.
+    pub(crate) async fn connect(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(self.identity.ca_pem.as_bytes()) {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+        let socket = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
+    }
+
     fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    async fn client(&self) -> kube::Client {
+    pub(crate) async fn client(&self) -> kube::Client {
         client(&self.identity.admin_kubeconfig(&self.url())).await
     }
 
@@ -152,4 +185,100 @@ async fn secret_files_are_readable_only_by_their_owner() {
     let kubeconfig = server.folder.path().join("kubeconfig");
     server.identity.admin_kubeconfig(&server.url()).write(&kubeconfig).unwrap();
     assert_eq!(std::fs::metadata(kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_client_certificate_is_rejected_without_a_restart() {
+    let server = TlsServer::start().await;
+    let user = User::new("alice", ADMIN_GROUP);
+    let signed = server.identity.client_kubeconfig(&server.url(), &user, SystemEnv.now()).unwrap();
+    assert_eq!(username(&client(&signed).await).await.unwrap(), "alice");
+    let find_alice = || {
+        let listed = server.identity.certificates(SystemEnv.now()).unwrap();
+        listed.into_iter().find(|listed| listed.info.name == "alice").unwrap()
+    };
+    assert_eq!(find_alice().status, CertificateStatus::Valid);
+    server.identity.revoke(&find_alice().info.serial).unwrap();
+    assert_eq!(find_alice().status, CertificateStatus::Revoked);
+    assert!(username(&client(&signed).await).await.is_err());
+    // Another certificate of the same user is accepted.
+    let again = server.client_of(&user, &server.identity).await;
+    assert_eq!(username(&again).await.unwrap(), "alice");
+    // A list that cannot be read revokes all.
+    let list = server.folder.path().join("pki/revoked");
+    std::fs::remove_file(&list).unwrap();
+    std::fs::create_dir(&list).unwrap();
+    let again = server.client_of(&user, &server.identity).await;
+    assert!(username(&again).await.is_err());
+}
+
+/// The time that the renewing server sees: a year later.
+fn a_year_later() -> Timestamp {
+    SystemEnv.now().saturating_add(jiff::SignedDuration::from_hours(24 * 330)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_certificate_is_renewed_while_the_server_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let identity = ServerIdentity::open(folder.path(), &SystemEnv).unwrap();
+    let tls = identity.tls_with_clock(&[], SystemEnv.now(), a_year_later).unwrap();
+    let path = folder.path().join("server.crt");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let store = Store::open(folder.path().join("store"), Options::default()).unwrap();
+    let config = Config { tokens: identity.tokens(), ..Config::new(store) };
+    let server = Server::start(config).await.unwrap();
+    let stop = CancellationToken::new();
+    let serving =
+        tokio::spawn(punctual_server::serve(server, listener, Arc::new(tls), stop.clone()));
+    let kubeconfig = identity.admin_kubeconfig(&format!("https://{address}"));
+    // The certificate is valid from the day before the renewal, so this client does not accept it yet.
+    let _ = username(&client(&kubeconfig).await).await;
+    assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "the handshake renewed it");
+    stop.cancel();
+    serving.await.unwrap();
+}
+
+#[test]
+fn an_implausible_clock_creates_no_certificates() {
+    struct Epoch;
+    impl ServerEnv for Epoch {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn fill_random(&self, bytes: &mut [u8]) {
+            SystemEnv.fill_random(bytes);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let error = ServerIdentity::open(folder.path(), &Epoch).err().unwrap().to_string();
+    assert!(error.contains("the clock of this machine shows 1970"), "{error}");
+    assert!(!folder.path().join("ca.crt").exists());
+    ServerIdentity::open(folder.path(), &SystemEnv).unwrap();
+}
+
+#[test]
+fn the_authority_is_renewed_and_rotated_and_the_old_one_stays_in_the_bundle() {
+    struct Late(i64);
+    impl ServerEnv for Late {
+        fn now(&self) -> Timestamp {
+            let hours = jiff::SignedDuration::from_hours(24 * 365 * self.0);
+            SystemEnv.now().saturating_add(hours).unwrap()
+        }
+        fn fill_random(&self, bytes: &mut [u8]) {
+            SystemEnv.fill_random(bytes);
+        }
+    }
+    let count = |identity: &ServerIdentity| identity.ca_pem.matches("BEGIN CERTIFICATE").count();
+    let folder = tempfile::tempdir().unwrap();
+    let first = ServerIdentity::open(folder.path(), &SystemEnv).unwrap();
+    assert_eq!(count(&ServerIdentity::open(folder.path(), &Late(8)).unwrap()), 1);
+    let renewed = ServerIdentity::open(folder.path(), &Late(9)).unwrap();
+    assert!(count(&renewed) == 2 && renewed.ca_pem.ends_with(&first.ca_pem));
+    assert_eq!(ServerIdentity::open(folder.path(), &Late(9)).unwrap().ca_pem, renewed.ca_pem);
+    punctual_server::rotate_authority(folder.path(), SystemEnv.now()).unwrap();
+    let rotated = ServerIdentity::open(folder.path(), &SystemEnv).unwrap();
+    assert!(count(&rotated) == 3 && rotated.ca_pem.ends_with(&renewed.ca_pem));
+    rotated.tls(&[], SystemEnv.now()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Watches: events, bookmarks, expiry and shutdown.
+//! Tests of watches: events, bookmarks, expiry and shutdown.
 
 use punctual_store::Options;
 use serde_json::{Value, json};

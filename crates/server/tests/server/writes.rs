@@ -1,10 +1,10 @@
-//! Creates, updates and patches, also by concurrent clients.
+//! Tests of creates, updates and patches, also by concurrent clients.
 
 use futures::future::join_all;
 use http::Method;
 use serde_json::json;
 
-use crate::client::{CRON_JOBS, TestServer, cron_job};
+use crate::client::{CRON_JOBS, TestResponse, TestServer, cron_job};
 
 #[tokio::test]
 async fn a_cron_job_is_identical_in_both_versions() {
@@ -20,6 +20,53 @@ async fn a_cron_job_is_identical_in_both_versions() {
     stable["apiVersion"] = json!("batch/v1beta1");
     assert_eq!(created.body, stable);
     assert_eq!(client.get(&format!("{path}/a")).await.body, stable);
+}
+
+#[tokio::test]
+async fn every_response_about_v1beta1_begins_with_the_deprecation_warning() {
+    const WARNING: &str = "299 - \"batch/v1beta1 CronJob is deprecated in v1.21+, unavailable in \
+                           v1.25+; use batch/v1 CronJob\"";
+    let server = TestServer::new().await;
+    let client = server.admin();
+    let warnings = |response: &TestResponse| {
+        let values = response.headers.get_all("warning").iter();
+        values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let path = "/apis/batch/v1beta1/namespaces/default/cronjobs";
+    let mut beta = cron_job("a");
+    beta["apiVersion"] = json!("batch/v1beta1");
+    beta["spec"]["schedule"] = json!("@every 2s");
+    let created = client.post(path, &beta).await;
+    assert_eq!(created.code, 201, "{}", created.text);
+    let found = warnings(&created);
+    assert_eq!(found[0], WARNING);
+    assert!(found[1].contains("spec.schedule"), "{found:?}");
+    let one = format!("{path}/a");
+    for response in [
+        client.post(path, &beta).await,
+        client.get(&one).await,
+        client.get(&format!("{one}/status")).await,
+        client.get(&format!("{path}/absent")).await,
+        client.get("/apis/batch/v1beta1/cronjobs?limit=1").await,
+        client.get(&format!("{path}?watch=true&timeoutSeconds=1")).await,
+        client.delete(&one).await,
+    ] {
+        assert_eq!(warnings(&response), [WARNING], "{}", response.text);
+    }
+    assert!(warnings(&client.get(CRON_JOBS).await).is_empty());
+    assert!(warnings(&client.get("/apis/batch/v1beta1").await).is_empty());
+    let refused = server.client("wrong").get(&one).await;
+    assert_eq!((refused.code.as_u16(), warnings(&refused)), (401, vec![]));
+}
+
+#[tokio::test]
+async fn an_empty_time_zone_is_accepted_unless_the_dialect_is_strict() {
+    let mut object = cron_job("a");
+    object["spec"]["timeZone"] = json!("");
+    let created = TestServer::new().await.admin().post(CRON_JOBS, &object).await;
+    assert_eq!((created.code.as_u16(), &created.body["spec"]["timeZone"]), (201, &json!("")));
+    let rejected = TestServer::strict().await.admin().post(CRON_JOBS, &object).await;
+    assert_eq!(rejected.code, 422, "{}", rejected.text);
 }
 
 #[tokio::test]

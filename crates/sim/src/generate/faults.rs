@@ -1,4 +1,4 @@
-//! Generates the faults of a scenario.
+//! Generates the faults of a scenario: which kind, when and for how long.
 
 use punctual_testing::scenario::{
     CallFault, ClockOwner, CrashPoint, Fault, FaultWindow, ProcessId, UserAction,
@@ -76,7 +76,7 @@ impl ScenarioGenerator {
 
     fn process(&self) -> ProcessId {
         if !self.random.percent(75) {
-            return ProcessId::Jobs;
+            return ProcessId::JobsAndPods;
         }
         let number = self.random.below(self.controllers as u64);
         ProcessId::Controller(usize::try_from(number).unwrap_or_default())

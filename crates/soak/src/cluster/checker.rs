@@ -1,4 +1,5 @@
-//! Checks the recorded Jobs of every object.
+//! Checks the recorded Jobs of every CronJob and ScheduledJob: each slot (scheduled time) once, in
+//! time and without overlap.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -62,14 +63,17 @@ pub(super) struct PolicyCounts {
 pub(super) struct ClusterReport {
     pub(super) counts: BTreeMap<String, PolicyCounts>,
     pub(super) duplicates: usize,
+    /// Slots without a Job although a controller could start them in time: violations.
     pub(super) lost: usize,
     pub(super) overlaps: usize,
     /// Jobs without a slot of the schedule, or created before their slot.
     pub(super) wrong_slots: usize,
     /// Jobs that were decided and created after the deadline.
     pub(super) late: usize,
-    /// Jobs that were created after the deadline but may have been decided before it.
-    pub(super) late_in_flight: usize,
+    /// Jobs that were created after the deadline, which is allowed because the create may have been in
+    /// flight before it.
+    pub(super) late_but_allowed: usize,
+    /// Slots without a Job because no controller could start them in time, which is allowed.
     pub(super) missed: Vec<MissedSlot>,
     /// The time from each slot to the first observation of its Job.
     pub(super) start_delays: Vec<Duration>,
@@ -167,7 +171,7 @@ impl ObjectCheck<'_> {
         let is_delayed = faults.any(|fault| fault.kind != FaultKind::Kill)
             || self.input.availability.slow_spans(span).next().is_some();
         if delay <= IN_FLIGHT_MAX && is_delayed {
-            self.report.late_in_flight += 1;
+            self.report.late_but_allowed += 1;
             return;
         }
         self.report.late += 1;

@@ -1,4 +1,5 @@
-//! The two controllers. Each reaches the server through a proxy of its own.
+//! Starts, kills and pauses the two controllers. Each reaches the server through a proxy of its
+//! own.
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 

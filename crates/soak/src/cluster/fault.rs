@@ -1,4 +1,4 @@
-//! The faults that are injected.
+//! The kinds of faults that the cluster test injects, and the records of injected ones.
 
 use std::{fmt, time::Duration};
 

@@ -12,17 +12,14 @@ use std::{
 
 use anyhow::{Context, bail};
 use punctual_e2e::{
-    Client, Cluster,
+    BackgroundThread, Client, Cluster, StopFlag,
     client::{WatchPoll, WatchStream},
     load::clock,
 };
 use serde_json::Value;
 
-use super::{
-    background_thread::{BackgroundThread, StopFlag},
-    recorded_jobs::{ObservedAt, WatchState},
-};
-use crate::objects::{elements, number, text};
+use super::recorded_jobs::{ObservedAt, WatchState};
+use crate::objects::{items, number, text};
 
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// The status code for a version that the server no longer has.
@@ -102,7 +99,7 @@ impl<S: WatchState> RecorderTask<S> {
         let list = self.client.get(&self.path)?;
         let version = text(&list, "/metadata/resourceVersion").to_owned();
         let now = ObservedAt { version: version.parse()?, at: clock::wall_time() };
-        lock(&self.recorded).value.replace(elements(&list, "/items"), now);
+        lock(&self.recorded).value.replace(items(&list, "/items"), now);
         Ok(version)
     }
 

@@ -1,4 +1,8 @@
-//! The texts that are printed at the end.
+//! Formats the results of the cluster test: faults, counts by policy, missed slots (scheduled
+//! times), and the events around each violation.
+//!
+//! A missed slot did not run because no controller could start it in time, which is allowed. A lost slot
+//! did not run although a controller could start it: a violation.
 
 use std::fmt::Write as _;
 
@@ -13,10 +17,10 @@ use super::{
 };
 use crate::timing::{TimeSpan, time_of_day};
 
-/// Further missed slots are only counted.
-const MISSED_SHOWN: usize = 10;
-/// The time around a violation in which events are printed.
-const AROUND: SignedDuration = SignedDuration::from_secs(25);
+/// The maximum number of missed slots that are printed.
+const MISSED_SHOWN_MAX: usize = 10;
+/// Events are printed from this long before a violation until this long after it.
+const CONTEXT_DURATION: SignedDuration = SignedDuration::from_secs(25);
 
 /// A table of the faults by kind.
 pub(super) fn format_faults(faults: &[RecordedFault]) -> String {
@@ -41,7 +45,7 @@ pub(super) fn format_counts(report: &ClusterReport) -> String {
             counts.objects, counts.slots, counts.jobs, counts.missed
         );
     }
-    let ClusterReport { duplicates, lost, overlaps, wrong_slots, late, late_in_flight, .. } =
+    let ClusterReport { duplicates, lost, overlaps, wrong_slots, late, late_but_allowed, .. } =
         report;
     let delays = Latencies::new(report.start_delays.clone());
     let _ = writeln!(
@@ -50,7 +54,7 @@ pub(super) fn format_counts(report: &ClusterReport) -> String {
          slots missed because no controller could start them in time {}\n\
          overlapping Jobs where the policy forbids them {overlaps}\n\
          Jobs without a slot, or before it {wrong_slots}\nJobs after their deadline {late}, and \
-         {late_in_flight} whose create was in flight before it\n\
+         {late_but_allowed} whose create may have been in flight before it\n\
          Jobs were observed {:.1?} (p50), {:.1?} (p99), {:.1?} (max) after their slots",
         report.missed.len(),
         delays.percentile(50),
@@ -64,7 +68,7 @@ pub(super) fn format_counts(report: &ClusterReport) -> String {
 pub(super) fn format_missed(report: &ClusterReport) -> String {
     let mut text = String::new();
     // Spread over the whole test.
-    let step = report.missed.len().div_ceil(MISSED_SHOWN).max(1);
+    let step = report.missed.len().div_ceil(MISSED_SHOWN_MAX).max(1);
     for missed in report.missed.iter().step_by(step) {
         let slot = time_of_day(missed.slot);
         let _ = writeln!(text, "missed: {} at {slot}: {}", missed.name, missed.reason);
@@ -110,8 +114,9 @@ pub(super) fn explain_violation(input: &CheckInput<'_>, violation: &SlotViolatio
         spec.period.as_secs(),
         spec.deadline.map(|deadline| deadline.as_secs()),
     );
-    let end = object.deadline(*slot).unwrap_or(*slot) + AROUND;
-    let mut events = events_within(input, object, TimeSpan { from: *slot - AROUND, to: end });
+    let end = object.deadline(*slot).unwrap_or(*slot) + CONTEXT_DURATION;
+    let mut events =
+        events_within(input, object, TimeSpan { from: *slot - CONTEXT_DURATION, to: end });
     events.sort();
     for (at, event) in events {
         let _ = writeln!(explanation, "  {} {event}", time_of_day(at));

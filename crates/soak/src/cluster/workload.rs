@@ -1,7 +1,9 @@
 //! The CronJobs and ScheduledJobs of the test.
 //!
-//! Under policies that only start the latest slot, the deadline is shorter than the period, so that at
-//! most one slot is pending. Under CatchUp there is no deadline. So every slot must have a Job.
+//! Under policies that only start the latest slot (scheduled time), the deadline is shorter than
+//! the period, so that at most one slot is pending. Under CatchUp, which runs all pending slots in
+//! order, there is no deadline. So every slot has a Job, unless its
+//! deadline passed first.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_testing::{ConcurrencyPolicy, TestRng};
@@ -87,7 +89,7 @@ impl WorkloadSpec {
         let period = SignedDuration::from_secs(period.cast_signed());
         let deadline = match policy {
             CatchUp => None,
-            // So short that an election makes the slot miss.
+            // So short that the slot is missed during an election.
             Allow if rng.once_in(4) => Some(SignedDuration::from_secs(4)),
             _ => Some(period - SignedDuration::from_secs(1)),
         };
@@ -187,42 +189,4 @@ impl WorkloadObject {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_determines_a_workload_with_all_policies_and_kinds() {
-        let texts = |seed| -> Vec<String> {
-            let specs = generate(48, &TestRng::new(seed));
-            specs.iter().map(|spec| spec.manifest().to_string()).collect()
-        };
-        assert_eq!(texts(1), texts(1));
-        assert_ne!(texts(1), texts(2));
-        let text = texts(1).concat();
-        for word in ["\"Allow\"", "\"Forbid\"", "\"Replace\"", "\"CatchUp\""] {
-            assert!(text.contains(word), "{word}");
-        }
-        for word in ["\"ttlSecondsAfterFinished\":0", "batch/v1", "punctual.dev/v1"] {
-            assert!(text.contains(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn at_most_one_slot_is_pending_where_only_the_latest_starts() {
-        for spec in generate(600, &TestRng::new(3)) {
-            let is_short = spec.deadline.is_some_and(|deadline| deadline < spec.period);
-            assert!(is_short || spec.policy == ConcurrencyPolicy::CatchUp, "{spec:?}");
-        }
-    }
-
-    #[test]
-    fn slots_are_whole_periods_after_the_creation() {
-        let spec = WorkloadSpec::for_test(ConcurrencyPolicy::Allow, 5, Some(4));
-        let at = |second| Timestamp::from_second(second).unwrap();
-        let object = WorkloadObject { spec, uid: "u".into(), created: at(100) };
-        assert_eq!(object.slots(at(110)).collect::<Vec<_>>(), [at(105), at(110)]);
-        assert!(object.has_slot(at(105)) && !object.has_slot(at(106)));
-        assert!(!object.has_slot(at(100)) && !object.has_slot(at(95)));
-        assert_eq!(object.deadline(at(105)), Some(at(109)));
-    }
-}
+mod tests;

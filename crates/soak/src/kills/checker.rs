@@ -1,11 +1,12 @@
-//! Checks the run logs. It shares no code with the program: the slots are whole minutes.
+//! Checks the event logs: each slot (scheduled time, here a whole minute) ran exactly once. It shares
+//! no code with the program.
 
 use std::{collections::BTreeSet, fmt};
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_testing::ConcurrencyPolicy;
 
-use super::run_log::{RunLog, RunLogLine, RunMark};
+use super::event_log::{RunEvent, RunEventKind, RunEventLog};
 
 /// The minutes in which every CronJob must run. Slots outside of them may run once.
 #[derive(Clone, Copy, Debug)]
@@ -32,69 +33,69 @@ pub(super) struct KillsReport {
     pub(super) violations: Vec<String>,
 }
 
-/// Checks all run logs.
-pub(super) fn check(run_logs: &[RunLog], checked: CheckedMinutes) -> KillsReport {
+/// Checks all event logs.
+pub(super) fn check(event_logs: &[RunEventLog], checked: CheckedMinutes) -> KillsReport {
     let mut report = KillsReport::default();
-    for run_log in run_logs {
-        report.runs += run_log.run_count();
-        for slot in run_log.lines.iter().map(|line| line.slot).collect::<BTreeSet<_>>() {
-            report.check_slot(run_log, slot, checked.end);
+    for event_log in event_logs {
+        report.runs += event_log.run_count();
+        for slot in event_log.events.iter().map(|event| event.slot).collect::<BTreeSet<_>>() {
+            report.check_slot(event_log, slot, checked.end);
         }
-        if run_log.policy == ConcurrencyPolicy::Forbid {
-            report.check_overlaps(run_log);
+        if event_log.policy == ConcurrencyPolicy::Forbid {
+            report.check_overlaps(event_log);
         } else {
-            report.check_losses(run_log, checked);
+            report.check_losses(event_log, checked);
         }
     }
     report
 }
 
 impl KillsReport {
-    fn report(&mut self, run_log: &RunLog, slot: Timestamp, text: &str) {
-        self.violations.push(format!("{} at {slot}: {text}", run_log.name));
+    fn report(&mut self, event_log: &RunEventLog, slot: Timestamp, text: &str) {
+        self.violations.push(format!("{} at {slot}: {text}", event_log.name));
     }
 
     /// A slot is a whole minute that is not in the future. It begins once and ends once.
-    fn check_slot(&mut self, run_log: &RunLog, slot: Timestamp, end: Timestamp) {
-        let begun = run_log.count(RunMark::Begin, slot);
-        let ended = run_log.count(RunMark::End, slot);
+    fn check_slot(&mut self, event_log: &RunEventLog, slot: Timestamp, end: Timestamp) {
+        let begun = event_log.count(RunEventKind::Begin, slot);
+        let ended = event_log.count(RunEventKind::End, slot);
         if begun > 1 {
             self.duplicates += begun - 1;
-            self.report(run_log, slot, &format!("began {begun} times"));
+            self.report(event_log, slot, &format!("began {begun} times"));
         }
         if begun != ended {
             self.losses += begun.abs_diff(ended);
-            self.report(run_log, slot, &format!("began {begun} times, ended {ended} times"));
+            self.report(event_log, slot, &format!("began {begun} times, ended {ended} times"));
         }
         if slot.as_second().rem_euclid(60) != 0 || slot > end {
-            self.report(run_log, slot, "is not a slot");
+            self.report(event_log, slot, "is not a slot");
         }
     }
 
     /// Every checked minute must have a run.
-    fn check_losses(&mut self, run_log: &RunLog, checked: CheckedMinutes) {
+    fn check_losses(&mut self, event_log: &RunEventLog, checked: CheckedMinutes) {
         for slot in checked.slots() {
             self.slots += 1;
-            if run_log.count(RunMark::Begin, slot) == 0 {
+            if event_log.count(RunEventKind::Begin, slot) == 0 {
                 self.losses += 1;
-                self.report(run_log, slot, "never began");
+                self.report(event_log, slot, "never began");
             }
         }
     }
 
     /// A run must end before the next begins.
-    fn check_overlaps(&mut self, run_log: &RunLog) {
-        let mut active: Vec<&RunLogLine> = Vec::new();
-        for line in &run_log.lines {
-            if line.mark == RunMark::End {
-                active.retain(|begun| begun.pod != line.pod);
+    fn check_overlaps(&mut self, event_log: &RunEventLog) {
+        let mut active: Vec<&RunEvent> = Vec::new();
+        for event in &event_log.events {
+            if event.kind == RunEventKind::End {
+                active.retain(|begun| begun.pod != event.pod);
                 continue;
             }
             if !active.is_empty() {
                 self.overlaps += 1;
-                self.report(run_log, line.slot, "began while another run was active");
+                self.report(event_log, event.slot, "began while another run was active");
             }
-            active.push(line);
+            active.push(event);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The objects and processes after all CronJobs were suspended. They must agree with the run logs.
+//! Checks the objects and processes after all CronJobs were suspended: they must agree with the run
+//! logs.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -12,10 +13,10 @@ use punctual_e2e::{
 };
 use serde_json::Value;
 
-use super::{run_log::RunLog, workload::MinutelyCronJob};
+use super::{event_log::RunEventLog, workload::MinutelyCronJob};
 use crate::{
     instance::UpInstance,
-    objects::{elements, has_condition, name, number, text},
+    objects::{has_condition, items, name, number, text},
 };
 
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
@@ -61,19 +62,19 @@ impl FinalState {
         }
     }
 
-    /// Describes everything that is unfinished, failed or in disagreement with the run logs.
+    /// Describes everything that is unfinished, failed or in disagreement with the event logs.
     pub(super) fn violations(
         &self,
         cron_jobs: &[MinutelyCronJob],
-        run_logs: &[RunLog],
+        event_logs: &[RunEventLog],
     ) -> Vec<String> {
         let mut violations = self.unfinished();
         violations.extend(self.failed());
         let job_counts = self.jobs_by_owner();
-        for (cron_job, run_log) in cron_jobs.iter().zip(run_logs) {
-            violations.extend(self.wrong_counters(run_log));
+        for (cron_job, event_log) in cron_jobs.iter().zip(event_logs) {
+            violations.extend(self.wrong_counters(event_log));
             let job_count = job_counts.get(&*cron_job.name).copied().unwrap_or(0);
-            violations.extend(wrong_job_count(cron_job, run_log, job_count));
+            violations.extend(wrong_job_count(cron_job, event_log, job_count));
         }
         violations
     }
@@ -92,7 +93,7 @@ impl FinalState {
             }
         }
         for cron_job in &self.cron_jobs {
-            if !elements(cron_job, "/status/active").is_empty() {
+            if !items(cron_job, "/status/active").is_empty() {
                 found.push(format!("{} has active Jobs", name(cron_job)));
             }
         }
@@ -108,17 +109,17 @@ impl FinalState {
     }
 
     /// The counters in the status must equal the number of runs in the log.
-    fn wrong_counters(&self, run_log: &RunLog) -> Option<String> {
-        let cron_job = self.cron_jobs.iter().find(|found| name(found) == run_log.name)?;
+    fn wrong_counters(&self, event_log: &RunEventLog) -> Option<String> {
+        let cron_job = self.cron_jobs.iter().find(|found| name(found) == event_log.name)?;
         let successful = number(cron_job, "/status/successfulRuns");
         let failed = number(cron_job, "/status/failedRuns");
         let missed = number(cron_job, "/status/missedRuns");
-        let runs = run_log.run_count();
+        let runs = event_log.run_count();
         (successful != runs || failed > 0 || missed > 0).then(|| {
             format!(
                 "{}: {runs} runs, but the status counts {successful} successful, {failed} failed and \
                  {missed} missed runs",
-                run_log.name
+                event_log.name
             )
         })
     }
@@ -126,7 +127,7 @@ impl FinalState {
     /// The number of Jobs of each CronJob.
     fn jobs_by_owner(&self) -> HashMap<&str, usize> {
         let mut counts = HashMap::new();
-        for owner in self.jobs.iter().flat_map(|job| elements(job, "/metadata/ownerReferences")) {
+        for owner in self.jobs.iter().flat_map(|job| items(job, "/metadata/ownerReferences")) {
             *counts.entry(text(owner, "/name")).or_default() += 1;
         }
         counts
@@ -134,15 +135,19 @@ impl FinalState {
 }
 
 /// A CronJob that keeps all Jobs must have one for each run, every other CronJob at most one.
-fn wrong_job_count(cron_job: &MinutelyCronJob, run_log: &RunLog, count: usize) -> Option<String> {
-    let runs = run_log.run_count();
+fn wrong_job_count(
+    cron_job: &MinutelyCronJob,
+    event_log: &RunEventLog,
+    count: usize,
+) -> Option<String> {
+    let runs = event_log.run_count();
     let wanted = if cron_job.keeps_all_jobs { runs } else { runs.min(1) };
     (count != wanted).then(|| format!("{} has {count} Jobs, not {wanted}", cron_job.name))
 }
 
 async fn list(connection: &mut Connection, path: &str) -> anyhow::Result<Vec<Value>> {
     let list: Value = connection.get_json(path).await?;
-    Ok(elements(&list, "/items").to_vec())
+    Ok(items(&list, "/items").to_vec())
 }
 
 #[cfg(test)]

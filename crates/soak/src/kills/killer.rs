@@ -1,4 +1,5 @@
-//! Kills and restarts `punctual up`.
+//! Kills `punctual up` at random times and restarts it. Prints how many runs have begun and ended
+//! according to the event logs that the runs write.
 
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
@@ -6,7 +7,7 @@ use punctual_e2e::{Cluster, load::latency::Latencies};
 use punctual_testing::TestRng;
 use tokio::time::sleep;
 
-use super::{run_log::RunMark, workload::KillsWorkload};
+use super::{event_log::RunEventKind, workload::KillsWorkload};
 use crate::{instance::UpInstance, timing::random_millis};
 
 /// Milliseconds from ready to killed.
@@ -22,8 +23,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 pub(super) struct Killer<'a> {
     pub(super) instance: &'a UpInstance,
     pub(super) workload: &'a KillsWorkload,
-    /// The number of kills, without early ones.
-    pub(super) kills: usize,
+    /// The number of kills to do, in addition to early ones.
+    pub(super) target_kills: usize,
     pub(super) rng: TestRng,
 }
 
@@ -31,19 +32,19 @@ pub(super) struct Killer<'a> {
 pub(super) struct RestartStats {
     kills: usize,
     early_kills: usize,
-    /// Failed starts. Only time is lost.
+    /// Failed starts. They are retried and are not a violation.
     failed_starts: usize,
     latencies: Latencies,
 }
 
 impl Killer<'_> {
-    /// Kills and restarts the server; returns the last one, which runs.
+    /// Kills and restarts `punctual up`. Returns the cluster of the last restart, which is still running.
     pub(super) async fn run(self, cluster: Cluster) -> anyhow::Result<(Cluster, RestartStats)> {
         let mut running = cluster;
         let mut early_kills = 0;
         let mut failed_starts = 0;
         let mut durations = Vec::new();
-        for kill in 1..=self.kills {
+        for kill in 1..=self.target_kills {
             sleep(random_millis(&self.rng, UPTIME_MS)).await;
             drop(running);
             if self.rng.once_in(EARLY_KILL_ONE_IN) {
@@ -59,12 +60,12 @@ impl Killer<'_> {
                 self.print_progress(kill)?;
             }
         }
-        let kills = self.kills + early_kills;
+        let kills = self.target_kills + early_kills;
         let latencies = Latencies::new(durations);
         Ok((running, RestartStats { kills, early_kills, failed_starts, latencies }))
     }
 
-    /// Starts the server, again if it exits, as a process supervisor would.
+    /// Starts `punctual up`, again if it exits, as a process supervisor would.
     async fn restart(&self, failed_starts: &mut usize) -> anyhow::Result<(Cluster, Duration)> {
         for _ in 1..START_ATTEMPTS_MAX {
             match self.instance.start() {
@@ -78,11 +79,11 @@ impl Killer<'_> {
     }
 
     fn print_progress(&self, kill: usize) -> anyhow::Result<()> {
-        let run_logs = self.workload.run_logs()?;
-        let begun: usize = run_logs.iter().map(|run_log| run_log.run_count()).sum();
-        let lines = run_logs.iter().flat_map(|run_log| &run_log.lines);
-        let ended = lines.filter(|line| line.mark == RunMark::End).count();
-        println!("{kill} of {} kills; {begun} runs began, {ended} ended", self.kills);
+        let event_logs = self.workload.event_logs()?;
+        let begun: usize = event_logs.iter().map(|event_log| event_log.run_count()).sum();
+        let events = event_logs.iter().flat_map(|event_log| &event_log.events);
+        let ended = events.filter(|event| event.kind == RunEventKind::End).count();
+        println!("{kill} of {} kills; {begun} runs began, {ended} ended", self.target_kills);
         Ok(())
     }
 }

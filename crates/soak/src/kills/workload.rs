@@ -10,7 +10,7 @@ use bytes::Bytes;
 use punctual_testing::{ConcurrencyPolicy, TestRng, manifest};
 use serde_json::{Value, json};
 
-use super::run_log::RunLog;
+use super::event_log::RunEventLog;
 
 /// Writes one line when it begins and one when it ends, each with a single `write`. Its duration depends
 /// only on the CronJob and the minute, so that a repeated run takes as long as the first.
@@ -19,9 +19,9 @@ minute=${SLOT#*T*:}
 minute=${minute%%:*}
 minute=${minute#0}
 tenths=$(( (SALT + minute * 37) % TENTHS_MAX ))
-printf 'begin %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$RUN_LOG"
+printf 'begin %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$EVENT_LOG"
 sleep "$((tenths / 10)).$((tenths % 10))"
-printf 'end %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$RUN_LOG"
+printf 'end %s %s %s\n' "$NAME" "$SLOT" "$POD" >> "$EVENT_LOG"
 "#;
 /// The longest run under Allow, in tenths of a second.
 const ALLOW_TENTHS_MAX: u64 = 200;
@@ -44,12 +44,12 @@ pub(super) struct MinutelyCronJob {
     salt: u64,
 }
 
-/// All CronJobs and the folder of their run logs.
+/// All CronJobs and the folder of their event logs.
 #[derive(Debug)]
 pub(super) struct KillsWorkload {
     pub(super) cron_jobs: Vec<MinutelyCronJob>,
     script: PathBuf,
-    run_logs: PathBuf,
+    event_logs: PathBuf,
 }
 
 impl KillsWorkload {
@@ -57,10 +57,10 @@ impl KillsWorkload {
     pub(super) fn generate(count: usize, rng: &TestRng, folder: &Path) -> anyhow::Result<Self> {
         let cron_jobs = (0..count).map(|number| MinutelyCronJob::generate(number, rng)).collect();
         let script = folder.join("run.sh");
-        let run_logs = folder.join("run-logs");
+        let event_logs = folder.join("event-logs");
         fs::write(&script, SCRIPT)?;
-        fs::create_dir_all(&run_logs)?;
-        Ok(KillsWorkload { cron_jobs, script, run_logs })
+        fs::create_dir_all(&event_logs)?;
+        Ok(KillsWorkload { cron_jobs, script, event_logs })
     }
 
     /// The request bodies that create the CronJobs.
@@ -69,28 +69,28 @@ impl KillsWorkload {
         self.cron_jobs.iter().map(body).collect()
     }
 
-    /// Reads the run log of each CronJob.
-    pub(super) fn run_logs(&self) -> anyhow::Result<Vec<RunLog>> {
-        self.cron_jobs.iter().map(|cron_job| self.run_log(cron_job)).collect()
+    /// Reads the event log of each CronJob.
+    pub(super) fn event_logs(&self) -> anyhow::Result<Vec<RunEventLog>> {
+        self.cron_jobs.iter().map(|cron_job| self.event_log(cron_job)).collect()
     }
 
-    fn run_log(&self, cron_job: &MinutelyCronJob) -> anyhow::Result<RunLog> {
-        let text = match fs::read_to_string(self.run_log_path(cron_job)) {
+    fn event_log(&self, cron_job: &MinutelyCronJob) -> anyhow::Result<RunEventLog> {
+        let text = match fs::read_to_string(self.event_log_path(cron_job)) {
             // No run has begun yet.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             result => result?,
         };
-        RunLog::parse(cron_job, &text)
+        RunEventLog::parse(cron_job, &text)
     }
 
-    fn run_log_path(&self, cron_job: &MinutelyCronJob) -> PathBuf {
-        self.run_logs.join(&cron_job.name)
+    fn event_log_path(&self, cron_job: &MinutelyCronJob) -> PathBuf {
+        self.event_logs.join(&cron_job.name)
     }
 
     fn manifest(&self, cron_job: &MinutelyCronJob) -> Value {
         let field = |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
         let value = |name: &str, value: String| json!({"name": name, "value": value});
-        let run_log = self.run_log_path(cron_job).display().to_string();
+        let event_log = self.event_log_path(cron_job).display().to_string();
         let container = json!({
             "name": "main",
             "image": "busybox:1.37",
@@ -99,7 +99,7 @@ impl KillsWorkload {
                 value("NAME", cron_job.name.clone()),
                 value("SALT", cron_job.salt.to_string()),
                 value("TENTHS_MAX", cron_job.tenths_max().to_string()),
-                value("RUN_LOG", run_log),
+                value("EVENT_LOG", event_log),
                 field("SLOT", SLOT_FIELD),
                 field("POD", "metadata.name"),
             ],
@@ -142,44 +142,4 @@ impl MinutelyCronJob {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    fn generate(count: usize, seed: u64, folder: &Path) -> KillsWorkload {
-        KillsWorkload::generate(count, &TestRng::new(seed), folder).unwrap()
-    }
-
-    #[test]
-    fn a_seed_determines_the_workload() {
-        let folder = tempfile::tempdir().unwrap();
-        let bodies = |seed| generate(50, seed, folder.path()).bodies();
-        assert_eq!(bodies(1), bodies(1));
-        assert_ne!(bodies(1), bodies(2));
-        let text = String::from_utf8_lossy(&bodies(1).concat()).into_owned();
-        for word in [r#""Allow""#, r#""Forbid""#, r#""jitter":0"#, r#""jitter":50"#] {
-            assert!(text.contains(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn the_script_writes_lines_that_the_run_log_parses() {
-        let folder = tempfile::tempdir().unwrap();
-        let workload = generate(1, 1, folder.path());
-        let cron_job = &workload.cron_jobs[0];
-        // The shell must not read 08 as an octal number.
-        for slot in ["2026-01-01T10:08:00Z", "2026-01-01T10:10:00Z"] {
-            let status = Command::new("/bin/sh")
-                .arg(&workload.script)
-                .env("NAME", &cron_job.name)
-                .env("RUN_LOG", workload.run_log_path(cron_job))
-                .env("SLOT", slot)
-                .env("POD", "p")
-                .envs([("SALT", "5"), ("TENTHS_MAX", "2")])
-                .status();
-            assert!(status.unwrap().success());
-        }
-        assert_eq!(workload.run_logs().unwrap()[0].lines.len(), 4);
-    }
-}
+mod tests;

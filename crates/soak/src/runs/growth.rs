@@ -1,4 +1,4 @@
-//! How much each resource grows per thousand runs.
+//! Computes how much each resource grows per thousand runs, and compares it with the limits.
 
 use super::usage::ResourceUsage;
 
@@ -33,7 +33,7 @@ pub(super) fn fit_growths(usages: &[ResourceUsage]) -> Vec<Growth> {
         growth("open files", slope(|usage| usage.open_files), COUNT_MAX),
         growth("supervisors", slope(|usage| usage.supervisors), COUNT_MAX),
         growth("data without the store, KiB", slope(|usage| usage.data_kib), KIB_MAX),
-        growth("files in the data folder", slope(|usage| usage.data_files), COUNT_MAX),
+        growth("files in the data directory", slope(|usage| usage.data_files), COUNT_MAX),
         growth("objects without Events", slope(|usage| usage.objects), COUNT_MAX),
         growth("Events", events, f64::INFINITY),
     ]

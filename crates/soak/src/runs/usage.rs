@@ -1,4 +1,4 @@
-//! The resources that a server uses at one time.
+//! Measures the resources that a server uses at one time: memory, files, store and objects.
 
 use std::{fmt, fs, io, path::Path};
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{
     instance::UpInstance,
-    objects::{elements, number},
+    objects::{items, number},
 };
 
 /// The size of the store's file after a burst of writes, without objects.
@@ -34,7 +34,7 @@ pub(super) struct ResourceUsage {
     pub(super) supervisors: u64,
     /// The file of the store, which grows in steps and does not shrink.
     pub(super) store_kib: u64,
-    /// The data folder without the store and the audit log.
+    /// The data directory without the store and the audit log.
     pub(super) data_kib: u64,
     pub(super) data_files: u64,
     /// Stored objects without Events, which expire after an hour.
@@ -62,20 +62,20 @@ impl<'a> UsageReader<'a> {
 
     pub(super) async fn read(&mut self) -> anyhow::Result<ResourceUsage> {
         let list: Value = self.connection.get_json(create::CRON_JOBS).await?;
-        let cron_jobs = elements(&list, "/items");
+        let cron_jobs = items(&list, "/items");
         let sum =
             |pointer| cron_jobs.iter().map(|found| number(found, pointer) as u64).sum::<u64>();
         let failed = sum("/status/failedRuns");
         let runs = failed + sum("/status/successfulRuns");
         let page: Value = self.connection.get_json("/api/v1/events?limit=1").await?;
         let remaining = number(&page, "/metadata/remainingItemCount");
-        let events = (elements(&page, "/items").len() + remaining) as u64;
+        let events = (items(&page, "/items").len() + remaining) as u64;
         let metrics = PrometheusText::read(&mut self.connection).await?;
         let stored = metrics.total("apiserver_storage_objects", &[]);
         let stored = stored.context("no metric apiserver_storage_objects")? as u64;
-        let data_folder = self.instance.data_folder();
-        let (data_bytes, data_files) = measure_folder(&data_folder);
-        let store_bytes = fs::metadata(data_folder.join("store"))?.len();
+        let data_dir = self.instance.data_dir();
+        let (data_bytes, data_files) = measure_folder(&data_dir);
+        let store_bytes = fs::metadata(data_dir.join("store"))?.len();
         Ok(ResourceUsage {
             runs,
             failed,

@@ -1,3 +1,5 @@
+//! Tests of recovery: inconsistent rows are rejected.
+
 use super::*;
 use crate::change::StoreEntry;
 

@@ -6,22 +6,27 @@ use super::LoadError;
 use crate::log::CommitBatch;
 
 /// The version of the file format. Increment it if older programs must not read the file.
-pub(super) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 1;
 
 const FIELDS: usize = 5;
 
 /// The header of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LogHeader {
-    pub(super) revision: u64,
-    pub(super) compacted: u64,
-    row_count: u64,
+pub(crate) struct LogHeader {
+    pub(crate) revision: u64,
+    pub(crate) compacted: u64,
+    pub(crate) row_count: u64,
     /// The sum of the hashes of all revisions. It does not depend on their order.
     digest: u64,
 }
 
 impl LogHeader {
-    pub(super) fn add(&mut self, revision: u64) {
+    /// The header of a log without rows and without a change history, at a revision.
+    pub(crate) fn at(revision: u64) -> Self {
+        Self { revision, compacted: revision, ..Self::default() }
+    }
+
+    pub(crate) fn add(&mut self, revision: u64) {
         self.row_count += 1;
         self.digest = self.digest.wrapping_add(hash(revision));
     }
@@ -32,7 +37,7 @@ impl LogHeader {
     }
 
     /// Returns the header after a batch is written.
-    pub(super) fn with_batch(self, batch: &CommitBatch<'_>) -> Self {
+    pub(crate) fn with_batch(self, batch: &CommitBatch<'_>) -> Self {
         let mut header = Self { revision: batch.revision, compacted: batch.compacted, ..self };
         for change in batch.changes {
             header.add(change.revision);
@@ -44,7 +49,7 @@ impl LogHeader {
     }
 
     /// Checks that the rows found are those that were written.
-    pub(super) fn check_rows(&self, found: &Self) -> Result<(), LoadError> {
+    pub(crate) fn check_rows(&self, found: &Self) -> Result<(), LoadError> {
         if (self.row_count, self.digest) == (found.row_count, found.digest) {
             return Ok(());
         }
@@ -52,13 +57,13 @@ impl LogHeader {
         Err(LoadError::Corrupted(detail))
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let fields = [FORMAT, self.revision, self.compacted, self.row_count, self.digest];
         let body: Vec<u8> = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
         [&XxHash3_64::oneshot(&body).to_le_bytes(), body.as_slice()].concat()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, LoadError> {
         let incomplete = || "its header has a wrong checksum".to_owned();
         let (sum, body) = bytes.split_first_chunk().ok_or_else(incomplete)?;
         if u64::from_le_bytes(*sum) != XxHash3_64::oneshot(body) {

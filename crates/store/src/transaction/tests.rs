@@ -1,3 +1,5 @@
+//! Tests of transactions: limits, preconditions and conflicts.
+
 use super::*;
 
 fn check(ops: Vec<Op>, message: &str) {

@@ -1,4 +1,4 @@
-//! The committer with a log that blocks, counts commits and fails on command.
+//! Tests of the committer with a log that blocks, counts commits and fails on command.
 
 use std::{
     io,

@@ -1,4 +1,5 @@
-//! Corrupted files: flipped bits and zeroed pages are rejected or harmless, never served.
+//! Tests with corrupted files: flipped bits and zeroed pages are rejected or harmless, never
+//! served.
 
 use std::{panic, thread};
 

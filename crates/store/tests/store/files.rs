@@ -1,4 +1,4 @@
-//! The store in a file: restarts, a second process, and files of other programs.
+//! Tests of the store in a file: restarts, a second process, and files of other programs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -136,4 +136,50 @@ fn the_error_names_a_missing_directory() {
     let directory = tempfile::tempdir().unwrap();
     let error = open(&directory.path().join("nowhere/store")).err().unwrap();
     assert!(error.to_string().contains("nowhere/store"), "{error}");
+}
+
+#[test]
+fn writes_stop_when_the_directory_is_deleted_or_replaced() {
+    for is_replaced in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("data");
+        fs::create_dir(&directory).unwrap();
+        let path = directory.join("store");
+        let store = open(&path).unwrap();
+        put(&store, "/a");
+        store.check_location().unwrap();
+        fs::rename(&directory, home.path().join("moved")).unwrap();
+        if is_replaced {
+            fs::create_dir(&directory).unwrap();
+            drop(open(&path).unwrap());
+        }
+        assert!(matches!(store.check_location(), Err(Error::Replaced { .. })));
+        let error = store.write_blocking(Op::put("/b", "x", Precondition::Any)).err().unwrap();
+        let Error::CommitFailed(cause) = &error else { panic!("{error}") };
+        assert!(cause.to_string().contains("deleted or replaced"), "{cause}");
+        assert!(store.failure().is_some() && store.get("/a").is_some());
+    }
+}
+
+#[test]
+fn only_the_owner_can_open_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("store")).unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{:?}", entry.path());
+    }
+    drop(store);
+}
+
+#[test]
+fn a_link_in_place_of_the_temporary_file_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("target");
+    fs::write(&target, "important").unwrap();
+    std::os::unix::fs::symlink(&target, directory.path().join("store.new")).unwrap();
+    put(&open(&directory.path().join("store")).unwrap(), "/a");
+    assert_eq!(fs::read(&target).unwrap(), b"important");
 }

@@ -10,6 +10,7 @@
 
 mod committer;
 mod corruption;
+mod damage;
 mod disk;
 mod files;
 mod io_errors;

@@ -1,4 +1,5 @@
-//! The model of the store: an ordered map and a list of changes.
+//! A simple model of the store, with which the property tests compare it: an ordered map and a list
+//! of changes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -33,11 +34,7 @@ pub(crate) struct Model {
 
 impl ModelOp {
     pub(crate) fn name(&self) -> String {
-        format!(
-            "/registry/{}/{}",
-            if self.key.is_multiple_of(2) { "even" } else { "odd" },
-            self.key
-        )
+        format!("/{}/{}", if self.key.is_multiple_of(2) { "even" } else { "odd" }, self.key)
     }
 
     fn precondition(&self, model: &Model) -> Precondition {
@@ -107,6 +104,11 @@ impl Model {
         let snapshot = store.snapshot();
         snapshot.revision() == self.revision
             && snapshot.len() == self.entries.len()
+            && ["even", "odd"].iter().all(|segment| {
+                let prefix = format!("/{segment}/");
+                let count = self.entries.keys().filter(|key| key.starts_with(&prefix)).count();
+                snapshot.segment_len(segment) == count
+            })
             && snapshot
                 .prefix("")
                 .zip(&self.entries)

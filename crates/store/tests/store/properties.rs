@@ -113,7 +113,7 @@ proptest! {
         let disk = TestDisk::default();
         let mut model = Model::default();
         let store = start(&disk);
-        let prefix = if odd { "/registry/odd/" } else { "/registry/" };
+        let prefix = if odd { "/odd/" } else { "/" };
         let mut watch = store.watch(prefix, 0).unwrap();
         let mut changes = Vec::new();
         for steps in &transactions {

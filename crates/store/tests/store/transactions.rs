@@ -1,8 +1,10 @@
-//! Transactions, conflicts and snapshots.
+//! Tests of transactions, conflicts and snapshots.
 
 use std::thread;
 
-use punctual_store::{ChangeKind, Error, Op, Options, Precondition, Store, TransactionLimits};
+use punctual_store::{
+    ChangeKind, Error, Guard, Op, Options, Precondition, Store, Transaction, TransactionLimits,
+};
 
 use crate::{in_memory, with_options};
 
@@ -70,6 +72,66 @@ fn one_of_many_updates_of_the_same_revision_succeeds() {
         assert_eq!(results.filter(|is_ok| *is_ok).count(), 1);
     }
     assert_eq!(store.revision(), 21);
+}
+
+/// Creates a key unless there are `max` keys. Returns whether it was created.
+fn create_below(store: &Store, key: &str, max: usize) -> bool {
+    loop {
+        let snapshot = store.snapshot();
+        let count = snapshot.len();
+        if count >= max {
+            return false;
+        }
+        let guard = Guard::new(snapshot.revision(), move |changes| {
+            let created = changes.iter().filter(|change| change.kind() == ChangeKind::Created);
+            count + created.count() < max
+        });
+        let create = Transaction::from(Op::create(key, "x")).with_guard(guard);
+        match store.write_blocking(create) {
+            Ok(_) => return true,
+            Err(error) => assert!(matches!(error, Error::GuardFailed), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_guard_sees_all_changes_since_its_revision_also_those_of_the_same_batch() {
+    const MAX: usize = 50;
+    let store = in_memory();
+    let writers: Vec<_> = (0..16)
+        .map(|writer| {
+            let store = store.clone();
+            let keys = move || (0..10).map(move |at| format!("/{writer}/{at}"));
+            thread::spawn(move || keys().filter(|key| create_below(&store, key, MAX)).count())
+        })
+        .collect();
+    let created: usize = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
+    assert_eq!((created, store.snapshot().len()), (MAX, MAX));
+}
+
+#[test]
+fn a_failed_guard_changes_nothing_and_a_compacted_revision_fails_every_guard() {
+    let store = in_memory();
+    put(&store, "/a");
+    let create = |since: u64, is_met: bool| {
+        let guard = Guard::new(since, move |_| is_met);
+        store.write_blocking(Transaction::from(Op::create("/b", "x")).with_guard(guard))
+    };
+    assert!(matches!(create(1, false), Err(Error::GuardFailed)));
+    assert_eq!((store.get("/b"), store.revision()), (None, 1));
+    store.compact_blocking(1).unwrap();
+    assert!(matches!(create(0, true), Err(Error::GuardFailed)));
+    assert!(create(1, true).is_ok());
+}
+
+#[test]
+fn the_changes_since_a_revision_end_with_the_newest_one() {
+    let store = in_memory();
+    put(&store, "/a");
+    put(&store, "/b");
+    let (changes, revision) = store.changes_since(1).unwrap();
+    assert_eq!(changes.iter().map(|change| &*change.key).collect::<Vec<_>>(), ["/b"]);
+    assert_eq!((revision, store.changes_since(2).unwrap().0.len()), (2, 0));
 }
 
 #[test]

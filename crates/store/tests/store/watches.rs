@@ -1,4 +1,4 @@
-//! Watches and the change history.
+//! Tests of watches and of the change history.
 
 use std::thread;
 

@@ -1,11 +1,11 @@
-//! Every acknowledged write is visible, and the disk loses no revision.
+//! Checks that every acknowledged write is visible, and that the disk loses no revision.
 
 use super::CheckContext;
-use super::cron_job_history::{CronJobHistory, JobRun, NEVER};
+use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::ObservedSpec;
 use crate::history::{HistoryEvent, HistoryRecord};
-use crate::oracle::Seconds;
-use crate::scenario::{ActionKind, CronJobSpec, Millis};
+use crate::oracle::UnixSeconds;
+use crate::scenario::{ActionKind, Millis, ScenarioCronJob};
 
 /// The times of a request and of its response.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ fn cron_jobs<'a>(
     context.observations.cron_jobs.iter().filter(move |cron_job| cron_job.name == name)
 }
 
-fn job_key(n: usize, slot: Seconds) -> String {
+fn job_key(n: usize, slot: UnixSeconds) -> String {
     format!("/jobs.batch/default/c{n}-{}", slot.div_euclid(60))
 }
 
@@ -105,10 +105,10 @@ fn had_spec(
 
 /// Whether a Job was deleted in that time, or was being deleted already.
 fn was_deleted(run: &JobRun, times: RequestTimes) -> bool {
-    run.deleted_at != NEVER && run.deleted_at <= times.answered && run.removed_at >= times.sent
+    run.deleted_at != OPEN_END && run.deleted_at <= times.answered && run.removed_at >= times.sent
 }
 
-fn matches_spec(observed: &ObservedSpec, spec: &CronJobSpec) -> bool {
+fn matches_spec(observed: &ObservedSpec, spec: &ScenarioCronJob) -> bool {
     observed.schedule == spec.schedule
         && observed.zone.as_deref() == spec.zone
         && observed.policy == spec.policy

@@ -1,5 +1,7 @@
-//! When the system is undisturbed, and how stale the objects that a process acts upon may be.
+//! Computes when the system is undisturbed, and how stale the objects that a process acts upon may
+//! be.
 
+use super::cron_job_history::OPEN_END;
 use crate::scenario::{Fault, FaultWindow, Millis, Scenario};
 
 /// In a calm period everything that is due must be done within this time.
@@ -31,7 +33,7 @@ struct StaleWindow {
 }
 
 impl CalmPeriods {
-    pub(super) fn of(scenario: &Scenario, end: Millis) -> CalmPeriods {
+    pub(super) fn from_scenario(scenario: &Scenario, end: Millis) -> CalmPeriods {
         let stale_windows = scenario.faults.iter().filter_map(|window| {
             let staleness = staleness_of(&window.fault)?;
             Some(StaleWindow { from: window.from, to: window.to, staleness })
@@ -49,6 +51,16 @@ impl CalmPeriods {
     /// Whether there is no fault between two times.
     pub(super) fn is_calm(&self, from: Millis, to: Millis) -> bool {
         self.calm.iter().any(|calm| calm.0 <= from && to <= calm.1)
+    }
+
+    /// When something that is due from this time on must be done; [`OPEN_END`] if no calm period is long
+    /// enough.
+    pub(super) fn reaction_deadline(&self, due: Millis) -> Millis {
+        let deadlines = self.calm.iter().filter_map(|(from, to)| {
+            let deadline = due.max(*from) + REACTION_MAX;
+            (deadline <= *to).then_some(deadline)
+        });
+        deadlines.min().unwrap_or(OPEN_END)
     }
 
     /// How stale the objects that a process acts upon at this time may be. In a calm period this is the

@@ -1,4 +1,5 @@
-//! How wrong the clocks of a simulation may be.
+//! Computes how wrong the clocks of a simulation may be at each time, from the faults of its
+//! scenario.
 
 use crate::scenario::{ClockOwner, Fault, FaultWindow, Millis, ProcessId, Scenario};
 
@@ -43,7 +44,7 @@ pub(super) struct ClockSkews {
 }
 
 impl ClockSkews {
-    pub(super) fn of(scenario: &Scenario) -> ClockSkews {
+    pub(super) fn from_scenario(scenario: &Scenario) -> ClockSkews {
         let clock_fault = |window: &FaultWindow| match window.fault {
             Fault::StepClock(owner, _) | Fault::DriftClock(owner, _) => {
                 Some((owner, window.clone()))
@@ -67,7 +68,7 @@ impl ClockSkews {
 
     /// The skew of all processes between two times.
     pub(super) fn all(&self, from: Millis, to: Millis) -> Skew {
-        let jobs = self.between(ClockOwner::Process(ProcessId::Jobs), from, to);
+        let jobs = self.between(ClockOwner::Process(ProcessId::JobsAndPods), from, to);
         self.controllers(from, to).union(self.server(from, to)).union(jobs)
     }
 

@@ -1,4 +1,5 @@
-//! Rules of the concurrency policy: no overlap under Forbid and CatchUp, no survivor under Replace.
+//! Checks the concurrency policy: no overlap under Forbid and CatchUp (which runs all pending slots
+//! in order), no survivor under Replace.
 
 use crate::ConcurrencyPolicy::{self, CatchUp, Forbid, Replace};
 

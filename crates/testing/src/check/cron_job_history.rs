@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::objects::{JobResult, ObservedSpec, StoredStatus};
-use crate::oracle::Seconds;
+use super::objects::{JobResult, ObservedSpec, PodResult, StoredStatus};
+use crate::oracle::UnixSeconds;
 use crate::scenario::Millis;
 
-/// Later than the end of every simulation.
-pub(super) const NEVER: Millis = Millis::MAX / 4;
+/// The time of an end that has not happened: later than the end of every simulation.
+pub(super) const OPEN_END: Millis = Millis::MAX / 4;
 
 /// A CronJob, identified by its UID.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub(super) struct CronJobHistory {
     pub(super) namespace: String,
     pub(super) created_at: Millis,
     /// `creationTimestamp`, by the clock of the server.
-    pub(super) creation: Seconds,
+    pub(super) creation: UnixSeconds,
     /// Its specs in order of time; each ends when the next starts.
     pub(super) periods: Vec<SpecPeriod>,
     /// Its statuses in order of time.
     pub(super) statuses: Vec<(Millis, StoredStatus)>,
-    /// When it was removed or got a deletion timestamp; [`NEVER`] if it still exists.
+    /// When it was removed or got a deletion timestamp; [`OPEN_END`] if it still exists.
     pub(super) deleted_at: Millis,
     /// The Jobs that it controls, in order of their creation.
     pub(super) runs: Vec<JobRun>,
@@ -53,7 +53,7 @@ pub(super) struct JobRun {
     /// The kind of its controller.
     pub(super) owner_kind: String,
     /// The slot in its annotation.
-    pub(super) slot: Option<Seconds>,
+    pub(super) slot: Option<UnixSeconds>,
     pub(super) created_at: Millis,
     pub(super) started: Option<Timestamp>,
     pub(super) end: Option<JobEnd>,
@@ -81,9 +81,17 @@ pub(super) struct JobEnd {
 /// A Pod.
 #[derive(Debug)]
 pub(super) struct PodRecord {
+    pub(super) uid: String,
     pub(super) key: Arc<str>,
     pub(super) job: Option<String>,
+    pub(super) created_at: Millis,
+    /// When it got a deletion timestamp or was removed.
+    pub(super) deleted_at: Millis,
+    /// The grace period of its deletion.
+    pub(super) grace: Millis,
     pub(super) removed_at: Millis,
+    /// The result in its status from each time on; `None` if the status has no result.
+    pub(super) results: Vec<(Millis, Option<PodResult>)>,
 }
 
 impl CronJobHistory {
@@ -107,12 +115,12 @@ impl CronJobHistory {
     }
 
     /// The first Job of a slot.
-    pub(super) fn run_for(&self, slot: Seconds) -> Option<&JobRun> {
+    pub(super) fn run_for(&self, slot: UnixSeconds) -> Option<&JobRun> {
         self.runs.iter().find(|run| run.slot == Some(slot))
     }
 
     pub(super) fn exists_at_end(&self) -> bool {
-        self.deleted_at == NEVER
+        self.deleted_at == OPEN_END
     }
 
     /// The spec at the end.
@@ -121,7 +129,7 @@ impl CronJobHistory {
     }
 
     /// The storage key of the Job of a slot.
-    pub(super) fn job_key(&self, slot: Seconds) -> String {
+    pub(super) fn job_key(&self, slot: UnixSeconds) -> String {
         let CronJobHistory { namespace, name, .. } = self;
         let number = if slot % 60 == 0 { slot / 60 } else { slot };
         format!("/jobs.batch/{namespace}/{name}-{number}")
@@ -130,7 +138,7 @@ impl CronJobHistory {
 
 impl JobRun {
     pub(super) fn ended_at(&self) -> Millis {
-        self.end.map_or(NEVER, |end| end.at)
+        self.end.map_or(OPEN_END, |end| end.at)
     }
 
     /// When it ended or was removed.

@@ -1,5 +1,5 @@
-//! Events: one for every start and one for every end. Checked only in scenarios without faults, because
-//! an event may be lost or repeated during a fault.
+//! Checks Events: one for every start and one for every end. Only in scenarios without faults,
+//! because an Event may be lost or repeated during a fault.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
-//! Dependents are deleted with their owner, and objects of users are left alone.
+//! Checks that dependents are deleted with their owner, and that objects of users are not deleted.
 
 use std::collections::HashSet;
 
 use super::CheckContext;
-use super::cron_job_history::{JobRun, NEVER};
+use super::cron_job_history::{JobRun, OPEN_END};
 
 pub(super) fn check(context: &mut CheckContext<'_>) {
     check_jobs(context);
@@ -17,7 +17,7 @@ fn check_jobs(context: &mut CheckContext<'_>) {
     for cron_job in deleted {
         for run in cron_job.runs.iter().filter(|run| exists_at_end(run)) {
             let text = format!("{} exists after its CronJob was deleted", run.name());
-            context.report_for(cron_job, context.end, "gone", &text);
+            context.report_for(cron_job, context.end, "not-deleted", &text);
         }
     }
 }
@@ -27,11 +27,11 @@ fn check_foreign_jobs(context: &mut CheckContext<'_>) {
     for run in &observations.foreign_jobs {
         if run.owner.is_some() && exists_at_end(run) {
             let text = format!("{} exists although its owner does not", run.key);
-            context.report(context.end, "gone", text);
+            context.report(context.end, "not-deleted", text);
         }
         if run.owner.is_none() && !run.is_deleted_by_user && !exists_at_end(run) {
             let text = format!("{} belongs to a user and was deleted", run.key);
-            context.report(run.removed_at, "killed", text);
+            context.report(run.removed_at, "user-job-deleted", text);
         }
     }
 }
@@ -41,15 +41,15 @@ fn check_pods(context: &mut CheckContext<'_>) {
     let runs = observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.runs);
     let runs = runs.chain(&observations.foreign_jobs).filter(|run| exists_at_end(run));
     let jobs: HashSet<&str> = runs.map(|run| &*run.uid).collect();
-    for pod in observations.pods.iter().filter(|pod| pod.removed_at == NEVER) {
+    for pod in observations.pods.iter().filter(|pod| pod.removed_at == OPEN_END) {
         let has_owner = pod.job.as_deref().is_none_or(|job| jobs.contains(job));
         if !has_owner {
             let text = format!("{} exists after its Job was deleted", pod.key);
-            context.report(context.end, "gone", text);
+            context.report(context.end, "not-deleted", text);
         }
     }
 }
 
 fn exists_at_end(run: &JobRun) -> bool {
-    run.removed_at == NEVER
+    run.removed_at == OPEN_END
 }

@@ -1,6 +1,6 @@
-//! Which finished Jobs are kept, and that none is removed before it is counted.
+//! Checks which finished Jobs are kept, and that none is removed before it is counted.
 
-use super::cron_job_history::{CronJobHistory, JobRun, NEVER};
+use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::{JobResult, ObservedSpec};
 use super::status::may_be_replaced;
 use super::{CheckContext, Finding};
@@ -47,7 +47,7 @@ fn too_many_kept(context: &CheckContext<'_>, cron_job: &CronJobHistory) -> Vec<F
         return findings;
     }
     for result in [JobResult::Complete, JobResult::Failed] {
-        let left = cron_job.runs.iter().filter(|run| run.removed_at == NEVER);
+        let left = cron_job.runs.iter().filter(|run| run.removed_at == OPEN_END);
         let left = left.filter(|run| has_ended(run, result, context.end)).count();
         let limit = limit(spec, result);
         if left > limit {
@@ -61,7 +61,7 @@ fn too_many_kept(context: &CheckContext<'_>, cron_job: &CronJobHistory) -> Vec<F
 /// A Job with a time to live is removed when it expires. At the end it has expired by any correct clock.
 fn ttl_exceeded(context: &CheckContext<'_>, run: &JobRun) -> Option<Finding> {
     let are_clocks_correct = !context.clocks.were_wrong_before(context.end);
-    let is_left = run.has_ttl && run.end.is_some() && run.removed_at == NEVER;
+    let is_left = run.has_ttl && run.end.is_some() && run.removed_at == OPEN_END;
     (are_clocks_correct && is_left)
         .then(|| (context.end, "time-to-live", format!("{} exceeded its time to live", run.name())))
 }
@@ -78,7 +78,11 @@ fn deleted_while_active(
         return None;
     }
     if !may_be_replaced(context, cron_job, run) {
-        return Some((at, "killed", format!("{} was deleted while it was active", run.name())));
+        return Some((
+            at,
+            "stopped-while-active",
+            format!("{} was deleted while it was active", run.name()),
+        ));
     }
     let recorded = cron_job.status_at(at)?.last_schedule_time.map(|time| time.as_second());
     (recorded < run.slot).then(|| {

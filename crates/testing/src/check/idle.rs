@@ -1,12 +1,12 @@
-//! Once nothing is due, nothing is written and no process polls.
+//! Checks that nothing is written and no process polls once nothing is due.
 
 use super::CheckContext;
-use crate::history::{FINAL_PERIOD, HistoryEvent, HistoryRecord};
+use crate::history::{HistoryEvent, HistoryRecord, IDLE_CHECK_PERIOD};
 use crate::scenario::Millis;
 
 /// How long it may take until the last start, and later the last end, is recorded everywhere.
 const SETTLING: Millis = 30_000;
-/// The number of clock reads in the [`FINAL_PERIOD`] of an idle system.
+/// The number of clock reads in the [`IDLE_CHECK_PERIOD`] of an idle system.
 const CLOCK_READS_MAX: u64 = 3_000;
 
 pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
@@ -26,8 +26,8 @@ pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
 /// Lease renewals and watches take a few clock reads a second.
 fn check_clock_reads(context: &mut CheckContext<'_>, at: Millis, event: &HistoryEvent) {
     let HistoryEvent::ClockReads(count) = event else { return };
-    if idle_from(context) < at - FINAL_PERIOD && *count > CLOCK_READS_MAX {
-        let text = format!("{count} clock reads in the last {FINAL_PERIOD} ms");
+    if idle_from(context) < at - IDLE_CHECK_PERIOD && *count > CLOCK_READS_MAX {
+        let text = format!("{count} clock reads in the last {IDLE_CHECK_PERIOD} ms");
         context.report(at, "restless", text);
     }
 }
@@ -35,8 +35,12 @@ fn check_clock_reads(context: &mut CheckContext<'_>, at: Millis, event: &History
 /// When the last run has ended and is cleaned up, by the slowest clock.
 fn idle_from(context: &CheckContext<'_>) -> Millis {
     let specs = || context.scenario.specs();
-    let work = specs().map(|spec| spec.work).max().unwrap_or(0);
+    let longest = specs().map(|spec| spec.pod_duration).max().unwrap_or(0);
     let ttl = specs().filter_map(|spec| spec.ttl).max().unwrap_or(0);
     let skew = context.clocks.all(0, context.end).size();
-    context.scenario.suspended_at() + 2 * SETTLING + work + 1000 * Millis::from(ttl) + 2 * skew
+    context.scenario.all_suspended_at()
+        + 2 * SETTLING
+        + longest
+        + 1000 * Millis::from(ttl)
+        + 2 * skew
 }

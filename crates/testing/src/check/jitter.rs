@@ -1,5 +1,5 @@
-//! Jitter must spread the starts. The checker cannot know the offset of a slot, but not all starts may
-//! be immediate.
+//! Checks that jitter spreads the starts. The checker cannot know the offset of a slot, but not all
+//! starts may be immediate.
 
 use super::CheckContext;
 use super::calm_periods::REACTION_MAX;

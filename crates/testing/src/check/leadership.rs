@@ -1,17 +1,21 @@
-//! No two controllers lead at the same time.
+//! Checks that no two controllers lead at the same time.
 
 use std::collections::HashMap;
 
 use super::CheckContext;
-use super::cron_job_history::NEVER;
+use super::cron_job_history::OPEN_END;
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::{Fault, Millis, ProcessId};
 
 /// How long a process that was paused may take to notice that it lost leadership.
 const WAKE_UP_MAX: Millis = 1_000;
 
-/// From and to.
-type Interval = (Millis, Millis);
+/// A period of time, from `from` until just before `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Interval {
+    from: Millis,
+    to: Millis,
+}
 
 pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
     let mut intervals: Vec<(Interval, usize)> = Vec::new();
@@ -21,19 +25,22 @@ pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
         }
     }
     intervals.sort_unstable();
+    // The interval with the latest end so far, and its controller.
     let mut last: Option<(Interval, usize)> = None;
     for (interval, controller) in intervals {
         if let Some((before, other)) = last
-            && before.1 > interval.0
+            && before.to > interval.from
             && other != controller
         {
             let text = format!(
                 "controller {controller} leads while controller {other} leads until {} ms",
-                before.1
+                before.to
             );
-            context.report(interval.0, "leaders", text);
+            context.report(interval.from, "leaders", text);
         }
-        last = last.filter(|(before, _)| before.1 > interval.1).or(Some((interval, controller)));
+        if last.is_none_or(|(before, _)| before.to <= interval.to) {
+            last = Some((interval, controller));
+        }
     }
 }
 
@@ -47,13 +54,13 @@ fn leadership_intervals(history: &[HistoryRecord]) -> Vec<(usize, Interval)> {
         if let Some(from) = since.remove(n)
             && !leads
         {
-            intervals.push((*n, (from, *at)));
+            intervals.push((*n, Interval { from, to: *at }));
         }
         if *leads {
             since.insert(*n, *at);
         }
     }
-    intervals.extend(since.into_iter().map(|(n, from)| (n, (from, NEVER))));
+    intervals.extend(since.into_iter().map(|(n, from)| (n, Interval { from, to: OPEN_END })));
     intervals
 }
 
@@ -65,23 +72,23 @@ fn without_pauses(
 ) -> Vec<Interval> {
     let pauses = context.scenario.faults.iter().filter_map(|window| match window.fault {
         Fault::Pause(ProcessId::Controller(n)) if n == controller => {
-            Some((window.from, window.to + WAKE_UP_MAX))
+            Some(Interval { from: window.from, to: window.to + WAKE_UP_MAX })
         }
         _ => None,
     });
     let mut pauses: Vec<Interval> =
-        pauses.filter(|pause| pause.0 < interval.1 && pause.1 > interval.0).collect();
+        pauses.filter(|pause| pause.from < interval.to && pause.to > interval.from).collect();
     pauses.sort_unstable();
     let mut parts = Vec::new();
-    let mut from = interval.0;
-    for (starts, ends) in pauses {
-        if starts > from {
-            parts.push((from, starts));
+    let mut from = interval.from;
+    for pause in pauses {
+        if pause.from > from {
+            parts.push(Interval { from, to: pause.from });
         }
-        from = from.max(ends);
+        from = from.max(pause.to);
     }
-    if interval.1 > from {
-        parts.push((from, interval.1));
+    if interval.to > from {
+        parts.push(Interval { from, to: interval.to });
     }
     parts
 }

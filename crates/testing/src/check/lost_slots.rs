@@ -1,4 +1,4 @@
-//! Every slot that could run was run, and in time.
+//! Checks that every slot (scheduled time) that could run was run, and in time.
 //!
 //! A slot could run if there was a calm period after it, before its deadline and before the next slot
 //! superseded it, in which no run blocked it. Its Job must exist by the end of the reaction time. Under
@@ -7,10 +7,10 @@
 use crate::ConcurrencyPolicy;
 
 use super::calm_periods::REACTION_MAX;
-use super::cron_job_history::{CronJobHistory, NEVER, SpecPeriod};
+use super::cron_job_history::{CronJobHistory, OPEN_END, SpecPeriod};
 use super::starts::SKEW_MAX;
 use super::{CheckContext, Finding, format_slot};
-use crate::oracle::{ScheduleOracle, Seconds};
+use crate::oracle::{ScheduleOracle, UnixSeconds};
 use crate::scenario::Millis;
 
 /// A slot this soon after an edit may still be handled by the old spec.
@@ -41,7 +41,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
 
 /// When a slot may start.
 struct StartWindow {
-    slot: Seconds,
+    slot: UnixSeconds,
     from: Millis,
     to: Millis,
 }
@@ -55,8 +55,8 @@ fn start_windows(
     let Some(oracle) = context.oracle(&period.spec) else { return Vec::new() };
     let to = period.to.min(context.end);
     let slots = oracle.slots(context.second(period.from), context.second(to));
-    let next_slots = slots.iter().skip(1).map(|next| context.millis(*next)).chain([NEVER]);
-    let is_checked = |slot: Seconds| {
+    let next_slots = slots.iter().skip(1).map(|next| context.millis(*next)).chain([OPEN_END]);
+    let is_checked = |slot: UnixSeconds| {
         if period.from == cron_job.created_at {
             slot > cron_job.creation
         } else {
@@ -70,13 +70,13 @@ fn start_windows(
 fn start_window(
     context: &CheckContext<'_>,
     period: &SpecPeriod,
-    slot: Seconds,
+    slot: UnixSeconds,
     next: Millis,
 ) -> Option<StartWindow> {
     let spec = &period.spec;
     let at = context.millis(slot);
-    let next = if spec.policy == ConcurrencyPolicy::CatchUp { NEVER } else { next };
-    let deadline = spec.deadline.map_or(NEVER, |deadline| at + deadline.saturating_mul(1000));
+    let next = if spec.policy == ConcurrencyPolicy::CatchUp { OPEN_END } else { next };
+    let deadline = spec.deadline.map_or(OPEN_END, |deadline| at + deadline.saturating_mul(1000));
     let to = period.to.min(context.end).min(next).min(deadline);
     let skew = context.clocks.controllers(at - SKEW_MAX, to);
     if skew.size() > SKEW_MAX {
@@ -141,7 +141,7 @@ fn lost_slot(
     due_by: Millis,
 ) -> Option<Finding> {
     let run = cron_job.run_for(window.slot);
-    let started_at = run.map_or(NEVER, |run| run.created_at);
+    let started_at = run.map_or(OPEN_END, |run| run.created_at);
     if started_at <= due_by || is_name_taken(context, cron_job, window) {
         return None;
     }
@@ -172,6 +172,27 @@ fn is_name_taken(
     let key = cron_job.job_key(window.slot);
     let mut holders = context.observations.jobs_of_others(cron_job).filter(|run| *run.key == *key);
     holders.any(|run| run.created_at <= window.to && run.removed_at >= window.from - SKEW_MAX)
+        || is_name_reserved(context, cron_job, window.slot)
+}
+
+/// Whether an older object with the same name has the slot too. The names of the Jobs belong to the older one,
+/// whether or not it starts the slot.
+pub(super) fn is_name_reserved(
+    context: &CheckContext<'_>,
+    cron_job: &CronJobHistory,
+    slot: UnixSeconds,
+) -> bool {
+    let has_slot = |period: &SpecPeriod| {
+        let oracle = context.oracle(&period.spec);
+        oracle.is_some_and(|oracle| oracle.slots(slot - 1, slot).contains(&slot))
+    };
+    let mut others = context.observations.cron_jobs.iter().filter(|other| {
+        other.uid != cron_job.uid
+            && (&other.namespace, &other.name) == (&cron_job.namespace, &cron_job.name)
+            && other.creation <= cron_job.creation
+            && other.deleted_at >= context.millis(slot) - SKEW_MAX
+    });
+    others.any(|other| other.periods.iter().any(has_slot))
 }
 
 /// Whether a clock that was ahead made the controller record the slot as missed, or a later one as
@@ -179,7 +200,7 @@ fn is_name_taken(
 fn was_passed_over(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
-    slot: Seconds,
+    slot: UnixSeconds,
     by: Millis,
 ) -> bool {
     let recorded = if context.clocks.were_wrong_before(by) {
@@ -202,7 +223,7 @@ fn missing_interval(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     period: &SpecPeriod,
-    interval: Seconds,
+    interval: i64,
 ) -> Option<Finding> {
     let spec = &period.spec;
     // Jitter and clocks move a run within its interval. A deadline may be too short for both.

@@ -1,16 +1,18 @@
-//! The number of missed slots, where it can be determined: no edit, no wrong clock, a deadline, and a
-//! policy under which only the latest pending slot starts.
+//! Checks the number of missed slots (scheduled times whose deadline passed), where it can be
+//! determined: no edit, no wrong clock, a deadline, and a policy under which only the latest
+//! pending slot starts.
 //!
 //! A slot without a run is missed if its deadline had passed when a later slot started, because the
-//! controller saw it then. Otherwise it was superseded and is not counted. The time that the start took
+//! controller saw it then. Otherwise it is skipped. The time that the start took
 //! is unknown, so the result is a range.
 
 use crate::ConcurrencyPolicy::{Allow, Forbid};
 
 use super::CheckContext;
 use super::calm_periods::REACTION_MAX;
-use super::cron_job_history::{CronJobHistory, NEVER, SpecPeriod};
-use crate::oracle::{ScheduleOracle, Seconds};
+use super::cron_job_history::{CronJobHistory, OPEN_END, SpecPeriod};
+use super::lost_slots::is_name_reserved;
+use crate::oracle::{ScheduleOracle, UnixSeconds};
 use crate::scenario::Millis;
 
 pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
@@ -40,7 +42,7 @@ fn bounds(context: &CheckContext<'_>, cron_job: &CronJobHistory) -> Option<(i64,
     let mut most = 0;
     // A Job that a user deleted before it was recorded looks as if it had never been created.
     let is_unrecorded =
-        |slot: Seconds| cron_job.run_for(slot).is_none_or(|run| run.is_deleted_by_user);
+        |slot: UnixSeconds| cron_job.run_for(slot).is_none_or(|run| run.is_deleted_by_user);
     for slot in slots.iter().filter(|slot| is_unrecorded(**slot)) {
         let expires_at = context.millis(*slot) + deadline;
         let (certainly, at_most) = observed_until(context, cron_job, period, &slots, *slot);
@@ -69,8 +71,8 @@ fn observed_until(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     period: &SpecPeriod,
-    slots: &[Seconds],
-    slot: Seconds,
+    slots: &[UnixSeconds],
+    slot: UnixSeconds,
 ) -> (Millis, Millis) {
     let later_runs = cron_job.runs.iter().filter(|run| run.slot > Some(slot));
     let superseded_at = later_runs.map(|run| run.created_at).min();
@@ -83,11 +85,12 @@ fn observed_until(
     let is_certain = |at: &Millis| {
         *at + REACTION_MAX < stop && context.calm_periods.is_calm(*at, at + REACTION_MAX)
     };
-    let last = reconciles.filter(is_certain).max().unwrap_or(-NEVER);
+    let last = reconciles.filter(is_certain).max().unwrap_or(-OPEN_END);
     (last, stop + context.calm_periods.staleness(stop))
 }
 
-fn is_name_taken(context: &CheckContext<'_>, cron_job: &CronJobHistory, slot: Seconds) -> bool {
+fn is_name_taken(context: &CheckContext<'_>, cron_job: &CronJobHistory, slot: UnixSeconds) -> bool {
     let key = cron_job.job_key(slot);
-    context.observations.jobs_of_others(cron_job).any(|run| *run.key == *key)
+    let is_held = context.observations.jobs_of_others(cron_job).any(|run| *run.key == *key);
+    is_held || is_name_reserved(context, cron_job, slot)
 }

@@ -1,4 +1,4 @@
-//! The fields of stored objects that the rules need. All others are skipped.
+//! Parses the fields of stored objects that the rules need. All others are skipped.
 
 use crate::ConcurrencyPolicy;
 use jiff::Timestamp;
@@ -22,6 +22,7 @@ pub(super) struct StoredMetadata {
     pub(super) uid: String,
     pub(super) creation_timestamp: Option<Timestamp>,
     pub(super) deletion_timestamp: Option<IgnoredAny>,
+    pub(super) deletion_grace_period_seconds: Option<i64>,
     pub(super) annotations: StoredAnnotations,
     pub(super) owner_references: Vec<StoredOwner>,
     pub(super) finalizers: Vec<String>,
@@ -71,6 +72,7 @@ pub(super) struct StoredStatus {
     pub(super) successful_runs: i64,
     pub(super) failed_runs: i64,
     pub(super) missed_runs: i64,
+    pub(super) skipped_runs: i64,
 }
 
 /// An active Job in the status.
@@ -115,7 +117,7 @@ impl StoredCronJob {
         };
         ObservedSpec {
             schedule: schedule.clone(),
-            zone: time_zone.clone(),
+            zone: time_zone.clone().filter(|zone| !zone.is_empty()),
             policy: annotated_policy
                 .or_else(|| ConcurrencyPolicy::parse(concurrency_policy))
                 .unwrap_or_default(),
@@ -216,10 +218,60 @@ impl StoredJob {
     }
 }
 
-/// An object of which only the metadata is needed.
+/// A Pod.
 #[derive(Deserialize)]
-pub(super) struct StoredObject {
+pub(super) struct StoredPod {
     pub(super) metadata: StoredMetadata,
+    #[serde(default)]
+    status: StoredPodStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredPodStatus {
+    phase: String,
+    container_statuses: Vec<StoredContainerStatus>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StoredContainerStatus {
+    state: StoredContainerState,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StoredContainerState {
+    terminated: Option<StoredTermination>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredTermination {
+    exit_code: i32,
+}
+
+/// The result of a Pod in its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PodResult {
+    pub(super) has_succeeded: bool,
+    /// The exit code of the only container; `None` if the status does not mention it.
+    pub(super) exit_code: Option<i32>,
+}
+
+impl StoredPod {
+    /// Its result, if the status has one.
+    pub(super) fn result(&self) -> Option<PodResult> {
+        let has_succeeded = match self.status.phase.as_str() {
+            "Succeeded" => true,
+            "Failed" => false,
+            _ => return None,
+        };
+        let main = self.status.container_statuses.first();
+        let terminated = main.and_then(|status| status.state.terminated.as_ref());
+        let exit_code = terminated.map(|termination| termination.exit_code);
+        Some(PodResult { has_succeeded, exit_code })
+    }
 }
 
 /// An event.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::from_slice;
 
-use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, NEVER, PodRecord, SpecPeriod};
-use super::objects::{StoredCronJob, StoredEvent, StoredJob, StoredObject};
+use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, OPEN_END, PodRecord, SpecPeriod};
+use super::objects::{StoredCronJob, StoredEvent, StoredJob, StoredPod};
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::{ActionKind, Millis, Scenario};
 
@@ -132,16 +132,20 @@ impl HistoryReader {
         let Some(value) = value else {
             if let Some(pod) = self.pods_by_key.remove(key).and_then(|n| pods.get_mut(n)) {
                 pod.removed_at = at;
+                pod.deleted_at = pod.deleted_at.min(at);
             }
             return Some(());
         };
-        // The fields of interest do not change.
-        if !self.pods_by_key.contains_key(key) {
-            let object: StoredObject = from_slice(value).ok()?;
-            let job = object.metadata.controller().map(str::to_owned);
-            self.pods_by_key.insert(key.clone(), pods.len());
-            pods.push(PodRecord { key: key.clone(), job, removed_at: NEVER });
+        let object: StoredPod = from_slice(value).ok()?;
+        let existing = self.pods_by_key.get(key).and_then(|n| pods.get_mut(*n));
+        if let Some(pod) = existing
+            && pod.uid == object.metadata.uid
+        {
+            pod.update(at, &object);
+            return Some(());
         }
+        self.pods_by_key.insert(key.clone(), pods.len());
+        pods.push(PodRecord::new(at, key, &object));
         Some(())
     }
 
@@ -176,7 +180,7 @@ fn mark_deleted_by_user(observations: &mut Observations, scenario: &Scenario) {
     for (index, action) in scenario.actions.iter().enumerate() {
         let ActionKind::DeleteJob(n) = action.kind else { continue };
         let name = format!("c{n}");
-        let answered = observations.responses.get(&index).map_or(NEVER, |(at, _)| *at);
+        let answered = observations.responses.get(&index).map_or(OPEN_END, |(at, _)| *at);
         let cron_jobs = observations.cron_jobs.iter_mut();
         let own = cron_jobs.filter(|cron_job| cron_job.name == name);
         let prefix = format!("/jobs.batch/default/{name}-");
@@ -203,7 +207,7 @@ impl CronJobHistory {
             creation: created.unwrap_or(i64::MIN / 4),
             periods: Vec::new(),
             statuses: Vec::new(),
-            deleted_at: NEVER,
+            deleted_at: OPEN_END,
             runs: Vec::new(),
         };
         cron_job.update(at, object);
@@ -237,6 +241,34 @@ impl CronJobHistory {
     }
 }
 
+impl PodRecord {
+    fn new(at: Millis, key: &Arc<str>, object: &StoredPod) -> PodRecord {
+        let mut pod = PodRecord {
+            uid: object.metadata.uid.clone(),
+            key: key.clone(),
+            job: object.metadata.controller().map(str::to_owned),
+            created_at: at,
+            deleted_at: OPEN_END,
+            grace: 0,
+            removed_at: OPEN_END,
+            results: Vec::new(),
+        };
+        pod.update(at, object);
+        pod
+    }
+
+    fn update(&mut self, at: Millis, object: &StoredPod) {
+        if object.metadata.deletion_timestamp.is_some() && self.deleted_at == OPEN_END {
+            self.deleted_at = at;
+            self.grace = object.metadata.deletion_grace_period_seconds.unwrap_or_default() * 1000;
+        }
+        let result = object.result();
+        if self.results.last().map(|(_, last)| last) != Some(&result) {
+            self.results.push((at, result));
+        }
+    }
+}
+
 impl JobRun {
     fn new(at: Millis, key: &Arc<str>, object: &StoredJob) -> JobRun {
         let mut run = JobRun {
@@ -249,8 +281,8 @@ impl JobRun {
             started: None,
             end: None,
             counted: (0, 0),
-            deleted_at: NEVER,
-            removed_at: NEVER,
+            deleted_at: OPEN_END,
+            removed_at: OPEN_END,
             has_finalizer: false,
             has_ttl: object.has_ttl(),
             is_deleted_by_user: false,

@@ -1,5 +1,5 @@
-//! Rules about what the node ran: every Pod once, one Pod for each Job, and no overlap under Forbid and
-//! CatchUp.
+//! Checks what the node ran: every Pod once, one Pod for each Job, and no overlap under Forbid and
+//! CatchUp (our policy that runs all pending slots, or scheduled times, in order).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,46 +7,56 @@ use std::sync::Arc;
 use crate::ConcurrencyPolicy::{CatchUp, Forbid};
 
 use super::concurrency::has_policy;
-use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, NEVER};
+use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, OPEN_END};
 use super::objects::JobResult;
 use super::{CheckContext, Finding};
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::Millis;
 
 /// The process of a Pod.
-struct PodProcess<'a> {
-    pod: &'a Arc<str>,
-    job: &'a Arc<str>,
-    from: Millis,
-    to: Millis,
-    /// None if it was killed or is still running.
-    exit: Option<i32>,
+pub(super) struct PodProcess<'a> {
+    pub(super) pod: &'a Arc<str>,
+    pub(super) job: &'a Arc<str>,
+    pub(super) from: Millis,
+    /// [`OPEN_END`] if it is still running.
+    pub(super) to: Millis,
+    /// `None` if it is still running.
+    pub(super) exit_code: Option<i32>,
+    pub(super) was_stopped: bool,
 }
 
-pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
-    let processes = processes(history);
-    check_duplicates(context, &processes);
-    check_job_results(context, &processes);
+pub(super) fn check(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>]) {
+    check_duplicates(context, processes);
+    check_job_results(context, processes);
     let observations = context.observations;
     for cron_job in &observations.cron_jobs {
-        check_overlap(context, cron_job, &processes);
+        check_overlap(context, cron_job, processes);
     }
 }
 
-fn processes(history: &[HistoryRecord]) -> Vec<PodProcess<'_>> {
+/// The processes of all Pods, in the order of their starts.
+pub(super) fn processes(history: &[HistoryRecord]) -> Vec<PodProcess<'_>> {
     let mut processes: Vec<PodProcess<'_>> = Vec::new();
     let mut running: HashMap<&Arc<str>, usize> = HashMap::new();
     for HistoryRecord { at, event } in history {
         match event {
             HistoryEvent::PodStarted { pod, job } => {
                 running.insert(pod, processes.len());
-                processes.push(PodProcess { pod, job, from: *at, to: NEVER, exit: None });
+                processes.push(PodProcess {
+                    pod,
+                    job,
+                    from: *at,
+                    to: OPEN_END,
+                    exit_code: None,
+                    was_stopped: false,
+                });
             }
-            HistoryEvent::PodEnded { pod, exit } => {
+            HistoryEvent::PodEnded { pod, exit_code, was_stopped } => {
                 let ended = running.remove(pod).and_then(|n| processes.get_mut(n));
                 if let Some(process) = ended {
                     process.to = *at;
-                    process.exit = *exit;
+                    process.exit_code = Some(*exit_code);
+                    process.was_stopped = *was_stopped;
                 }
             }
             _ => {}
@@ -70,7 +80,7 @@ fn check_duplicates(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>]
     }
 }
 
-/// The status of a Job must agree with its Pod, and no Pod of an active Job is killed.
+/// The status of a Job must agree with its Pod, and no Pod of an active Job is stopped.
 fn check_job_results(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>]) {
     // The first process of each Job; `check_duplicates` reports a second one.
     let process_of_job: HashMap<&str, &PodProcess<'_>> =
@@ -89,7 +99,7 @@ fn check_job_results(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>
 fn wrong_result(run: &JobRun, process: Option<&PodProcess<'_>>) -> Option<Finding> {
     let JobEnd { at, result, .. } = run.end?;
     let ended = process.filter(|process| process.to <= at);
-    let has_succeeded = ended.is_some_and(|process| process.exit == Some(0));
+    let has_succeeded = ended.is_some_and(|process| process.exit_code == Some(0));
     let (is_right, expected_counts) = match result {
         JobResult::Complete => (has_succeeded, (1, 0)),
         JobResult::Failed => (ended.is_some() && !has_succeeded, (0, 1)),
@@ -102,11 +112,11 @@ fn wrong_result(run: &JobRun, process: Option<&PodProcess<'_>>) -> Option<Findin
 }
 
 fn killed_while_active(run: &JobRun, process: Option<&PodProcess<'_>>) -> Option<Finding> {
-    let PodProcess { to, pod, exit, .. } = process?;
-    if exit.is_some() || *to >= run.active_until().min(run.deleted_at) {
+    let PodProcess { to, pod, was_stopped, .. } = process?;
+    if !was_stopped || *to >= run.active_until().min(run.deleted_at) {
         return None;
     }
-    Some((*to, "killed", format!("its Pod {pod} was killed while it was active")))
+    Some((*to, "stopped-while-active", format!("its Pod {pod} was stopped while it was active")))
 }
 
 /// No two Pods of a CronJob overlap under Forbid and CatchUp. The process of a deleted Job may still be

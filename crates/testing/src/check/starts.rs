@@ -1,13 +1,13 @@
-//! Rules about every started Job: the right slot, once, in order and at the right time.
+//! Checks every started Job: the right slot (scheduled time), once, in order and at the right time.
 
-use super::cron_job_history::{CronJobHistory, JobRun, NEVER, SpecPeriod};
+use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END, SpecPeriod};
 use super::{CheckContext, format_slot};
-use crate::oracle::{ScheduleOracle, Seconds};
+use crate::oracle::{ScheduleOracle, UnixSeconds};
 use crate::scenario::Millis;
 
 /// Times in objects are whole seconds.
 const ROUNDING: Millis = 1_000;
-/// With a larger clock skew, lateness cannot be judged.
+/// With a larger clock skew, lateness is not checked.
 pub(super) const SKEW_MAX: Millis = 600_000;
 
 /// A broken rule and its description.
@@ -41,7 +41,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
 
 /// No slot starts twice, whatever happened to its first Job. The only exception: a user deleted that Job
 /// before its slot was recorded, which looks as if it had never been created.
-fn duplicate_slot(earlier: &[JobRun], slot: Seconds) -> Option<StartFault> {
+fn duplicate_slot(earlier: &[JobRun], slot: UnixSeconds) -> Option<StartFault> {
     let is_first = |run: &&JobRun| run.slot == Some(slot) && !run.is_deleted_by_user;
     let first = earlier.iter().find(is_first)?;
     let text =
@@ -49,7 +49,7 @@ fn duplicate_slot(earlier: &[JobRun], slot: Seconds) -> Option<StartFault> {
     Some(("doubled-slot", text))
 }
 
-fn wrong_name(cron_job: &CronJobHistory, run: &JobRun, slot: Seconds) -> Option<StartFault> {
+fn wrong_name(cron_job: &CronJobHistory, run: &JobRun, slot: UnixSeconds) -> Option<StartFault> {
     let expected = cron_job.job_key(slot);
     (*run.key != *expected).then(|| {
         let text = format!("{} should be {expected} for {}", run.key, format_slot(slot));
@@ -71,7 +71,7 @@ fn not_scheduled(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
-    slot: Seconds,
+    slot: UnixSeconds,
 ) -> Option<StartFault> {
     let staleness = context.calm_periods.staleness(run.created_at);
     let mut last = None;
@@ -87,7 +87,7 @@ fn objection(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     period: &SpecPeriod,
-    slot: Seconds,
+    slot: UnixSeconds,
 ) -> Option<StartFault> {
     let spec = &period.spec;
     if spec.is_suspended {
@@ -114,7 +114,7 @@ fn wrong_interval(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
-    slot: Seconds,
+    slot: UnixSeconds,
 ) -> Option<StartFault> {
     let period = cron_job.visible_at(run.created_at, 0).last()?;
     let Some(ScheduleOracle::Every(interval)) = context.oracle(&period.spec) else { return None };
@@ -135,14 +135,14 @@ fn too_close(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     period: &SpecPeriod,
-    slot: Seconds,
-    interval: Seconds,
+    slot: UnixSeconds,
+    interval: i64,
 ) -> Option<StartFault> {
     // Runs of two different schedules may be close.
     let is_of_period = |run: &&JobRun| {
         run.created_at > period.scheduled_since + context.calm_periods.staleness(run.created_at)
     };
-    let slots: Vec<Seconds> =
+    let slots: Vec<UnixSeconds> =
         cron_job.runs.iter().filter(is_of_period).filter_map(|other| other.slot).collect();
     if !slots.contains(&slot) {
         return None;
@@ -154,7 +154,7 @@ fn too_close(
 }
 
 /// Nothing starts before its slot by the clock of the controller.
-fn too_early(context: &CheckContext<'_>, run: &JobRun, slot: Seconds) -> Option<StartFault> {
+fn too_early(context: &CheckContext<'_>, run: &JobRun, slot: UnixSeconds) -> Option<StartFault> {
     let at = run.created_at;
     let skew = context.clocks.controllers(at - context.calm_periods.staleness(at), at);
     let by = context.millis(slot) - skew.ahead() - ROUNDING - at;
@@ -166,7 +166,7 @@ fn too_late(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
-    slot: Seconds,
+    slot: UnixSeconds,
 ) -> Option<StartFault> {
     let at = run.created_at;
     let staleness = context.calm_periods.staleness(at);
@@ -177,7 +177,7 @@ fn too_late(
     let mut latest = None;
     for period in cron_job.visible_at(at, staleness) {
         let allowed = context.jitter_max(&period.spec, slot)?
-            + period.spec.deadline?.saturating_mul(1000).min(NEVER);
+            + period.spec.deadline?.saturating_mul(1000).min(OPEN_END);
         latest = latest.max(Some(context.millis(slot) + allowed));
     }
     let by = at - latest? - staleness - skew.behind();
@@ -190,7 +190,7 @@ fn superseded(
     context: &CheckContext<'_>,
     earlier: &[JobRun],
     run: &JobRun,
-    slot: Seconds,
+    slot: UnixSeconds,
 ) -> Option<StartFault> {
     let before = run.created_at - context.calm_periods.staleness(run.created_at);
     let is_later = |other: &&JobRun| other.slot > Some(slot) && other.created_at < before;
@@ -206,5 +206,7 @@ fn after_deletion(
 ) -> Option<StartFault> {
     let staleness = context.calm_periods.staleness(run.created_at);
     let by = run.created_at - staleness - cron_job.deleted_at;
-    (by > 0).then(|| ("gone", format!("{} started after its CronJob was deleted", run.name())))
+    (by > 0).then(|| {
+        ("started-after-delete", format!("{} started after its CronJob was deleted", run.name()))
+    })
 }

@@ -1,10 +1,10 @@
-//! Rules about the status: counters and times only increase, and are right at the end.
+//! Checks the status: counters and times only increase, and are right at the end.
 
 use crate::ConcurrencyPolicy::Replace;
 use jiff::Timestamp;
 
 use super::calm_periods::REACTION_MAX;
-use super::cron_job_history::{CronJobHistory, JobRun, NEVER};
+use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::{JobResult, StoredStatus};
 use super::{CheckContext, format_slot};
 use crate::scenario::Millis;
@@ -42,6 +42,7 @@ fn decreases(cron_job: &CronJobHistory) -> Vec<(Millis, String)> {
             ("successfulRuns", old.successful_runs, new.successful_runs),
             ("failedRuns", old.failed_runs, new.failed_runs),
             ("missedRuns", old.missed_runs, new.missed_runs),
+            ("skippedRuns", old.skipped_runs, new.skipped_runs),
         ];
         let times = times.iter().filter(|(_, old, new)| new < old).map(|(name, ..)| name);
         let counters = counters.iter().filter(|(_, old, new)| new < old).map(|(name, ..)| name);
@@ -52,7 +53,7 @@ fn decreases(cron_job: &CronJobHistory) -> Vec<(Millis, String)> {
 
 /// `active` must list exactly the active Jobs.
 fn wrong_active(cron_job: &CronJobHistory, status: &StoredStatus) -> Option<String> {
-    let active = cron_job.runs.iter().filter(|run| run.active_until() == NEVER);
+    let active = cron_job.runs.iter().filter(|run| run.active_until() == OPEN_END);
     let mut active: Vec<&str> = active.map(JobRun::name).collect();
     let mut listed: Vec<&str> = status.active.iter().map(|entry| &*entry.name).collect();
     active.sort_unstable();
@@ -63,9 +64,9 @@ fn wrong_active(cron_job: &CronJobHistory, status: &StoredStatus) -> Option<Stri
 /// No Job may wait forever for the removal of our finalizer or for its deletion.
 fn left_finalizer(cron_job: &CronJobHistory) -> Option<String> {
     let waits = |run: &&JobRun| {
-        let is_deleting = run.deleted_at < NEVER;
+        let is_deleting = run.deleted_at < OPEN_END;
         let is_finished = run.has_finalizer && run.end.is_some();
-        run.removed_at == NEVER && (is_deleting || is_finished)
+        run.removed_at == OPEN_END && (is_deleting || is_finished)
     };
     let run = cron_job.runs.iter().find(waits)?;
     Some(format!("{} is finished or deleted and still has a finalizer", run.name()))
@@ -139,15 +140,15 @@ pub(super) fn may_be_uncounted(
 }
 
 /// Whether a run may have been deleted under Replace while it was active. (A finished run is not: the
-/// delete has its old version as a precondition.) In a calm period the new run starts at once, unless its
-/// name is taken.
+/// delete has its old version as a precondition.) In a calm period the new run starts at once: nothing is
+/// deleted for a slot that cannot start.
 pub(super) fn may_be_replaced(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
 ) -> bool {
     let at = run.deleted_at;
-    if at == NEVER || at > run.ended_at() {
+    if at == OPEN_END || at > run.ended_at() {
         return false;
     }
     let staleness = context.calm_periods.staleness(at);
@@ -158,14 +159,7 @@ pub(super) fn may_be_replaced(
     let has_successor =
         cron_job.runs.iter().any(|other| (at..=at + staleness).contains(&other.created_at));
     let is_calm = context.calm_periods.is_calm(at - REACTION_MAX, at + REACTION_MAX);
-    !is_calm || has_successor || is_name_taken(context, cron_job, at)
-}
-
-/// Whether a foreign Job may have the name of a slot.
-fn is_name_taken(context: &CheckContext<'_>, cron_job: &CronJobHistory, at: Millis) -> bool {
-    let prefix = format!("/jobs.batch/{}/{}-", cron_job.namespace, cron_job.name);
-    let mut foreign = context.observations.jobs_of_others(cron_job);
-    foreign.any(|run| run.created_at <= at && at <= run.removed_at && run.key.starts_with(&prefix))
+    !is_calm || has_successor
 }
 
 fn wrong_next_schedule_time(cron_job: &CronJobHistory, status: &StoredStatus) -> Option<String> {

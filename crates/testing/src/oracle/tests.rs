@@ -1,8 +1,10 @@
+//! Compares the oracle with the schedule library.
+
 use punctual_schedule::{Schedule, Zones};
 
 use super::*;
 
-fn second(text: &str) -> Seconds {
+fn second(text: &str) -> UnixSeconds {
     text.parse::<Timestamp>().unwrap().as_second()
 }
 
@@ -25,11 +27,11 @@ fn the_oracle_agrees_with_the_library_in_every_kind_of_zone() {
     ];
     for zone in zones {
         for text in schedules {
-            let oracle = ScheduleOracle::read(text, Some(zone), start..=end).unwrap();
+            let oracle = ScheduleOracle::parse(text, Some(zone), start..=end).unwrap();
             let schedule = Schedule::parse(text, &Zones::bundled().get(zone).unwrap()).unwrap();
             let wanted =
                 schedule.after(Timestamp::from_second(start).unwrap()).map(Timestamp::as_second);
-            let wanted: Vec<Seconds> = wanted.take_while(|at| *at <= end).collect();
+            let wanted: Vec<UnixSeconds> = wanted.take_while(|at| *at <= end).collect();
             assert!(oracle.slots(start, end) == wanted, "{text} in {zone}");
         }
     }
@@ -38,7 +40,7 @@ fn the_oracle_agrees_with_the_library_in_every_kind_of_zone() {
 #[test]
 fn the_oracle_skips_gaps_and_repeats_overlaps() {
     let range = second("2026-01-01T00:00:00Z")..=second("2027-01-01T00:00:00Z");
-    let oracle = ScheduleOracle::read("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
+    let oracle = ScheduleOracle::parse("30 2 * * *", Some("Europe/Berlin"), range).unwrap();
     let slots = |day: &str| {
         let from = second(&format!("{day}T00:00:00Z"));
         oracle.slots(from - 3600, from + 20 * 3600).len()
@@ -48,14 +50,14 @@ fn the_oracle_skips_gaps_and_repeats_overlaps() {
 
 #[test]
 fn the_oracle_parses_intervals_and_instants() {
-    let read = |text| ScheduleOracle::read(text, Some("Europe/Berlin"), 0..=0);
-    assert!(matches!(read("@every 90s"), Some(ScheduleOracle::Every(90))));
-    assert!(matches!(read("@every 1h1m1s"), Some(ScheduleOracle::Every(3661))));
+    let parse = |text| ScheduleOracle::parse(text, Some("Europe/Berlin"), 0..=0);
+    assert!(matches!(parse("@every 90s"), Some(ScheduleOracle::Every(90))));
+    assert!(matches!(parse("@every 1h1m1s"), Some(ScheduleOracle::Every(3661))));
     assert!(
-        matches!(read("@at 2026-03-01T10:00:00Z"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T10:00:00Z"))
+        matches!(parse("@at 2026-03-01T10:00:00Z"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T10:00:00Z"))
     );
     assert!(
-        matches!(read("@at 2026-03-01T10:00:00"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T09:00:00Z"))
+        matches!(parse("@at 2026-03-01T10:00:00"), Some(ScheduleOracle::At(at)) if at == second("2026-03-01T09:00:00Z"))
     );
     for text in [
         "",
@@ -67,6 +69,6 @@ fn the_oracle_parses_intervals_and_instants() {
         "@every x",
         "@at noon",
     ] {
-        assert!(read(text).is_none(), "{text}");
+        assert!(parse(text).is_none(), "{text}");
     }
 }

@@ -58,7 +58,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [{{ $kind }}/status, {{ $kind }}/finalizers]
   verbs: [update]
 {{- end }}
-# patch: removes the finalizer of Punctual.
+# patch: removes the finalizer of Punctual, and sets the deadline of runs that never start.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]

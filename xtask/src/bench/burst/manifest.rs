@@ -1,4 +1,4 @@
-//! The CronJobs that are due at once.
+//! The CronJobs of the burst benchmark, which are all due at once.
 
 use bytes::Bytes;
 use jiff::{Timestamp, tz::TimeZone};
@@ -15,11 +15,21 @@ pub(super) fn schedule(slot: Timestamp) -> String {
     slot.to_zoned(TimeZone::UTC).strftime("%-M %-H %-d %-m *").to_string()
 }
 
-/// A CronJob whose Jobs are suspended.
-pub(super) fn body(name: &str, schedule: &str) -> Bytes {
+/// Whether the Jobs of a CronJob get Pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobPods {
+    /// The Jobs are suspended.
+    None,
+    /// The Pods end at once.
+    Short,
+}
+
+/// A CronJob.
+pub(super) fn body(name: &str, schedule: &str, pods: JobPods) -> Bytes {
     let container = json!({"name": "main", "image": "busybox:1.37", "command": ["/bin/true"]});
     let pod = json!({"restartPolicy": "Never", "containers": [container]});
-    let job = json!({"suspend": true, "backoffLimit": 0, "template": {"spec": pod}});
+    let is_suspended = pods == JobPods::None;
+    let job = json!({"suspend": is_suspended, "backoffLimit": 0, "template": {"spec": pod}});
     let spec = json!({"schedule": schedule, "timeZone": "Etc/UTC", "jobTemplate": {"spec": job}});
     let cron_job = json!({
         "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name}, "spec": spec,

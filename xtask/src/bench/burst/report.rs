@@ -1,89 +1,65 @@
-//! The table of burst measurements and their targets.
+//! Formats the results of the burst benchmark, with their targets.
 
-use std::time::Duration;
+use punctual_e2e::load::{latency::Latencies, prometheus_text::Histogram};
 
-use punctual_e2e::load::latency::Latencies;
+use super::{pod_start::PodStartResults, run::BurstResults};
+use crate::bench::table::{Figure, ResultColumn, Target, render};
 
-use super::{
-    super::table::{ComparisonRow, mebibytes, milliseconds, render},
-    run::BurstResults,
-};
+const BURST_P99_MAX_MS: f64 = 2_000.0;
+const SINGLE_CRON_JOB_SKEW_MAX_MS: f64 = 10.0;
 
-const BURST_P99_MAX: Duration = Duration::from_secs(2);
-const SINGLE_MAX: Duration = Duration::from_millis(10);
-
-/// The results of both servers.
-pub(super) struct BurstComparison<'a> {
-    pub(super) count: usize,
-    pub(super) ours: &'a BurstResults,
-    pub(super) peer: Option<&'a BurstResults>,
-}
-
-/// Renders all rows.
-pub(super) fn table(both: &BurstComparison<'_>, single: Option<&Latencies>) -> String {
-    let mut rows = skew_rows(both);
-    rows.extend(cost_rows(both));
-    rows.extend(own_metrics_rows(both.ours));
-    rows.extend(single.into_iter().flat_map(single_rows));
-    render(&rows)
-}
-
-fn skew_rows(both: &BurstComparison<'_>) -> Vec<ComparisonRow> {
-    let at =
-        |percent| move |results: &BurstResults| milliseconds(results.skews.percentile(percent));
-    let p99 = both.ours.skews.percentile(99);
-    let target = format!("<= {BURST_P99_MAX:?}");
-    vec![
-        row("skew p50", both, "ms", at(50)),
-        row("skew p99", both, "ms", at(99)).with_target(target, Some(p99 <= BURST_P99_MAX)),
-        row("skew max", both, "ms", |results| milliseconds(results.skews.max())),
-        row(&format!("Jobs, {} at once", both.count), both, "/s", BurstResults::per_second),
-    ]
-}
-
-fn cost_rows(both: &BurstComparison<'_>) -> Vec<ComparisonRow> {
-    let recorded = |results: &BurstResults| results.recorded.map(milliseconds);
-    let unrecorded = |results: &BurstResults| results.unrecorded as f64;
-    vec![
-        ComparisonRow::new(
-            "statuses written after",
-            recorded(both.ours),
-            both.peer.and_then(recorded),
+/// Renders the figures of our server and those of its peer, if that was measured.
+pub(super) fn table(count: usize, ours: &BurstResults, peer: Option<&BurstResults>) -> String {
+    let mut columns = vec![ResultColumn { name: "punctual", results: Some(ours) }];
+    if peer.is_some() {
+        columns.push(ResultColumn { name: "kube-apiserver", results: peer });
+    }
+    let [p50, p99, max] = Figure::latencies("skew", |it: &BurstResults| Some(&it.skews));
+    let mut figures = vec![p50, p99.with_target(Target::AtMost(BURST_P99_MAX_MS)), max];
+    figures.extend(cost_figures(&format!("Jobs, {count} at once")));
+    figures.push(Figure::memory("memory after", |it: &BurstResults| Some(it.memory)));
+    for (name, percent) in [("p50", 50.0), ("p99", 99.0), ("max", 100.0)] {
+        figures.push(Figure::new(
+            format!("skew in own metrics {name}, at most"),
             "ms",
-        ),
-        row("statuses not written", both, "", unrecorded),
-        row("no more writes after", both, "ms", |results| milliseconds(results.quiet)),
-        row("processor time", both, "ms", |results| milliseconds(results.processor)),
-        row("memory after", both, "MiB", |results| mebibytes(results.memory)),
+            move |it: &BurstResults| Some(it.own_skews.as_ref()?.percentile(percent)? * 1e3),
+        ));
+    }
+    render(&columns, &figures)
+}
+
+/// The figures that all comparisons of bursts have.
+pub(in super::super) fn cost_figures(rate_name: &str) -> Vec<Figure<BurstResults>> {
+    vec![
+        Figure::new(rate_name, "/s", |it: &BurstResults| Some(it.per_second())),
+        Figure::time("statuses written after", |it: &BurstResults| it.all_statuses_written),
+        Figure::new("statuses not written", "", |it: &BurstResults| {
+            Some(it.unwritten_statuses as f64)
+        }),
+        Figure::time("no more writes after", |it: &BurstResults| Some(it.quiet)),
+        Figure::time("processor time", |it: &BurstResults| Some(it.processor)),
     ]
 }
 
-/// The skews in the server's own metrics.
-fn own_metrics_rows(results: &BurstResults) -> Vec<ComparisonRow> {
-    let at = |percent| {
-        let seconds = results.own_skews.as_ref().and_then(|skews| skews.percentile(percent));
-        seconds.map(|seconds| seconds * 1e3)
-    };
-    let line = |name: &str, value| {
-        ComparisonRow::new(format!("skew in own metrics {name}, at most"), value, None, "ms")
-    };
-    vec![line("p50", at(50.0)), line("p99", at(99.0)), line("max", at(100.0))]
+/// Renders the skews of a single CronJob.
+pub(super) fn single_cron_job_table(skews: &Latencies) -> String {
+    let [p50, _, max] =
+        Figure::latencies("skew of a single CronJob", |skews: &Latencies| Some(skews));
+    let max = max.with_target(Target::AtMost(SINGLE_CRON_JOB_SKEW_MAX_MS));
+    render(&[ResultColumn { name: "punctual", results: Some(skews) }], &[p50, max])
 }
 
-fn single_rows(skews: &Latencies) -> [ComparisonRow; 2] {
-    let line = |name: &str, skew| ComparisonRow::new(name, Some(milliseconds(skew)), None, "ms");
-    let is_met = Some(skews.max() <= SINGLE_MAX);
-    [
-        line("single skew p50", skews.percentile(50)),
-        line("single skew max", skews.max()).with_target(format!("<= {SINGLE_MAX:?}"), is_met),
-    ]
-}
-
-fn row(
-    name: &str,
-    both: &BurstComparison<'_>,
-    unit: &'static str,
-    value: impl Fn(&BurstResults) -> f64,
-) -> ComparisonRow {
-    ComparisonRow::new(name, Some(value(both.ours)), both.peer.map(&value), unit)
+/// Renders the times of Pods. They are upper bounds, because histograms have no exact values.
+pub(super) fn pod_table(pods: &PodStartResults) -> String {
+    let figure = |name: &str, select: fn(&PodStartResults) -> &Histogram, percent: f64| {
+        Figure::new(format!("{name}, at most"), "ms", move |pods: &PodStartResults| {
+            Some(select(pods).percentile(percent)? * 1e3)
+        })
+    };
+    let figures = [
+        figure("Pod created after Job p99", |pods| &pods.creation, 99.0),
+        figure("Pod start p50", |pods| &pods.start, 50.0),
+        figure("Pod start p99", |pods| &pods.start, 99.0),
+    ];
+    render(&[ResultColumn { name: "punctual", results: Some(pods) }], &figures)
 }

@@ -1,11 +1,11 @@
-//! Measures many CronJobs that are due in one second.
+//! Measures the start delay of many CronJobs that are due in one second.
 
 use std::{rc::Rc, time::Duration};
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
 use punctual_e2e::{
-    Cluster,
+    Cluster, json,
     load::{
         clock,
         connection::{Connection, ConnectionTarget},
@@ -15,14 +15,14 @@ use punctual_e2e::{
         revisions::{self, RevisionLog},
     },
 };
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     super::{
         bench_server,
         job_watch::{self, JobArrival, JobWatch},
     },
-    manifest,
+    manifest::{self, JobPods},
 };
 
 const CLIENTS: usize = 64;
@@ -53,10 +53,10 @@ pub(in super::super) struct BurstRun<'a> {
 pub(in super::super) struct BurstResults {
     /// The time from the slot to the Job's arrival at the watch.
     pub(in super::super) skews: Latencies,
-    /// The time from the slot until the last recorded status had the slot.
-    pub(in super::super) recorded: Option<Duration>,
+    /// The time from the slot until all statuses that have the slot were written.
+    pub(in super::super) all_statuses_written: Option<Duration>,
     /// The number of CronJobs whose status does not have the slot.
-    pub(in super::super) unrecorded: usize,
+    pub(in super::super) unwritten_statuses: usize,
     /// The time from the slot to the last write of any kind.
     pub(in super::super) quiet: Duration,
     /// The skews in the server's own metrics, if it has them.
@@ -73,30 +73,6 @@ impl BurstResults {
     pub(in super::super) fn per_second(&self) -> f64 {
         self.skews.count() as f64 / self.skews.max().as_secs_f64()
     }
-}
-
-#[derive(Deserialize)]
-struct StatusList {
-    items: Vec<StatusItem>,
-}
-
-#[derive(Deserialize)]
-struct StatusItem {
-    metadata: VersionMeta,
-    #[serde(default)]
-    status: ScheduleStatus,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct VersionMeta {
-    resource_version: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ScheduleStatus {
-    last_schedule_time: Option<String>,
 }
 
 impl BurstRun<'_> {
@@ -122,8 +98,8 @@ impl BurstRun<'_> {
         let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
         Ok(BurstResults {
             skews: self.skews(&arrivals)?,
-            recorded: since(recorded.last().and_then(|last| log.reached(*last))),
-            unrecorded: self.count.saturating_sub(recorded.len()),
+            all_statuses_written: since(recorded.last().and_then(|last| log.reached(*last))),
+            unwritten_statuses: self.count.saturating_sub(recorded.len()),
             quiet: since(log.last_write()).unwrap_or_default(),
             own_skews: metrics.histogram("punctual_start_skew_seconds"),
             processor,
@@ -139,7 +115,7 @@ impl BurstRun<'_> {
     ) -> anyhow::Result<()> {
         println!("storing {} CronJobs that are due at {slot}", self.count);
         let schedule = manifest::schedule(slot);
-        let body = |number| manifest::body(&format!("burst-{number:06}"), &schedule);
+        let body = |number| manifest::body(&format!("burst-{number:06}"), &schedule, JobPods::None);
         let bodies: Rc<[_]> = (0..self.count).map(body).collect();
         let created = create::create_all(target, CLIENTS, bodies).await?;
         println!("stored in {:.1} s", created.duration.as_secs_f64());
@@ -191,11 +167,12 @@ async fn recorded_versions(
     connection: &mut Connection,
     slot: Timestamp,
 ) -> anyhow::Result<Vec<u64>> {
-    let list: StatusList = connection.get_json(create::CRON_JOBS).await?;
+    let list: Value = connection.get_json(create::CRON_JOBS).await?;
     let slot = slot.to_string();
-    let is_recorded = |item: &&StatusItem| item.status.last_schedule_time.as_ref() == Some(&slot);
-    let versions = list.items.iter().filter(is_recorded);
-    let versions = versions.map(|item| item.metadata.resource_version.parse::<u64>());
+    let items = json::items(&list, "/items").iter();
+    let recorded = items.filter(|item| json::text(item, "/status/lastScheduleTime") == slot);
+    let versions =
+        recorded.map(|item| json::text(item, "/metadata/resourceVersion").parse::<u64>());
     let mut versions = versions.collect::<Result<Vec<_>, _>>()?;
     versions.sort_unstable();
     Ok(versions)

@@ -1,4 +1,5 @@
-//! The start delay of a single CronJob.
+//! Measures the start delay (skew) of a single CronJob: the time from each slot (scheduled time) to
+//! the arrival of its Job.
 
 use std::{path::Path, time::Duration};
 
@@ -13,7 +14,7 @@ use super::{
         bench_server::BenchServer,
         job_watch::{self, JobWatch},
     },
-    manifest,
+    manifest::{self, JobPods},
 };
 
 const SCHEDULE: &str = "@every 2s";
@@ -35,7 +36,9 @@ impl SingleRun<'_> {
         let target = ConnectionTarget::of(&cluster)?;
         let watch = JobWatch::open(&target).await?;
         let mut connection = Connection::open(&target).await?;
-        connection.post(create::CRON_JOBS, manifest::body("single", SCHEDULE)).await?;
+        connection
+            .post(create::CRON_JOBS, manifest::body("single", SCHEDULE, JobPods::None))
+            .await?;
         job_watch::start_skews(&watch.collect(self.slots, EVENT_TIMEOUT).await?)
     }
 }

@@ -1,4 +1,4 @@
-//! Measures lists of all CronJobs.
+//! Measures how long a server takes to list all CronJobs.
 
 use punctual_e2e::load::{
     clock,

@@ -1,130 +1,90 @@
-//! The table of the server benchmark.
-
-use std::time::Duration;
+//! Formats the results of the server benchmark, with their targets.
 
 use punctual_e2e::load::create::CreateResults;
 
-use super::{
-    super::table::{ComparisonRow, mebibytes, milliseconds, render},
-    results::ServerResults,
-};
+use super::results::ServerResults;
+use crate::bench::table::{Figure, ResultColumn, Target, mebibytes, render};
 
 const CREATES_RATIO_MIN: f64 = 5.0;
-const MEMORY_RATIO_MAX: f64 = 0.1;
-const COLD_START_MAX: Duration = Duration::from_millis(100);
-const COLD_START_FULL_MAX: Duration = Duration::from_secs(3);
+const MEMORY_RATIOS_MAX: [f64; 1] = [0.1];
+const COLD_START_MAX_MS: f64 = 100.0;
+const COLD_START_FULL_MAX_MS: f64 = 3_000.0;
 /// The number of clients that the target of creates is for.
 const CLIENTS: usize = 16;
 
 /// Renders all rows.
 pub(super) fn table(ours: &ServerResults, peer: &ServerResults, stored: usize) -> String {
-    let mut rows = cold_start_rows(ours, peer, stored);
-    for created in if ours.created.is_empty() { &peer.created } else { &ours.created } {
-        rows.extend(create_rows(ours, peer, created.clients));
-    }
-    rows.push(row("processor per create, last phase", ours, peer, |results| {
-        results.processor_per_create
+    // The phases are those of any server that was measured.
+    let measured = if ours.created.is_empty() { peer } else { ours };
+    let mut figures = vec![
+        Figure::time("cold start, empty", |it: &ServerResults| it.cold_start)
+            .with_target(Target::AtMost(COLD_START_MAX_MS)),
+        Figure::time(format!("cold start, {stored} stored"), |it: &ServerResults| {
+            it.cold_start_full
+        })
+        .with_target(Target::AtMost(COLD_START_FULL_MAX_MS)),
+    ];
+    figures.extend(measured.created.iter().flat_map(|created| create_figures(created.clients)));
+    figures.push(Figure::time("processor per create, last phase", |it: &ServerResults| {
+        it.processor_per_create
     }));
-    rows.extend(list_rows(ours, peer));
-    rows.extend(watch_rows(ours, peer));
-    rows.extend(memory_rows(ours, peer));
-    render(&rows)
-}
-
-fn cold_start_rows(
-    ours: &ServerResults,
-    peer: &ServerResults,
-    stored: usize,
-) -> Vec<ComparisonRow> {
-    let empty = row("cold start, empty", ours, peer, |results| results.cold_start);
-    let full =
-        row(&format!("cold start, {stored} stored"), ours, peer, |results| results.cold_start_full);
-    let below = |row: ComparisonRow, duration: Option<Duration>, max: Duration| {
-        row.with_target(format!("< {max:?}"), duration.map(|duration| duration < max))
-    };
-    vec![
-        below(empty, ours.cold_start, COLD_START_MAX),
-        below(full, ours.cold_start_full, COLD_START_FULL_MAX),
-    ]
-}
-
-fn create_rows(ours: &ServerResults, peer: &ServerResults, clients: usize) -> Vec<ComparisonRow> {
-    let of = |results: &ServerResults, what: fn(&CreateResults) -> f64| {
-        results.created_by(clients).map(what)
-    };
-    let both = |name: &str, unit, what: fn(&CreateResults) -> f64| {
-        ComparisonRow::new(
-            format!("{name}, {clients} clients"),
-            of(ours, what),
-            of(peer, what),
-            unit,
-        )
-    };
-    let mut rate = both("creates", "/s", CreateResults::per_second);
-    if clients == CLIENTS {
-        let is_met = rate.ratio().map(|ratio| ratio >= CREATES_RATIO_MIN);
-        rate = rate.with_target(format!(">= {CREATES_RATIO_MIN} x"), is_met);
+    figures.extend(list_figures());
+    if let Some(watched) = &measured.watched {
+        figures.extend(watch_figures(watched.load.watches));
     }
-    vec![
-        rate,
-        both("create p50", "ms", |created| milliseconds(created.latencies.percentile(50))),
-        both("create p99", "ms", |created| milliseconds(created.latencies.percentile(99))),
-    ]
+    figures.extend(measured.memory.iter().map(|(phase, _)| {
+        let phase = *phase;
+        Figure::memory(format!("memory after {phase}"), move |it: &ServerResults| {
+            it.memory_after(phase)
+        })
+        .with_target(Target::RatioAtMost(&MEMORY_RATIOS_MAX))
+    }));
+    let columns = [("punctual", ours), ("kube-apiserver", peer)]
+        .map(|(name, results)| ResultColumn { name, results: Some(results) });
+    render(&columns, &figures)
 }
 
-fn list_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
-    let bytes = |results: &ServerResults| {
-        results.listed.as_ref().map(|listed| mebibytes(listed.bytes as u64))
-    };
-    vec![
-        row("list p50", ours, peer, |results| {
-            Some(results.listed.as_ref()?.latencies.percentile(50))
-        }),
-        row("list max", ours, peer, |results| Some(results.listed.as_ref()?.latencies.max())),
-        ComparisonRow::new("list size", bytes(ours), bytes(peer), "MiB"),
-    ]
+fn create_figures(clients: usize) -> [Figure<ServerResults>; 3] {
+    let mut rate =
+        Figure::new(format!("creates, {clients} clients"), "/s", move |it: &ServerResults| {
+            it.created_by(clients).map(CreateResults::per_second)
+        });
+    if clients == CLIENTS {
+        rate = rate.with_target(Target::RatioAtLeast(CREATES_RATIO_MIN));
+    }
+    let [p50, p99, _] =
+        Figure::latencies(&format!("create, {clients} clients"), move |it: &ServerResults| {
+            it.created_by(clients).map(|created| &created.latencies)
+        });
+    [rate, p50, p99]
 }
 
-fn watch_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
-    let Some(watched) = ours.watched.as_ref().or(peer.watched.as_ref()) else { return Vec::new() };
-    let name = format!("event at {} watches", watched.load.watches);
-    let rate = |results: &ServerResults| {
-        let watched = results.watched.as_ref()?;
+fn list_figures() -> [Figure<ServerResults>; 3] {
+    let [p50, _, max] = Figure::latencies("list", |it: &ServerResults| {
+        it.listed.as_ref().map(|listed| &listed.latencies)
+    });
+    let size = Figure::new("list size", "MiB", |it: &ServerResults| {
+        Some(mebibytes(it.listed.as_ref()?.bytes as u64))
+    });
+    [p50, max, size]
+}
+
+fn watch_figures(watches: usize) -> [Figure<ServerResults>; 3] {
+    let [p50, p99, _] =
+        Figure::latencies(&format!("event at {watches} watches"), |it: &ServerResults| {
+            it.watched.as_ref().map(|watched| &watched.latencies)
+        });
+    let rate = Figure::new("events delivered", "/s", |it: &ServerResults| {
+        let watched = it.watched.as_ref()?;
         Some(watched.latencies.count() as f64 / watched.duration.as_secs_f64())
-    };
-    let at = |percent| {
-        move |results: &ServerResults| Some(results.watched.as_ref()?.latencies.percentile(percent))
-    };
-    vec![
-        row(&format!("{name}, p50"), ours, peer, at(50)),
-        row(&format!("{name}, p99"), ours, peer, at(99)),
-        ComparisonRow::new("events delivered", rate(ours), rate(peer), "/s"),
-    ]
-}
-
-fn memory_rows(ours: &ServerResults, peer: &ServerResults) -> Vec<ComparisonRow> {
-    let phases = if ours.memory.is_empty() { &peer.memory } else { &ours.memory };
-    let row_of = |phase: &str| {
-        let of = |results: &ServerResults| results.memory_after(phase).map(mebibytes);
-        let row = ComparisonRow::new(format!("memory after {phase}"), of(ours), of(peer), "MiB");
-        let is_met = row.ratio().map(|ratio| ratio <= MEMORY_RATIO_MAX);
-        row.with_target(format!("<= {MEMORY_RATIO_MAX} x"), is_met)
-    };
-    phases.iter().map(|(phase, _)| row_of(phase)).collect()
-}
-
-fn row(
-    name: &str,
-    ours: &ServerResults,
-    peer: &ServerResults,
-    what: impl Fn(&ServerResults) -> Option<Duration>,
-) -> ComparisonRow {
-    let of = |results| what(results).map(milliseconds);
-    ComparisonRow::new(name, of(ours), of(peer), "ms")
+    });
+    [p50, p99, rate]
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use punctual_e2e::load::latency::Latencies;
 
     use super::*;
@@ -146,8 +106,8 @@ mod tests {
         let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line("creates, 16").ends_with("10.00   >= 5 x: met"), "{text}");
         assert!(line("memory after start").ends_with("0.20   <= 0.1 x: MISSED"), "{text}");
-        assert!(line("cold start, empty").ends_with("< 100ms: met"), "{text}");
-        assert!(line("cold start, 7 stored").ends_with("< 3s: not measured"), "{text}");
+        assert!(line("cold start, empty").ends_with("<= 100: met"), "{text}");
+        assert!(line("cold start, 7 stored").ends_with("<= 3000: not measured"), "{text}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The measurements of one server.
+//! The measurements of one server in the server benchmark.
 
 use std::time::Duration;
 

@@ -3,17 +3,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::{Method, StatusCode, body::Incoming};
-use tokio::{task::JoinHandle, time::timeout};
-
 use punctual_e2e::load::{
     clock,
-    connection::{Connection, ConnectionTarget},
+    connection::{Connection, ConnectionTarget, WatchLines},
     create,
     latency::Latencies,
+    revisions,
 };
+use tokio::{task::JoinHandle, time::timeout};
 
 /// A watch without an event for this long has failed.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,11 +39,12 @@ pub(super) async fn run(
     load: WatchLoad,
 ) -> anyhow::Result<WatchResults> {
     let mut connection = Connection::open(target).await?;
-    let since = current_version(&mut connection).await?;
+    let since = revisions::current_revision(&mut connection).await?;
+    let path = format!("{}?resourceVersion={since}&timeoutSeconds=600", create::CRON_JOBS);
     let mut watches: Vec<JoinHandle<anyhow::Result<Vec<Instant>>>> = Vec::new();
     for _ in 0..load.watches {
-        let body = open_watch(target, &since).await?;
-        watches.push(tokio::spawn(collect_events(body, load.creates)));
+        let watch = WatchLines::open(target, &path).await?;
+        watches.push(tokio::spawn(collect_events(watch, load.creates)));
     }
     let start = clock::now();
     let mut sent = Vec::new();
@@ -65,38 +63,14 @@ pub(super) async fn run(
     Ok(WatchResults { load, duration: start.elapsed(), latencies: Latencies::new(samples) })
 }
 
-/// The resourceVersion of the collection.
-async fn current_version(connection: &mut Connection) -> anyhow::Result<String> {
-    let body = connection.get(&format!("{}?limit=1", create::CRON_JOBS)).await?;
-    let list: serde_json::Value = serde_json::from_slice(&body)?;
-    let version = list.pointer("/metadata/resourceVersion").and_then(|version| version.as_str());
-    Ok(version.context("a list without a version")?.to_owned())
-}
-
-async fn open_watch(target: &ConnectionTarget, since: &str) -> anyhow::Result<Incoming> {
-    let mut connection = Connection::open(target).await?;
-    let path =
-        format!("{}?watch=true&resourceVersion={since}&timeoutSeconds=600", create::CRON_JOBS);
-    let response = connection.send(Method::GET, &path, Bytes::new()).await?;
-    ensure!(response.status() == StatusCode::OK, "watch: {}", response.status());
-    Ok(response.into_body())
-}
-
 /// The arrival time of each event. Events must arrive in the order of the creates.
-async fn collect_events(mut body: Incoming, count: usize) -> anyhow::Result<Vec<Instant>> {
+async fn collect_events(mut watch: WatchLines, count: usize) -> anyhow::Result<Vec<Instant>> {
     let mut received = Vec::new();
-    let mut buffer = Vec::new();
     while received.len() < count {
-        let frame = timeout(EVENT_TIMEOUT, body.frame()).await;
-        let frame = frame.with_context(|| format!("no event after {} events", received.len()))?;
-        let at = clock::now();
-        let Ok(data) = frame.context("the watch was closed")??.into_data() else { continue };
-        buffer.extend_from_slice(&data);
-        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = buffer.drain(..=end).collect();
-            check_event(&line, received.len())?;
-            received.push(at);
-        }
+        let line = timeout(EVENT_TIMEOUT, watch.next()).await;
+        let line = line.with_context(|| format!("no event after {} events", received.len()))?;
+        check_event(&line?.context("the watch was closed")?, received.len())?;
+        received.push(clock::now());
     }
     Ok(received)
 }

@@ -1,3 +1,6 @@
+//! Compares the table of protobuf messages with the schema tables and with Kubernetes'
+//! `generated.proto`.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
@@ -45,9 +48,9 @@ fn names_of(message: &Message) -> BTreeSet<&'static str> {
 /// Returns the struct or the fields of the struct that have no number.
 fn without_number(name: &str) -> Vec<String> {
     let Some(message) = find_message(name) else { return vec![name.to_owned()] };
-    let shape = schema::find_struct(name).unwrap();
+    let struct_schema = schema::find_struct(name).unwrap();
     let names = names_of(message);
-    let kubernetes_fields = shape.fields.iter().filter(|field| !field.is_extension);
+    let kubernetes_fields = struct_schema.fields.iter().filter(|field| !field.is_extension);
     let missing = kubernetes_fields.filter(|field| !names.contains(field.json));
     missing.map(|field| format!("{name}.{}", field.json)).collect()
 }

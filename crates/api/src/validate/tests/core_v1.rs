@@ -1,3 +1,5 @@
+//! Tests of the validation of Namespaces, ConfigMaps, Secrets, Leases and Events.
+
 use super::*;
 
 fn meta() -> Value {
@@ -69,5 +71,44 @@ fn the_name_of_a_namespace_must_be_a_dns_label() {
     check(
         namespace_create(&named("")),
         &["metadata.name: Required value: name or generateName is required"],
+    );
+}
+
+/// The messages are those of kube-apiserver v1.36, except for scopes.
+#[test]
+fn the_keys_and_values_of_a_quota_are_validated() {
+    let quota_of = |spec: Value| -> ResourceQuota {
+        serde_json::from_value(json!({"metadata": meta(), "spec": spec})).unwrap()
+    };
+    let create = |spec: Value, want: &[&str]| check(resource_quota(&quota_of(spec), None), want);
+    create(json!({}), &[]);
+    create(
+        json!({"hard": {"pods": "10", "count/jobs.batch": "1k", "limits.cpu": "500m",
+            "hugepages-2Mi": "1", "requests.hugepages-2Mi": "1", "example.com/gpu": "2"}}),
+        &[],
+    );
+    create(
+        json!({"hard": {"bogus": "1", "storage": "1"}}),
+        &[
+            "spec.hard[bogus]: Invalid value: \"bogus\": must be a standard resource type or fully \
+             qualified",
+            "spec.hard[bogus]: Invalid value: \"bogus\": must be a standard resource for quota",
+            "spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota",
+        ],
+    );
+    create(
+        json!({"hard": {"pods": "1.5", "secrets": "-1", "count/jobs.batch": "500m"}}),
+        &[
+            "spec.hard[count/jobs.batch]: Invalid value: \"500m\": must be an integer",
+            "spec.hard[pods]: Invalid value: \"1500m\": must be an integer",
+            "spec.hard[secrets]: Invalid value: \"-1\": must be greater than or equal to 0",
+        ],
+    );
+    create(
+        json!({"scopes": ["BestEffort"], "scopeSelector": {"matchExpressions": []}}),
+        &[
+            "spec.scopes: Forbidden: this server does not support scopes; omit the field",
+            "spec.scopeSelector: Forbidden: this server does not support scopes; omit the field",
+        ],
     );
 }

@@ -1,3 +1,5 @@
+//! Tests of the validation of CronJobs and ScheduledJobs, in both dialects.
+
 use super::*;
 
 #[track_caller]
@@ -8,7 +10,7 @@ fn create(dialect: Dialect, changes: &[(&str, Value)], want: &[&str]) {
 #[test]
 fn a_valid_cron_job_is_accepted_in_both_dialects() {
     create(Dialect::Punctual, &[], &[]);
-    create(Dialect::Strict, &[], &[]);
+    create(Dialect::Kubernetes, &[], &[]);
 }
 
 #[test]
@@ -17,19 +19,25 @@ fn extensions_are_validated_in_our_dialect_and_rejected_in_the_strict_one() {
     create(ours, &[("/spec/concurrencyPolicy", json!("CatchUp"))], &[]);
     create(ours, &[("/spec/schedule", json!("@at 2030-01-01T00:00:00Z"))], &[]);
     create(ours, &[("/spec/jitter", json!(50))], &[]);
+    create(ours, &[("/spec/catchUpLimit", json!(100_000))], &[]);
+    create(
+        ours,
+        &[("/spec/catchUpLimit", json!(0))],
+        &["spec.catchUpLimit: Invalid value: 0: must be between 1 and 100000, inclusive"],
+    );
     for jitter in [-1, 51] {
         let text =
             format!("spec.jitter: Invalid value: {jitter}: must be between 0 and 50, inclusive");
         create(ours, &[("/spec/jitter", json!(jitter))], &[&text]);
     }
     create(
-        Dialect::Strict,
+        Dialect::Kubernetes,
         &[("/spec/concurrencyPolicy", json!("CatchUp"))],
         &["spec.concurrencyPolicy: Unsupported value: \"CatchUp\": supported values: \"Allow\", \
            \"Forbid\", \"Replace\""],
     );
     create(
-        Dialect::Strict,
+        Dialect::Kubernetes,
         &[("/spec/schedule", json!("@at 2030-01-01T00:00:00Z"))],
         &["spec.schedule: Invalid value: \"@at 2030-01-01T00:00:00Z\": unrecognized descriptor: \
            @at 2030-01-01T00:00:00Z"],
@@ -37,9 +45,53 @@ fn extensions_are_validated_in_our_dialect_and_rejected_in_the_strict_one() {
 }
 
 #[test]
+fn a_pending_deadline_is_refused_with_what_looks_like_a_pod_that_does_not_start() {
+    let deadline = ("/spec/pendingDeadlineSeconds", json!(600));
+    let template = "/spec/jobTemplate/spec/template/spec";
+    let path = |field: &str| format!("{template}/{field}");
+    let never = (path("restartPolicy"), json!("Never"));
+    let never = (never.0.as_str(), never.1);
+    create(Dialect::Punctual, &[deadline.clone(), never.clone()], &[]);
+    create(
+        Dialect::Punctual,
+        &[("/spec/pendingDeadlineSeconds", json!(0)), never.clone()],
+        &[
+            "spec.pendingDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",
+        ],
+    );
+    let probe = json!({"exec": {"command": ["true"]}});
+    for (field, value, named) in [
+        ("restartPolicy", json!("OnFailure"), "restartPolicy: a container that is restarted"),
+        ("containers/0/readinessProbe", probe.clone(), "containers[0].readinessProbe: a Pod"),
+        ("containers/0/startupProbe", probe, "containers[0].startupProbe: a Pod"),
+        ("readinessGates", json!([{"conditionType": "a/b"}]), "readinessGates: a Pod"),
+        ("schedulingGates", json!([{"name": "a/b"}]), "schedulingGates: a Pod that waits"),
+    ] {
+        let path = path(field);
+        for annotated in [false, true] {
+            let annotation = json!({"punctual.dev/pending-deadline-seconds": "600"});
+            let deadline =
+                if annotated { ("/metadata/annotations", annotation) } else { deadline.clone() };
+            let changes = [never.clone(), deadline, (path.as_str(), value.clone())];
+            let cron_job = read_cron_job(with(cron_job(), &changes));
+            let errors = rules(Dialect::Punctual).cron_job_create(&cron_job);
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let [error] = errors.as_slice() else { panic!("{field}: {errors:?}") };
+            let want = "spec.pendingDeadlineSeconds: Forbidden: may not be set together with \
+                        spec.jobTemplate.spec.template.spec.";
+            assert!(error.starts_with(&format!("{want}{named}")), "{error}");
+        }
+    }
+    let strict = rules(Dialect::Kubernetes);
+    let annotation = json!({"punctual.dev/pending-deadline-seconds": "600"});
+    let changes = [("/metadata/annotations", annotation)];
+    check(strict.cron_job_create(&read_cron_job(with(cron_job(), &changes))), &[]);
+}
+
+#[test]
 fn a_scheduled_job_has_the_extensions_on_a_strict_server() {
     create(
-        Dialect::Strict,
+        Dialect::Kubernetes,
         &[
             ("/apiVersion", json!("punctual.dev/v1")),
             ("/kind", json!("ScheduledJob")),
@@ -75,8 +127,16 @@ fn zones_are_validated_like_in_go() {
             .map(|why| format!("spec.timeZone: Invalid value: \"{zone}\": {why}"))
             .collect();
         let want: Vec<_> = want.iter().map(String::as_str).collect();
-        create(Dialect::Strict, &[("/spec/timeZone", json!(zone))], &want);
+        create(Dialect::Kubernetes, &[("/spec/timeZone", json!(zone))], &want);
     }
+}
+
+#[test]
+fn an_empty_zone_is_unset_in_our_dialect_and_rejected_in_the_strict_one() {
+    let empty = [("/spec/timeZone", json!(""))];
+    create(Dialect::Punctual, &empty, &[]);
+    let rejected = "spec.timeZone: Invalid value: \"\": timeZone must be nil or non-empty string";
+    create(Dialect::Kubernetes, &empty, &[rejected]);
 }
 
 #[test]
@@ -112,7 +172,7 @@ fn metadata_errors_precede_spec_errors() {
 fn update(old: &[(&str, Value)], new: &[(&str, Value)], want: &[&str]) {
     let old = read_cron_job(with(cron_job(), old));
     let new = read_cron_job(with(cron_job(), new));
-    check(rules(Dialect::Strict).cron_job_update(&new, &old), want);
+    check(rules(Dialect::Kubernetes).cron_job_update(&new, &old), want);
 }
 
 #[test]

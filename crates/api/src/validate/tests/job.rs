@@ -1,3 +1,5 @@
+//! Tests of the validation of Jobs: creates, updates and status updates.
+
 use super::*;
 
 #[track_caller]

@@ -1,3 +1,6 @@
+//! Tests of the validation of Pod templates: containers, environment, probes, resources and
+//! volumes.
+
 use super::*;
 
 const SPEC: &str = "spec.template.spec";

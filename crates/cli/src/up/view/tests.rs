@@ -1,6 +1,8 @@
+//! Tests of the rendered live view.
+
 use punctual_schedule::Zones;
 
-use super::super::view_model::{JobEnd, WatchUpdate, WatchedKind};
+use super::super::view_model::{JobEnd, PodSummary, WatchUpdate, WatchedKind};
 use super::*;
 
 const NOW: &str = "2026-01-01T12:00:07Z";
@@ -9,9 +11,9 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn options(has_color: bool) -> ViewOptions {
+fn options(use_color: bool) -> ViewOptions {
     let zone = Zones::bundled().get("Europe/Berlin").unwrap();
-    ViewOptions { has_color, url: "https://127.0.0.1:6443".into(), zone }
+    ViewOptions { use_color, url: "https://127.0.0.1:6443".into(), zone }
 }
 
 fn cron_job(name: &str, next: Option<&str>) -> CronJobSummary {
@@ -28,11 +30,14 @@ fn cron_job(name: &str, next: Option<&str>) -> CronJobSummary {
         failed: 3,
         missed: 1,
         last_missed: None,
+        skipped: 0,
     }
 }
 
 fn job(name: &str, since: &str, end: Option<JobEnd>) -> WatchUpdate {
-    WatchUpdate::Job(name.into(), JobSummary { name: name.into(), since: at(since), end })
+    let since = at(since);
+    let job = JobSummary { name: name.into(), since, seen_at: since, end };
+    WatchUpdate::Job(name.into(), job)
 }
 
 fn model() -> ViewModel {
@@ -142,7 +147,7 @@ fn at_most_twenty_cron_jobs_are_shown() {
         model.apply(WatchUpdate::CronJob(name.into(), cron_job));
     }
     let text = render(&model, &options(false), at(NOW), TerminalSize { rows: 100, columns: 100 });
-    assert_eq!(text.lines().count(), 1 + 2 + DUE_MAX + 1);
+    assert_eq!(text.lines().count(), 1 + 2 + UPCOMING_MAX + 1);
     assert!(text.ends_with("and 980 more\n"), "{text}");
 }
 
@@ -154,7 +159,7 @@ fn colors_are_optional_and_end_with_the_line() {
     let failed = colored.lines().last().unwrap();
     assert!(failed.starts_with("\x1b[31mops/backup-29454900") && failed.ends_with("\x1b[0m"));
     for (colored, plain) in colored.lines().zip(plain.lines()) {
-        assert_eq!(super::super::terminal::width(colored), plain.chars().count());
+        assert_eq!(crate::terminal::width(colored), plain.chars().count());
     }
 }
 
@@ -167,4 +172,19 @@ fn control_characters_and_long_names_cannot_break_the_view() {
     model.apply(job("a/b", NOW, Some(end)));
     let text = render(&model, &options(false), at(NOW), TerminalSize { rows: 24, columns: 80 });
     assert!(text.ends_with("failed: a b [2J\n"), "{text:?}");
+}
+
+#[test]
+fn a_running_job_shows_the_problem_of_its_pod() {
+    let mut model = model();
+    let problem = Some("Pod x: container \"c\": cannot run \"nope\"".into());
+    let pod = PodSummary { job: "default/hello-29454960".into(), problem };
+    model.apply(WatchUpdate::Pod("x".into(), pod));
+    let size = TerminalSize { rows: 50, columns: 120 };
+    let text = render(&model, &options(false), at(NOW), size);
+    let want = "\
+RUNNING                 FOR  PROBLEM
+default/hello-29454960  7s   Pod x: container \"c\": cannot run \"nope\"
+";
+    assert!(text.contains(want), "{text}");
 }

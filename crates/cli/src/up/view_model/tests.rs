@@ -1,3 +1,5 @@
+//! Tests of the view model: what each watch update changes.
+
 use super::*;
 
 fn at(text: &str) -> Timestamp {
@@ -18,12 +20,15 @@ fn cron_job(name: &str, next: &str) -> CronJobSummary {
         failed: 0,
         missed: 0,
         last_missed: None,
+        skipped: 0,
     }
 }
 
 fn job(name: &str, end: Option<&str>) -> JobSummary {
+    let since = at("2026-01-01T00:00:00Z");
+    let seen_at = end.map_or(since, at);
     let end = end.map(|end| JobEnd { at: at(end), error: None });
-    JobSummary { name: name.into(), since: at("2026-01-01T00:00:00Z"), end }
+    JobSummary { name: name.into(), since, seen_at, end }
 }
 
 fn insert(cron_job: CronJobSummary) -> WatchUpdate {
@@ -37,7 +42,8 @@ fn put_job(job: JobSummary) -> WatchUpdate {
 /// Returns a model that has listed the given objects.
 fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
     let mut model = ViewModel::default();
-    let kinds = [WatchedKind::CronJob, WatchedKind::ScheduledJob, WatchedKind::Job];
+    let kinds =
+        [WatchedKind::CronJob, WatchedKind::ScheduledJob, WatchedKind::Job, WatchedKind::Pod];
     let begin = kinds.map(WatchUpdate::Listing);
     for change in begin.into_iter().chain(changes).chain(kinds.map(WatchUpdate::Listed)) {
         assert_eq!(model.apply(change), [], "objects of the first list cause no events");
@@ -102,7 +108,7 @@ fn cron_jobs_are_sorted_by_their_next_run() {
 }
 
 #[test]
-fn misses_are_reported_and_totals_follow_the_objects() {
+fn missed_and_skipped_runs_are_reported_and_totals_follow_the_objects() {
     let next = "2026-01-01T00:01:00Z";
     let mut model = listed(vec![insert(CronJobSummary { succeeded: 2, ..cron_job("a", next) })]);
     let slot = Some(at("2026-01-01T00:00:00Z"));
@@ -111,10 +117,14 @@ fn misses_are_reported_and_totals_follow_the_objects() {
         failed: 3,
         missed: 3,
         last_missed: slot,
+        skipped: 2,
         ..cron_job("a", next)
     };
-    let event = [RunEvent::Missed { cron_job: "a".into(), slot, count: 3 }];
-    assert_eq!(model.apply(insert(missed)), event);
+    let events = [
+        RunEvent::Missed { cron_job: "a".into(), slot, count: 3 },
+        RunEvent::Skipped { cron_job: "a".into(), count: 2 },
+    ];
+    assert_eq!(model.apply(insert(missed)), events);
     assert_eq!(model.totals, RunTotals { succeeded: 2, failed: 3, missed: 3 });
     model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "a".into()));
     assert_eq!(model.totals, RunTotals::default());
@@ -135,4 +145,45 @@ fn objects_missing_from_a_new_list_are_removed() {
     model.apply(WatchUpdate::Listing(WatchedKind::Job));
     model.apply(WatchUpdate::Listed(WatchedKind::Job));
     assert_eq!(model.running.len(), 0);
+}
+
+#[test]
+fn durations_below_a_second_come_from_the_arrival_of_updates() {
+    let mut model = listed(vec![]);
+    model.apply(put_job(job("a/b-1", None)));
+    let mut over = job("a/b-1", Some("2026-01-01T00:00:01Z"));
+    over.seen_at = at("2026-01-01T00:00:00.35Z");
+    let took = SignedDuration::from_millis(350);
+    let finished = [RunEvent::Finished { job: "a/b-1".into(), took, error: None }];
+    assert_eq!(model.apply(put_job(over)), finished);
+    // The updates of this one came late.
+    model.apply(put_job(job("a/b-2", None)));
+    let mut over = job("a/b-2", Some("2026-01-01T00:01:00Z"));
+    over.seen_at = at("2026-01-01T00:00:01Z");
+    let took = SignedDuration::from_secs(60);
+    let finished = [RunEvent::Finished { job: "a/b-2".into(), took, error: None }];
+    assert_eq!(model.apply(put_job(over)), finished);
+}
+
+#[test]
+fn the_problem_of_a_pod_is_reported_at_once_and_ends_with_the_job() {
+    let pod = |uid: &str, problem: Option<&str>| {
+        let problem = problem.map(Into::into);
+        WatchUpdate::Pod(uid.into(), PodSummary { job: "a/b-1".into(), problem })
+    };
+    let event =
+        |problem: &str| [RunEvent::Problem { job: "a/b-1".into(), problem: problem.into() }];
+    let mut model = listed(vec![pod("old", Some("listed"))]);
+    let running = job("a/b-1", None);
+    model.apply(put_job(running.clone()));
+    assert_eq!(model.apply(pod("x", None)), []);
+    assert_eq!(model.apply(pod("x", Some("no secret"))), event("no secret"));
+    assert_eq!(model.apply(pod("x", Some("no secret"))), [], "each problem is reported once");
+    assert_eq!(model.problem(&running), Some("no secret"));
+    assert_eq!(model.apply(pod("x", None)), []);
+    assert_eq!(model.problem(&running), None, "the Pod has started");
+    assert_eq!(model.apply(pod("x", Some("exit code 3"))), event("exit code 3"));
+    assert_eq!(model.apply(pod("y", Some("exit code 3"))), event("exit code 3"));
+    model.apply(put_job(job("a/b-1", Some("2026-01-01T00:00:05Z"))));
+    assert_eq!(model.problem(&running), None);
 }

@@ -1,3 +1,5 @@
+//! Tests of the correlator: counting, combining and dropping events.
+
 use punctual_api::event::PendingEvent;
 
 use super::*;

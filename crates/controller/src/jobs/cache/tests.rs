@@ -1,3 +1,5 @@
+//! Tests of the cache: stale watch events, late responses, and the keys that each change requeues.
+
 use punctual_api::Pod;
 use punctual_client::CachedFields as _;
 use serde_json::json;

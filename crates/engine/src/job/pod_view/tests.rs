@@ -1,3 +1,6 @@
+//! Tests of what is read from a Pod: its finish time, restarts and annotations, and whether it is
+//! active.
+
 use serde_json::{Value, json};
 
 use super::*;

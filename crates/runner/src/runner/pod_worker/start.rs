@@ -7,7 +7,7 @@ use punctual_api::event::PendingEvent;
 use tokio::time::sleep;
 
 use super::{PodWorker, RETRY_DELAY, ReportResult};
-use crate::pod_state::{Explanation, reasons};
+use crate::pod_state::{ReasonAndMessage, reasons};
 use crate::prepare::{MissingReference, PrepareError};
 use crate::runner::created_at;
 use crate::runner::pod_status::PodView;
@@ -36,7 +36,7 @@ impl PodWorker {
                 PrepareResult::Prepared => return true,
                 PrepareResult::Unwanted => return false,
                 PrepareResult::Unsupported(message) => {
-                    self.report_failure(&Explanation::new("UnsupportedPod", message)).await;
+                    self.report_failure(&ReasonAndMessage::new("UnsupportedPod", message)).await;
                     return false;
                 }
                 PrepareResult::MissingReference(missing) => self.wait_for_reference(&missing).await,
@@ -56,7 +56,7 @@ impl PodWorker {
             return true;
         }
         let message = "The Pod was started before, and what became of it is not known";
-        self.report_failure(&Explanation::new(reasons::UNKNOWN, message)).await;
+        self.report_failure(&ReasonAndMessage::new(reasons::UNKNOWN, message)).await;
         false
     }
 
@@ -72,9 +72,10 @@ impl PodWorker {
         let mut permit = permit.unwrap_or_else(|| self.context.permits.enqueue(created_at(&pod)));
         while !permit.is_granted() {
             let message = "as many Pods as may run at a time are running; this one is in line";
-            let explanation = Explanation::new("TooManyPods", message);
-            let reported = self.report(PodView::Waiting(&explanation)).await;
+            let cause = ReasonAndMessage::new("TooManyPods", message);
+            let reported = self.report(PodView::Waiting(&cause)).await;
             tokio::select! {
+                biased;
                 () = permit.granted() => {}
                 Ok(()) = self.desired.changed() => {}
                 () = sleep(RETRY_DELAY), if reported == ReportResult::Retry => {}
@@ -118,11 +119,12 @@ impl PodWorker {
         let is_env = missing.reason == reasons::CONFIG_ERROR;
         let reason = if is_env { "Failed" } else { "FailedMount" };
         self.record(PendingEvent::warning(reason, format!("Error: {}", missing.message)));
-        let explanation = Explanation::new(missing.reason, missing.message.clone());
+        let cause = ReasonAndMessage::new(missing.reason, missing.message.clone());
         let context = self.context.clone();
         while let Some(pod) = self.wanted_pod() {
-            let reported = self.report(PodView::Waiting(&explanation)).await;
+            let reported = self.report(PodView::Waiting(&cause)).await;
             tokio::select! {
+                biased;
                 () = context.api.wait_for_change(&pod.metadata.namespace, missing) => return,
                 Ok(()) = self.desired.changed() => {}
                 () = sleep(RETRY_DELAY), if reported == ReportResult::Retry => {}

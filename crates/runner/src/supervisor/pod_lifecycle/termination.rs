@@ -10,7 +10,8 @@ use tokio::time::{Instant, timeout};
 
 use super::{PodLifecycle, unknown_termination};
 use crate::pod_folder::Durability;
-use crate::pod_state::{ContainerRecord, Explanation, PodPhase, RunState};
+use crate::pod_plan::SizeLimit;
+use crate::pod_state::{ContainerRecord, PodPhase, ReasonAndMessage, RunState, reasons};
 use crate::supervisor::process_tree;
 
 /// How long killed processes may take to disappear.
@@ -29,7 +30,7 @@ impl PodLifecycle {
 
     pub(super) async fn stop(
         &mut self,
-        reason: Option<Explanation>,
+        reason: Option<ReasonAndMessage>,
         grace_seconds: u64,
     ) -> io::Result<()> {
         let kill_at = Instant::now() + Duration::from_secs(grace_seconds.min(u32::MAX.into()));
@@ -41,14 +42,23 @@ impl PodLifecycle {
         for container in &self.running {
             container.terminate();
         }
-        self.state.reason = reason;
+        self.state.stop_reason = reason;
         self.write_state(Durability::Durable).await
+    }
+
+    /// Stops the Pod at once because a volume is larger than its maximum.
+    pub(super) async fn evict(&mut self, limit: &SizeLimit) -> io::Result<()> {
+        let message = format!(
+            "Usage of EmptyDir volume {:?} exceeds the limit {:?}.",
+            limit.volume, limit.text
+        );
+        self.stop(Some(ReasonAndMessage::new(reasons::EVICTED, message)), 0).await
     }
 
     pub(super) fn kill_containers(&self) {
         for container in &self.running {
             let name = self.plan.containers.get(container.index).map_or("", |plan| &plan.name);
-            container.kill(&self.plan.uid, name);
+            container.kill(&self.plan.uid, name, self.running.len() == 1);
         }
     }
 
@@ -88,7 +98,7 @@ impl PodLifecycle {
         }
         let mut containers = self.state.containers.iter().filter(|record| !record.is_init);
         let is_success =
-            self.state.reason.is_none() && containers.all(ContainerRecord::has_succeeded);
+            self.state.stop_reason.is_none() && containers.all(ContainerRecord::has_succeeded);
         self.state.phase = if is_success { PodPhase::Succeeded } else { PodPhase::Failed };
         self.write_state(Durability::Durable).await
     }
@@ -133,10 +143,13 @@ impl PodLifecycle {
     /// Kills the processes of an earlier supervisor, which are no descendants of this process.
     pub(super) async fn kill_remains(&mut self) {
         let give_up_at = Instant::now() + EXIT_TIMEOUT;
-        loop {
-            if let Some(cgroup) = &self.cgroup {
-                cgroup.kill();
+        if let Some(cgroup) = &self.cgroup {
+            while !cgroup.kill() && Instant::now() < give_up_at {
+                tokio::time::sleep(EXIT_POLL).await;
             }
+            return;
+        }
+        loop {
             let left = process_tree::processes_of_pod(&self.plan.uid);
             if left.is_empty() || Instant::now() > give_up_at {
                 return self.warn_of_survivors(&left);
@@ -149,7 +162,7 @@ impl PodLifecycle {
     fn warn_of_survivors(&mut self, left: &[Pid]) {
         if !left.is_empty() {
             let message = format!("{} processes did not end when they were killed", left.len());
-            self.state.add_warning(Explanation::new("FailedKillPod", message));
+            self.state.add_warning(ReasonAndMessage::new("FailedKillPod", message));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks that the list items of an applied configuration have unique keys.
+//! Checks that the list items in the body of a server-side apply have unique keys.
 
 use std::collections::HashSet;
 
@@ -9,25 +9,25 @@ use crate::patch::granularity::Granularity;
 use crate::patch::{FieldManager, fields, unclassified};
 
 /// Returns an error if list items have the same key or none.
-pub(super) fn list_keys(config: &Value, writer: &FieldManager<'_>) -> Result<(), Status> {
+pub(super) fn list_keys(config: &Value, manager: &FieldManager<'_>) -> Result<(), Status> {
     let mut errors = Vec::new();
-    check(config, Granularity::Fields(writer.schema), "", &mut errors);
+    check(config, Granularity::Fields(manager.schema), "", &mut errors);
     let problem = match errors.as_slice() {
         [] => return Ok(()),
         [only] => only.clone(),
         several => format!("errors:\n  {}", several.join("\n  ")),
     };
-    let object = describe_object(config, writer);
+    let object = describe_object(config, manager);
     Err(unclassified(format!("failed to create typed patch object ({object}): {problem}")))
 }
 
-fn describe_object(config: &Value, writer: &FieldManager<'_>) -> String {
+fn describe_object(config: &Value, manager: &FieldManager<'_>) -> String {
     let text = |path: &str| config.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let namespace = text("/metadata/namespace");
     let name = text("/metadata/name");
     let kind = text("/kind");
-    let slash = if writer.api_version.contains('/') { "" } else { "/" };
-    format!("{namespace}/{name}; {slash}{}, Kind={kind}", writer.api_version)
+    let slash = if manager.api_version.contains('/') { "" } else { "/" };
+    format!("{namespace}/{name}; {slash}{}, Kind={kind}", manager.api_version)
 }
 
 fn check(value: &Value, granularity: Granularity, path: &str, errors: &mut Vec<String>) {

@@ -1,4 +1,5 @@
-//! Conflicts: fields that an apply would change although another manager owns them.
+//! Finds the conflicts of a server-side apply: fields that it would change although another manager
+//! owns them.
 
 use punctual_api::Status;
 use punctual_api::status::{StatusCause, StatusDetails, StatusReason};

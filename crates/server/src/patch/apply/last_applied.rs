@@ -16,12 +16,12 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const KUBECTL_MANAGER: &str = "kubectl";
 
 /// Returns the fields that still have the value in the annotation.
-pub(super) fn unchanged_fields(object: &Value, writer: &FieldManager<'_>) -> FieldSet {
-    match last_applied(object, writer) {
+pub(super) fn unchanged_fields(object: &Value, manager: &FieldManager<'_>) -> FieldSet {
+    match last_applied(object, manager) {
         None => FieldSet::new(),
         Some(config) => {
-            let mut unchanged = collect_fields(&config, writer.schema);
-            let changes = compare_objects(Some(&config), object, writer.schema);
+            let mut unchanged = collect_fields(&config, manager.schema);
+            let changes = compare_objects(Some(&config), object, manager.schema);
             fields::subtract(&mut unchanged, &changes.set);
             fields::subtract(&mut unchanged, &changes.removed);
             unchanged
@@ -29,22 +29,22 @@ pub(super) fn unchanged_fields(object: &Value, writer: &FieldManager<'_>) -> Fie
     }
 }
 
-fn last_applied(object: &Value, writer: &FieldManager<'_>) -> Option<Value> {
-    if writer.manager != KUBECTL_MANAGER {
+fn last_applied(object: &Value, manager: &FieldManager<'_>) -> Option<Value> {
+    if manager.name != KUBECTL_MANAGER {
         return None;
     }
     let text = annotations(object)?.get(ANNOTATION)?.as_str()?;
     let config: Value = serde_json::from_str(text).ok()?;
     let api_version = config.get("apiVersion").and_then(Value::as_str);
-    (api_version == Some(writer.api_version)).then_some(config)
+    (api_version == Some(manager.api_version)).then_some(config)
 }
 
 /// Replaces the annotation, if there is one, by the applied configuration.
-pub(super) fn update_annotation(object: &mut Value, config: &Value, writer: &FieldManager<'_>) {
+pub(super) fn update_annotation(object: &mut Value, config: &Value, manager: &FieldManager<'_>) {
     let has_annotation = annotations(object)
         .and_then(|annotations| annotations.get(ANNOTATION))
         .is_some_and(|text| text.as_str().is_some_and(|text| !text.is_empty()));
-    if writer.manager != KUBECTL_MANAGER || !has_annotation {
+    if manager.name != KUBECTL_MANAGER || !has_annotation {
         return;
     }
     let mut config = config.clone();

@@ -1,4 +1,4 @@
-//! Merges a configuration into an object.
+//! Merges the fields that a server-side apply sets into the stored object.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Removes fields that a manager applied before and no longer applies.
+//! Removes the fields that a manager set in its last server-side apply and no longer sets.
 
 use punctual_api::schema::StructSchema;
 use serde_json::{Map, Value};

@@ -1,3 +1,6 @@
+//! Tests of server-side apply: ownership, conflicts, removed fields and the first apply to an older
+//! object.
+
 use jiff::Timestamp;
 use punctual_api::schema;
 use serde_json::json;
@@ -5,10 +8,10 @@ use serde_json::json;
 use super::*;
 use crate::patch::track_fields;
 
-fn writer(manager: &str, second: i64) -> FieldManager<'_> {
+fn field_manager(name: &str, second: i64) -> FieldManager<'_> {
     let now = Timestamp::from_second(second).unwrap();
     let schema = schema::find_struct("Pod").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", schema, now }
+    FieldManager { name, api_version: "v1", subresource: "", schema, now }
 }
 
 fn pod(metadata: Value, spec: Value) -> Value {
@@ -28,11 +31,11 @@ fn spec(spec: Value) -> Value {
 }
 
 fn applied(live: Option<&Value>, config: Value, manager: &str, second: i64) -> Value {
-    server_side_apply(live, config, &writer(manager, second), false).unwrap()
+    server_side_apply(live, config, &field_manager(manager, second), false).unwrap()
 }
 
 fn refused(live: &Value, config: Value, manager: &str) -> Status {
-    server_side_apply(Some(live), config, &writer(manager, 9), false).unwrap_err()
+    server_side_apply(Some(live), config, &field_manager(manager, 9), false).unwrap_err()
 }
 
 /// Returns the manager and the operation of each entry.
@@ -83,7 +86,7 @@ fn fields_that_were_never_applied_stay() {
     let mut live = applied(None, labels(json!({"a": "1"})), "one", 1);
     let old = live.clone();
     live["metadata"]["labels"]["u"] = "1".into();
-    track_fields(Some(&old), &mut live, &writer("updater", 2));
+    track_fields(Some(&old), &mut live, &field_manager("updater", 2));
     let left = applied(Some(&live), spec(json!({})), "one", 3);
     assert_eq!(without_managers(left)["metadata"]["labels"], json!({"u": "1"}));
 }
@@ -109,7 +112,7 @@ fn conflicts_name_the_manager_and_the_fields() {
 #[test]
 fn conflicts_with_updates_name_their_version_and_subresource() {
     let mut live = labels(json!({"a": "1"}));
-    let status = FieldManager { subresource: "status", ..writer("one", 1) };
+    let status = FieldManager { subresource: "status", ..field_manager("one", 1) };
     track_fields(None, &mut live, &status);
     let status = refused(&live, labels(json!({"a": "2"})), "one");
     assert_eq!(
@@ -123,7 +126,8 @@ fn conflicts_with_updates_name_their_version_and_subresource() {
 fn force_takes_ownership() {
     let live = applied(None, labels(json!({"a": "1", "b": "1"})), "one", 1);
     let forced =
-        server_side_apply(Some(&live), labels(json!({"a": "2"})), &writer("two", 2), true).unwrap();
+        server_side_apply(Some(&live), labels(json!({"a": "2"})), &field_manager("two", 2), true)
+            .unwrap();
     let entries = &forced["metadata"]["managedFields"];
     assert_eq!(entries[0]["fieldsV1"], json!({"f:metadata": {"f:labels": {"f:b": {}}}}));
     assert_eq!(entries[1]["fieldsV1"], json!({"f:metadata": {"f:labels": {"f:a": {}}}}));
@@ -155,7 +159,7 @@ fn items_are_merged_by_key_and_keep_the_applied_order() {
         ("abc", "cba", "cba"),
     ] {
         let mut object = containers(live);
-        track_fields(None, &mut object, &writer("updater", 1));
+        track_fields(None, &mut object, &field_manager("updater", 1));
         let found = applied(Some(&object), containers(config), "one", 2);
         assert_eq!(without_managers(found), containers(expected), "{live} {config}");
     }
@@ -185,7 +189,7 @@ fn kubectl_takes_over_from_client_side_apply_without_conflict() {
     const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
     let last = labels(json!({"a": "1"})).to_string();
     let mut live = pod(json!({"labels": {"a": "1"}, "annotations": {ANNOTATION: last}}), json!({}));
-    track_fields(None, &mut live, &writer("kubectl-client-side-apply", 1));
+    track_fields(None, &mut live, &field_manager("kubectl-client-side-apply", 1));
     let config = labels(json!({"a": "2"}));
     assert_eq!(refused(&live, config.clone(), "other").code, 409);
     let found = applied(Some(&live), config.clone(), "kubectl", 2);
@@ -200,11 +204,11 @@ fn kubectl_takes_over_from_client_side_apply_without_conflict() {
 fn configurations_with_managed_fields_or_duplicate_keys_are_refused() {
     let mut config = labels(json!({}));
     config["metadata"]["managedFields"] = json!([]);
-    let status = server_side_apply(None, config, &writer("one", 1), false).unwrap_err();
+    let status = server_side_apply(None, config, &field_manager("one", 1), false).unwrap_err();
     assert_eq!((status.code, status.message.as_str()), (400, "metadata.managedFields must be nil"));
     let duplicate =
         spec(json!({"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A"}]}]}));
-    let status = server_side_apply(None, duplicate, &writer("one", 1), false).unwrap_err();
+    let status = server_side_apply(None, duplicate, &field_manager("one", 1), false).unwrap_err();
     assert_eq!(status.code, 422);
     assert_eq!(
         status.message,

@@ -1,3 +1,5 @@
+//! Tests of comparing objects: which fields count as set and as removed.
+
 use punctual_api::schema;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Tests of operations on sets of fields: union, difference and intersection.
+
 use serde_json::json;
 
 use super::*;

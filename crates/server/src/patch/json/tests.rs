@@ -1,3 +1,5 @@
+//! Tests of JSON patches: the standard, the deviations of kube-apiserver, and the limits.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of the entries of `managedFields`: encoding, order and the limit of their number.
+
 use punctual_api::schema;
 use serde_json::json;
 
@@ -79,15 +81,15 @@ fn oldest_updates_are_merged_above_the_limit() {
 
 #[test]
 fn manager_names_are_truncated_between_characters() {
-    let writer = FieldManager {
-        manager: &"ä".repeat(100),
+    let manager = FieldManager {
+        name: &"ä".repeat(100),
         api_version: "v1",
         subresource: "",
         schema: schema::find_struct("Pod").unwrap(),
         now: jiff::Timestamp::UNIX_EPOCH,
     };
-    let manager = ManagerKey::new(&writer, ManagedOperation::Update);
-    assert_eq!(manager.name, "ä".repeat(64));
-    let unnamed = FieldManager { manager: "", ..writer };
+    let key = ManagerKey::new(&manager, ManagedOperation::Update);
+    assert_eq!(key.name, "ä".repeat(64));
+    let unnamed = FieldManager { name: "", ..manager };
     assert_eq!(ManagerKey::new(&unnamed, ManagedOperation::Update).name, "unknown");
 }

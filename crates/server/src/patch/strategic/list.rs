@@ -1,4 +1,4 @@
-//! Merging of lists in strategic merge patches.
+//! Merges lists in strategic merge patches: items by their merge key, or values of a set.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ impl ListField {
         match &field.ty {
             FieldType::List(item) => Ok(ListField {
                 patching: field.merge_rules.patch_strategy,
-                item: MergeSchema::of(item),
+                item: MergeSchema::from_type(item),
             }),
             _ => Err(PatchError::Other("expected slice or array type, but got: struct".to_owned())),
         }
@@ -165,7 +165,7 @@ fn list_before_patch(
     let is_replaced = patch.iter().any(|item| has(&item, "replace"));
     let mut deleted = HashSet::new();
     for item in patch.iter().filter(|item| has(item, "delete")) {
-        deleted.insert(item_key.of(item)?);
+        deleted.insert(item_key.extract(item)?);
     }
     if deleted.is_empty() || is_replaced {
         return Ok(live.to_vec());
@@ -173,14 +173,14 @@ fn list_before_patch(
     let mut present = HashSet::new();
     let mut result = Vec::with_capacity(live.len());
     for item in live {
-        let value = item_key.of(item)?;
+        let value = item_key.extract(item)?;
         if !deleted.contains(&value) {
             present.insert(value);
             result.push(item.clone());
         }
     }
     for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
-        if result.len() < live.len() && present.insert(item_key.of(item)?) {
+        if result.len() < live.len() && present.insert(item_key.extract(item)?) {
             result.push(item.clone());
         }
     }
@@ -235,7 +235,7 @@ fn check_order(patch: &[Value], order: &[Value], item_key: ItemKey) -> Result<()
             items.next();
             continue;
         }
-        if item_key.of(item)? == item_key.of(next)? {
+        if item_key.extract(item)? == item_key.extract(next)? {
             items.next();
         }
         rest = others;

@@ -1,7 +1,7 @@
 //! The order of a list after a strategic merge patch.
 //!
-//! Items in the patch have the order of the patch; other items keep their order. An item that is
-//! not in the patch stays before the first item of the patch that it preceded.
+//! Items in the patch have the order of the patch; other items keep their order. An item that
+//! is not in the patch stays before the first patched item that followed it.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,8 @@ pub(super) enum ItemKey {
 }
 
 impl ItemKey {
-    pub(super) fn of(self, item: &Value) -> Result<String, PatchError> {
+    /// Returns the key of an item as JSON.
+    pub(super) fn extract(self, item: &Value) -> Result<String, PatchError> {
         match self {
             ItemKey::Value => Ok(item.to_string()),
             ItemKey::Key(key) => {
@@ -35,7 +36,7 @@ impl ItemKey {
     fn first_indexes(self, items: &[Value]) -> Result<HashMap<String, usize>, PatchError> {
         let mut indexes = HashMap::new();
         for (index, item) in items.iter().enumerate() {
-            indexes.entry(self.of(item)?).or_insert(index);
+            indexes.entry(self.extract(item)?).or_insert(index);
         }
         Ok(indexes)
     }
@@ -59,7 +60,7 @@ pub(super) fn sort_items(
     let mut patched = Vec::new();
     let mut others = Vec::new();
     for item in merged {
-        let value = item_key.of(&item)?;
+        let value = item_key.extract(&item)?;
         let indexed = IndexedItem { item, index_before: indexes.get(&value).copied() };
         match wanted.get(&value) {
             Some(index) => patched.push((*index, indexed)),

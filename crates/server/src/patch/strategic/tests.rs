@@ -1,3 +1,5 @@
+//! Tests of strategic merge patches: merging of lists, directives and error texts.
+
 use punctual_api::schema;
 use serde_json::json;
 

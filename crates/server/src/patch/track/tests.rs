@@ -1,3 +1,5 @@
+//! Tests of field ownership after creates, updates and patches.
+
 use jiff::Timestamp;
 use punctual_api::schema;
 use serde_json::json;
@@ -8,9 +10,9 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn writer(manager: &str, second: i64) -> FieldManager<'_> {
+fn field_manager(name: &str, second: i64) -> FieldManager<'_> {
     let schema = schema::find_struct("ConfigMap").unwrap();
-    FieldManager { manager, api_version: "v1", subresource: "", schema, now: at(second) }
+    FieldManager { name, api_version: "v1", subresource: "", schema, now: at(second) }
 }
 
 fn object(data: Value) -> Value {
@@ -20,7 +22,7 @@ fn object(data: Value) -> Value {
 /// Returns the object after a write of new data by a manager.
 fn write(old: Option<&Value>, data: Value, manager: &str, second: i64) -> Value {
     let mut new = object(data);
-    track_fields(old, &mut new, &writer(manager, second));
+    track_fields(old, &mut new, &field_manager(manager, second));
     new
 }
 
@@ -82,7 +84,7 @@ fn an_empty_list_of_entries_stops_tracking() {
     for reset in [json!([]), json!([{}])] {
         let mut new = object(json!({"a": "2"}));
         new["metadata"]["managedFields"] = reset;
-        track_fields(Some(&old), &mut new, &writer("one", 2));
+        track_fields(Some(&old), &mut new, &field_manager("one", 2));
         assert_eq!(new, object(json!({"a": "2"})));
         let next = write(Some(&new), json!({"a": "3"}), "one", 3);
         assert_eq!(owners(&next), []);
@@ -98,10 +100,10 @@ fn valid_entries_of_the_client_are_accepted() {
         "fieldsV1": {"f:data": {"f:a": {}}},
     }]);
     let mut invalid = new.clone();
-    track_fields(Some(&old), &mut new, &writer("two", 2));
+    track_fields(Some(&old), &mut new, &field_manager("two", 2));
     assert_eq!(owners(&new), [owner("moved", "", json!({"f:a": {}}))]);
     invalid["metadata"]["managedFields"][0]["fieldsType"] = "None".into();
-    track_fields(Some(&old), &mut invalid, &writer("two", 2));
+    track_fields(Some(&old), &mut invalid, &field_manager("two", 2));
     assert_eq!(invalid, old);
 }
 
@@ -116,8 +118,8 @@ fn writes_to_a_subresource_own_only_its_fields() {
         ("status", json!({"f:status": {"f:lastScheduleTime": {}}})),
     ] {
         let mut new = object.clone();
-        let writer = FieldManager { schema, subresource, ..writer("one", 1) };
-        track_fields(None, &mut new, &writer);
+        let manager = FieldManager { schema, subresource, ..field_manager("one", 1) };
+        track_fields(None, &mut new, &manager);
         let entry = &new["metadata"]["managedFields"][0];
         assert_eq!(entry["fieldsV1"], expected);
         assert_eq!(entry["subresource"].as_str().unwrap_or_default(), subresource);
@@ -148,7 +150,7 @@ fn values_that_are_not_objects_do_not_panic() {
     for mut value in
         [json!(1), json!({"metadata": 1}), json!([]), json!({"metadata": {"managedFields": 7}})]
     {
-        track_fields(None, &mut value, &writer("one", 1));
-        track_fields(Some(&json!("old")), &mut value, &writer("one", 1));
+        track_fields(None, &mut value, &field_manager("one", 1));
+        track_fields(Some(&json!("old")), &mut value, &field_manager("one", 1));
     }
 }

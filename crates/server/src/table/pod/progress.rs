@@ -1,8 +1,8 @@
 //! The state of the containers of a Pod, for its row in a table.
 //!
-//! Init containers run one after the other, so only those up to the first unfinished one count. An
+//! Init containers run one after the other, so only those up to the first unfinished one are shown. An
 //! init container with the restart policy `Always` is a sidecar: it is finished once it has
-//! started, and then counts with the main containers.
+//! started, and then is shown with the main containers.
 
 use jiff::Timestamp;
 use punctual_api::time::parse_rfc3339;
@@ -16,10 +16,10 @@ pub(super) struct ContainerProgress<'a> {
     /// Statuses of init containers up to the first unfinished one.
     init: &'a [Value],
     /// The status of the first unfinished init container.
-    blocked: Option<String>,
-    /// Whether the main containers count.
+    unfinished_init: Option<String>,
+    /// Whether the init containers are finished, so that the main containers are shown.
     is_initialized: bool,
-    /// Statuses of the main containers, if they count.
+    /// Statuses of the main containers; empty if the Pod is not initialized.
     main: &'a [Value],
 }
 
@@ -29,24 +29,24 @@ enum InitState {
     /// A sidecar that has started.
     StartedSidecar,
     /// Unfinished, with the text for the Pod's status.
-    Blocked(String),
+    Unfinished(String),
 }
 
 impl<'a> ContainerProgress<'a> {
-    pub(super) fn of(row: &'a TableRow<'a>) -> Self {
+    pub(super) fn from_row(row: &'a TableRow<'a>) -> Self {
         let statuses = row.items("/status/initContainerStatuses");
-        let blocked = statuses.iter().enumerate().find_map(|(index, status)| {
+        let unfinished = statuses.iter().enumerate().find_map(|(index, status)| {
             match init_state(row, index, status) {
-                InitState::Blocked(reason) => Some((index, reason)),
+                InitState::Unfinished(reason) => Some((index, reason)),
                 InitState::Done | InitState::StartedSidecar => None,
             }
         });
-        let is_initialized = blocked.is_none() || row.has_condition("Initialized");
-        let count = blocked.as_ref().map_or(statuses.len(), |(index, _)| index + 1);
+        let is_initialized = unfinished.is_none() || row.has_condition("Initialized");
+        let count = unfinished.as_ref().map_or(statuses.len(), |(index, _)| index + 1);
         ContainerProgress {
             row,
             init: statuses.get(..count).unwrap_or_default(),
-            blocked: blocked.map(|(_, reason)| reason),
+            unfinished_init: unfinished.map(|(_, reason)| reason),
             is_initialized,
             main: if is_initialized { row.items("/status/containerStatuses") } else { &[] },
         }
@@ -82,8 +82,9 @@ impl<'a> ContainerProgress<'a> {
     /// Returns the status of the Pod. `pod_reason` is the reason in the Pod's own status.
     pub(super) fn status(&self, pod_reason: &str) -> String {
         let stopped = self.main.iter().find_map(stop_reason);
-        let reason =
-            stopped.or_else(|| self.blocked.clone()).unwrap_or_else(|| pod_reason.to_owned());
+        let reason = stopped
+            .or_else(|| self.unfinished_init.clone())
+            .unwrap_or_else(|| pod_reason.to_owned());
         if reason == "Completed" && self.is_initialized {
             return self.status_after_completion();
         }
@@ -107,13 +108,13 @@ fn init_state(row: &TableRow<'_>, index: usize, status: &Value) -> InitState {
     match terminated(status) {
         Some(end) if exit_code(end) == 0 => InitState::Done,
         _ if is_started && is_sidecar(row, status) => InitState::StartedSidecar,
-        Some(end) => InitState::Blocked(format!("Init:{}", end_reason(end))),
+        Some(end) => InitState::Unfinished(format!("Init:{}", end_reason(end))),
         None if !waiting.is_empty() && waiting != "PodInitializing" => {
-            InitState::Blocked(format!("Init:{waiting}"))
+            InitState::Unfinished(format!("Init:{waiting}"))
         }
         None => {
             let count = row.items("/spec/initContainers").len();
-            InitState::Blocked(format!("Init:{index}/{count}"))
+            InitState::Unfinished(format!("Init:{index}/{count}"))
         }
     }
 }

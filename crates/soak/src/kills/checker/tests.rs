@@ -1,3 +1,5 @@
+//! Tests of the checker of event logs.
+
 use punctual_testing::ConcurrencyPolicy::{Allow, Forbid};
 
 use super::*;
@@ -6,17 +8,17 @@ fn minute(number: i64) -> Timestamp {
     Timestamp::from_second(number * 60).unwrap()
 }
 
-/// Checks a run log: `b1` begins the run of minute 1, `e1` ends it. A letter after the number makes it
+/// Checks a event log: `b1` begins the run of minute 1, `e1` ends it. A letter after the number makes it
 /// another Pod's.
 fn report(policy: ConcurrencyPolicy, marks: &str) -> KillsReport {
-    let line = |mark: &str| RunLogLine {
-        mark: if mark.starts_with('b') { RunMark::Begin } else { RunMark::End },
+    let event = |mark: &str| RunEvent {
+        kind: if mark.starts_with('b') { RunEventKind::Begin } else { RunEventKind::End },
         slot: minute(mark[1..2].parse().unwrap()),
         pod: mark[1..].to_owned(),
     };
-    let lines = marks.split_whitespace().map(line).collect();
+    let events = marks.split_whitespace().map(event).collect();
     let checked = CheckedMinutes { first: minute(1), last: minute(2), end: minute(3) };
-    check(&[RunLog { name: "a".into(), policy, lines }], checked)
+    check(&[RunEventLog { name: "a".into(), policy, events }], checked)
 }
 
 /// The numbers of duplicates, losses, overlaps and violations.

@@ -1,8 +1,10 @@
+//! Tests of the checks of the final state.
+
 use punctual_testing::ConcurrencyPolicy;
 use serde_json::json;
 
 use super::{
-    super::run_log::{RunLogLine, RunMark},
+    super::event_log::{RunEvent, RunEventKind},
     *,
 };
 
@@ -17,9 +19,10 @@ fn state(job_condition: &str, phase: &str, status: Value) -> FinalState {
     }
 }
 
-fn run_log(runs: usize) -> RunLog {
-    let line = RunLogLine { mark: RunMark::Begin, slot: Default::default(), pod: "a-1-x".into() };
-    RunLog { name: "a".into(), policy: ConcurrencyPolicy::Allow, lines: vec![line; runs] }
+fn event_log(runs: usize) -> RunEventLog {
+    let event =
+        RunEvent { kind: RunEventKind::Begin, slot: Default::default(), pod: "a-1-x".into() };
+    RunEventLog { name: "a".into(), policy: ConcurrencyPolicy::Allow, events: vec![event; runs] }
 }
 
 #[test]
@@ -38,9 +41,9 @@ fn a_failed_job_is_reported() {
 }
 
 #[test]
-fn counters_must_equal_the_run_log() {
+fn counters_must_equal_the_event_log() {
     let is_wrong =
-        |status| state("Complete", "Succeeded", status).wrong_counters(&run_log(2)).is_some();
+        |status| state("Complete", "Succeeded", status).wrong_counters(&event_log(2)).is_some();
     assert!(!is_wrong(json!({"successfulRuns": 2})));
     assert!(is_wrong(json!({"successfulRuns": 1})));
     assert!(is_wrong(json!({"successfulRuns": 2, "failedRuns": 1})));
@@ -51,8 +54,8 @@ fn counters_must_equal_the_run_log() {
 fn a_cron_job_that_keeps_all_jobs_has_one_for_each_run() {
     let cron_job = |keeps_all_jobs| MinutelyCronJob::for_test("a", keeps_all_jobs);
     let count = state("Complete", "Succeeded", json!({})).jobs_by_owner()["a"];
-    assert_eq!(wrong_job_count(&cron_job(true), &run_log(1), count), None);
-    let wrong = wrong_job_count(&cron_job(true), &run_log(2), count);
+    assert_eq!(wrong_job_count(&cron_job(true), &event_log(1), count), None);
+    let wrong = wrong_job_count(&cron_job(true), &event_log(2), count);
     assert_eq!(wrong.as_deref(), Some("a has 1 Jobs, not 2"));
-    assert_eq!(wrong_job_count(&cron_job(false), &run_log(2), count), None);
+    assert_eq!(wrong_job_count(&cron_job(false), &event_log(2), count), None);
 }

@@ -39,6 +39,7 @@ impl HistoryBuilder {
             start: "2026-03-01T10:00:30Z".parse().unwrap(),
             length: 10 * MINUTE,
             controllers: 2,
+            max_pods: 110,
             actions: Vec::new(),
             faults: Vec::new(),
         };
@@ -123,11 +124,11 @@ impl HistoryBuilder {
     }
 
     /// Adds the process of a Job's Pod.
-    fn run_pod(&mut self, from: Millis, to: Millis, slot: Millis, exit: Option<i32>) {
+    fn run_pod(&mut self, from: Millis, to: Millis, slot: Millis, exit_code: i32) {
         let pod: Arc<str> = format!("pod-{slot}").into();
         let job = format!("job-{slot}").into();
         self.add(from, HistoryEvent::PodStarted { pod: pod.clone(), job });
-        self.add(to, HistoryEvent::PodEnded { pod, exit });
+        self.add(to, HistoryEvent::PodEnded { pod, exit_code, was_stopped: false });
     }
 
     fn has_run(&self, slot: Millis) -> bool {
@@ -142,7 +143,7 @@ impl HistoryBuilder {
     /// Ends a Job with this condition, and its Pod before that.
     pub(in crate::check) fn finish(&mut self, at: Millis, slot: Millis, result: &str) {
         if !self.has_run(slot) {
-            self.run_pod(at - 20, at - 10, slot, Some(i32::from(result != "Complete")));
+            self.run_pod(at - 20, at - 10, slot, i32::from(result != "Complete"));
         }
         let job = self.job(slot, &self.ended(at, slot, result));
         let key = self.job_key(slot);
@@ -158,10 +159,25 @@ impl HistoryBuilder {
 
     /// Records that a slot was started.
     pub(in crate::check) fn record(&mut self, at: Millis, slot: Millis) {
+        self.count_skipped_before(slot);
         self.status["lastScheduleTime"] = json!(self.instant(slot).to_string());
         self.status["active"] =
             json!([{"name": self.job_name(slot), "uid": format!("job-{slot}")}]);
         self.store(at);
+    }
+
+    /// Counts the slots since the last recorded one. With a deadline they are missed instead.
+    fn count_skipped_before(&mut self, slot: Millis) {
+        let recorded = self.status["lastScheduleTime"].as_str();
+        let recorded: Timestamp = match recorded {
+            Some(recorded) => recorded.parse().unwrap(),
+            None => self.instant(FIRST - MINUTE),
+        };
+        let minutes = (self.instant(slot).as_second() - recorded.as_second()) / 60;
+        if minutes > 1 && self.spec["startingDeadlineSeconds"].is_null() {
+            let so_far = self.status["skippedRuns"].as_i64().unwrap_or(0);
+            self.status["skippedRuns"] = json!(so_far + minutes - 1);
+        }
     }
 
     /// Increments a counter of the status for a run that ended.
@@ -207,11 +223,14 @@ impl HistoryBuilder {
         self.create(slot + 100, slot);
         self.record(slot + 150, slot);
         self.add_event(slot + 160, slot, "SuccessfulCreate", &format!("Created job {name}"));
-        let pod = format!("pod-{slot}");
         let owner = json!([{"uid": job, "controller": true}]);
-        let object = json!({"metadata": {"uid": pod, "ownerReferences": owner}});
-        self.write(slot + 200, &format!("/pods/default/{name}"), Some(object));
-        self.run_pod(slot + 300, slot + 10_300, slot, Some(0));
+        let mut pod = json!({"metadata": {"uid": format!("pod-{slot}"), "ownerReferences": owner}});
+        let pod_key = format!("/pods/default/{name}");
+        self.write(slot + 200, &pod_key, Some(pod.clone()));
+        self.run_pod(slot + 300, slot + 10_300, slot, 0);
+        let terminated = json!({"state": {"terminated": {"exitCode": 0}}});
+        pod["status"] = json!({"phase": "Succeeded", "containerStatuses": [terminated]});
+        self.write(slot + 10_350, &pod_key, Some(pod));
         self.finish(slot + 10_400, slot, "Complete");
         self.count(slot + 10_500, slot + 10_400, "successfulRuns");
         let message = format!("Saw completed job: {name}, condition: Complete");

@@ -1,4 +1,4 @@
-//! Job results and deletions.
+//! Tests of the rules about Job results and deletions.
 
 use serde_json::json;
 
@@ -19,18 +19,22 @@ fn a_job_counts_its_pod_once() {
 
 #[test]
 fn the_result_of_a_job_is_that_of_its_pod() {
-    for exit in [Some(1), None] {
+    for stops in [false, true] {
         let report = HistoryBuilder::new().with_regular_runs(&[]).check_after(|history| {
             let ends = history.iter_mut().filter_map(|record| match &mut record.event {
-                HistoryEvent::PodEnded { exit, .. } => Some(exit),
+                HistoryEvent::PodEnded { exit_code, was_stopped, .. } => {
+                    Some((exit_code, was_stopped))
+                }
                 _ => None,
             });
-            ends.last().into_iter().for_each(|actual| *actual = exit);
+            let (exit_code, was_stopped) = ends.last().unwrap();
+            *exit_code = 1;
+            *was_stopped = stops;
         });
         let rules: Vec<&str> = report.violations.iter().map(|found| found.rule).collect();
         assert!(rules.contains(&"job-counters"), "{rules:?}");
-        // A Pod that is killed before its Job ends is a second violation.
-        assert_eq!(rules.contains(&"killed"), exit.is_none(), "{rules:?}");
+        // A Pod that is stopped before its Job ends is a second violation.
+        assert_eq!(rules.contains(&"stopped-while-active"), stops, "{rules:?}");
     }
 }
 
@@ -65,7 +69,7 @@ fn an_active_job_is_not_deleted_except_under_replace() {
         history
     };
     history("Replace").has_no_violations();
-    history("Allow").violates(&["killed"]);
+    history("Allow").violates(&["stopped-while-active"]);
     let mut asked = history("Allow");
     asked.action(FIRST + 6 * MINUTE, ActionKind::DeleteJob(0), 200);
     asked.has_no_violations();
@@ -89,7 +93,7 @@ fn jobs_of_users_are_not_deleted() {
     history().has_no_violations();
     let mut gone = history();
     gone.write(FIRST + MINUTE, "/jobs.batch/default/mine", None);
-    gone.violates(&["killed"]);
+    gone.violates(&["user-job-deleted"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Statuses, history limits and events.
+//! Tests of the rules about statuses, history limits and events.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn the_status_is_right_at_the_end() {
         json!({"lastScheduleTime": "2026-03-01T10:10:00Z"}),
         json!({"lastSuccessfulTime": "2026-03-01T10:10:00Z"}),
         json!({"nextScheduleTime": "2026-03-01T10:12:00Z"}),
-        json!({"missedRuns": 1, "failedRuns": 2}),
+        json!({"failedRuns": 1}),
     ];
     for change in changes {
         let end = HistoryBuilder::new().scenario.length + MINUTE;
@@ -77,8 +77,27 @@ fn misses_are_counted() {
         history.patch_writes("cronjobs", gap[4] + 50_000, &status)
     };
     history(5).has_no_violations();
-    history(6).violates(&["missed"]);
-    history(2).violates(&["missed"]);
+    history(6).violates(&["missed", "skipped"]);
+    history(2).violates(&["missed", "skipped"]);
+}
+
+#[test]
+fn skipped_slots_are_counted() {
+    let gap: Vec<i64> = (3..8).map(|n| FIRST + n * MINUTE).collect();
+    let history = |skipped: i64, missed: i64| {
+        let history = HistoryBuilder::new();
+        let history = history
+            .fault(gap[0] - 1_000, gap[4] + 40_000, Fault::Disconnect(LEADER))
+            .with_regular_runs(&gap);
+        let status = json!({"status": {"skippedRuns": skipped, "missedRuns": missed,
+            "failedRuns": missed}});
+        history.patch_writes("cronjobs", gap[4] + 50_000, &status)
+    };
+    history(5, 0).has_no_violations();
+    history(6, 0).violates(&["skipped"]);
+    history(4, 0).violates(&["skipped"]);
+    history(4, 1).has_no_violations();
+    history(5, 1).violates(&["skipped"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rules about the system as a whole.
+//! Tests of the rules about the system as a whole: the store, leadership, idleness.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ fn jobs_and_pods_are_deleted_with_their_cronjob() {
         history.remove_job(at + 100, FIRST + n * MINUTE);
     }
     history.has_no_violations();
-    deleted().violates(&["gone"]);
+    deleted().violates(&["not-deleted"]);
 }
 
 #[test]
@@ -82,7 +82,11 @@ fn nothing_starts_for_a_deleted_cronjob() {
     history.create(late, late);
     history.remove_job(late + 1_000, late);
     let report = history.check();
-    assert!(report.violations.iter().any(|found| found.rule == "gone"), "{:#?}", report.violations);
+    assert!(
+        report.violations.iter().any(|found| found.rule == "started-after-delete"),
+        "{:#?}",
+        report.violations
+    );
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn staleness_reaches_back_to_the_start_of_the_faults() {
         200_000,
         Fault::BatchWatches(LEADER, 7_000),
     );
-    let calm_periods = CalmPeriods::of(&history.scenario, 1_000_000);
+    let calm_periods = CalmPeriods::from_scenario(&history.scenario, 1_000_000);
     assert_eq!(calm_periods.calm, [(30_000, 100_000), (160_000, 170_000), (230_000, 1_000_000)]);
     assert_eq!(calm_periods.staleness(90_000), REACTION_MAX);
     assert_eq!(calm_periods.staleness(120_000), 20_000 + IN_FLIGHT_MAX);
@@ -126,7 +130,7 @@ fn clock_skew_is_the_sum_of_all_faults() {
         .fault(100, 200, Fault::StepClock(ClockOwner::Process(LEADER), -500))
         .fault(1_000, 2_001_000, Fault::DriftClock(ClockOwner::Process(LEADER), 1_000))
         .fault(300, 300, Fault::StepClock(ClockOwner::Server, 70));
-    let clocks = ClockSkews::of(&history.scenario);
+    let clocks = ClockSkews::from_scenario(&history.scenario);
     assert_eq!(clocks.controllers(0, 99), Skew { low: 0, high: 0 });
     assert_eq!(clocks.controllers(150, 150), Skew { low: -500, high: 0 });
     // The clock of the other controller is right.

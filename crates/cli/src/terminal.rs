@@ -1,0 +1,36 @@
+//! Properties of the terminal at standard output, such as its size.
+
+use std::io::{self, IsTerminal as _};
+
+/// The size of a terminal window in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TerminalSize {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+/// The size assumed for a terminal that does not report one.
+const DEFAULT_SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+
+pub(crate) fn is_stdout_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns the current size of the window.
+pub(crate) fn size() -> TerminalSize {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
+            TerminalSize { rows: size.ws_row.into(), columns: size.ws_col.into() }
+        }
+        _ => DEFAULT_SIZE,
+    }
+}
+
+/// Returns the width of a line in columns, without color escape sequences.
+pub(crate) fn width(line: &str) -> usize {
+    let mut pieces = line.split("\x1b[");
+    let first = pieces.next().map_or(0, |text| text.chars().count());
+    let after_escape =
+        |piece: &str| piece.split_once('m').map_or(0, |(_, text)| text.chars().count());
+    first + pieces.map(after_escape).sum::<usize>()
+}

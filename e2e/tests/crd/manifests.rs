@@ -1,0 +1,159 @@
+//! The table of manifests. Every line has an expected result and changes to the base manifest.
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+
+const BASE: &str = include_str!("../../testdata/crd/base.yaml");
+const TABLE: &str = include_str!("../../testdata/crd/manifests.txt");
+
+/// The pointers that the first segment of a path stands for.
+const PATH_BASES: [(&str, &str); 5] = [
+    ("meta", "/metadata"),
+    ("spec", "/spec"),
+    ("job", "/spec/jobTemplate/spec"),
+    ("pod", "/spec/jobTemplate/spec/template/spec"),
+    ("container", "/spec/jobTemplate/spec/template/spec/containers/0"),
+];
+
+/// Whether `punctual validate` and the cluster accept a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ManifestVerdict {
+    /// Both accept it.
+    Accepted,
+    /// Both reject it.
+    Rejected,
+    /// Only `punctual validate` rejects it. On the cluster, creating the Job fails.
+    RejectedByValidate,
+    /// Only the cluster rejects it.
+    RejectedByCluster,
+}
+
+impl ManifestVerdict {
+    pub(super) fn new(ours_accepts: bool, cluster_accepts: bool) -> ManifestVerdict {
+        match (ours_accepts, cluster_accepts) {
+            (true, true) => ManifestVerdict::Accepted,
+            (false, false) => ManifestVerdict::Rejected,
+            (false, true) => ManifestVerdict::RejectedByValidate,
+            (true, false) => ManifestVerdict::RejectedByCluster,
+        }
+    }
+
+    fn parse(word: &str) -> anyhow::Result<ManifestVerdict> {
+        Ok(match word {
+            "accepted" => ManifestVerdict::Accepted,
+            "rejected" => ManifestVerdict::Rejected,
+            "validate-only" => ManifestVerdict::RejectedByValidate,
+            "cluster-only" => ManifestVerdict::RejectedByCluster,
+            _ => bail!("{word} is not a result"),
+        })
+    }
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub(super) struct ManifestCase {
+    pub(super) line: usize,
+    pub(super) text: &'static str,
+    pub(super) verdict: ManifestVerdict,
+    pub(super) object: Value,
+}
+
+/// The manifest to which lines apply their changes.
+pub(super) fn base() -> anyhow::Result<Value> {
+    Ok(serde_saphyr::from_str(BASE)?)
+}
+
+/// Reads the whole table.
+pub(super) fn read() -> anyhow::Result<Vec<ManifestCase>> {
+    let base = base()?;
+    let lines = TABLE.lines().enumerate().map(|(index, text)| (index + 1, text));
+    lines
+        .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
+        .map(|(line, text)| parse(line, text, &base).with_context(|| format!("line {line}")))
+        .collect()
+}
+
+fn parse(line: usize, text: &'static str, base: &Value) -> anyhow::Result<ManifestCase> {
+    let (verdict, changes) = text.split_once(' ').context("no result")?;
+    let changes: Map<String, Value> = serde_json::from_str(changes)?;
+    let mut object = base.clone();
+    for (path, value) in changes {
+        apply_change(&mut object, &path, value).with_context(|| path.clone())?;
+    }
+    Ok(ManifestCase { line, text, verdict: ManifestVerdict::parse(verdict)?, object })
+}
+
+/// Sets or removes the field at a path.
+fn apply_change(object: &mut Value, path: &str, value: Value) -> anyhow::Result<()> {
+    let removed = path.strip_prefix('-');
+    let (pointer, name) = split_path(removed.unwrap_or(path));
+    let parent = get_or_create(object, &pointer)?.as_object_mut().context("not an object")?;
+    if removed.is_some() {
+        parent.remove(&name);
+    } else {
+        parent.insert(name, value);
+    }
+    Ok(())
+}
+
+/// The pointer of the object that has the field, and the field's name.
+fn split_path(path: &str) -> (String, String) {
+    let Some((first, rest)) = path.split_once('/') else {
+        return (String::new(), path.to_owned());
+    };
+    let base = PATH_BASES.iter().find(|(word, _)| *word == first).map_or("", |(_, base)| base);
+    match rest.rsplit_once('/') {
+        Some((inner, name)) => (format!("{base}/{inner}"), name.to_owned()),
+        None => (base.to_owned(), rest.to_owned()),
+    }
+}
+
+/// The value at a pointer. Missing objects on the way are created.
+fn get_or_create<'a>(object: &'a mut Value, pointer: &str) -> anyhow::Result<&'a mut Value> {
+    pointer.split('/').skip(1).try_fold(object, |at, name| match at {
+        Value::Object(fields) => {
+            Ok(fields.entry(name).or_insert_with(|| Value::Object(Map::new())))
+        }
+        Value::Array(items) => {
+            let index: usize = name.parse()?;
+            items.get_mut(index).context("no such item")
+        }
+        _ => bail!("{name} is not inside an object"),
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    pub(crate) fn the_table_parses_and_has_every_result() {
+        let manifests = read().unwrap();
+        let count = |verdict| manifests.iter().filter(|it| it.verdict == verdict).count();
+        assert!(count(ManifestVerdict::Accepted) > 100);
+        assert!(count(ManifestVerdict::Rejected) > 150);
+        assert!(
+            count(ManifestVerdict::RejectedByValidate) + count(ManifestVerdict::RejectedByCluster)
+                <= 14,
+            "few lines differ"
+        );
+    }
+
+    pub(crate) fn no_two_lines_have_the_same_manifest() {
+        let mut lines = std::collections::HashMap::new();
+        for manifest in read().unwrap() {
+            let other = lines.insert(manifest.object.to_string(), manifest.line);
+            assert_eq!(other, None, "line {}", manifest.line);
+        }
+    }
+
+    pub(crate) fn changes_set_create_and_remove_fields() {
+        let mut object = json!({ "spec": { "a": 1 } });
+        apply_change(&mut object, "spec/b/c", json!(2)).unwrap();
+        apply_change(&mut object, "-spec/a", json!(0)).unwrap();
+        apply_change(&mut object, "kind", json!("K")).unwrap();
+        assert_eq!(object, json!({ "spec": { "b": { "c": 2 } }, "kind": "K" }));
+        assert!(apply_change(&mut object, "spec/b/c/d/e", json!(2)).is_err());
+    }
+}
