@@ -5,15 +5,13 @@
 //! own column. The results of `punctual-schedule` are the reference; its own tests verify them minute
 //! by minute.
 
-mod callgrind;
 mod library;
+mod limits;
 mod measure;
 mod process;
 mod report;
 mod results;
 mod run;
-mod table;
-mod targets;
 mod workload;
 
 use std::{env, io, process::ExitCode};
@@ -33,10 +31,10 @@ fn main() -> io::Result<ExitCode> {
 
 fn report() -> io::Result<ExitCode> {
     let results = results::collect()?;
-    let targets = targets::all(&results);
-    print!("{}", report::render(&results, &targets));
-    let missed = targets::any_missed(&targets, results.has_valgrind);
-    Ok(if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let limits = limits::check_all(&results);
+    print!("{}", report::render(&results, &limits));
+    let is_exceeded = limits::is_any_exceeded(&limits, run::has_valgrind());
+    Ok(if is_exceeded { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn measure(mode: &str, library: &str) -> io::Result<ExitCode> {

@@ -1,156 +1,69 @@
-//! Renders the report of a benchmark run.
+//! Renders the report of a benchmark run: a table for each operation and zone.
 
 use crate::{
-    library,
-    results::{BenchResults, CellFigures, CellResult, LibraryResults},
-    table::ReportTable,
-    targets::{self, BenchTarget},
-    workload::{
-        BenchSchedule, BenchZone, COUNT_INSTANTS, CountRange, INSTANTS, Operation, SCHEDULES,
-    },
+    library::{self, LIBRARIES},
+    limits::{self, LimitResult},
+    results::{CellFigures, CellResult, ItemResults},
+    workload::{BenchZone, COUNT_INSTANTS, INSTANTS, Operation},
 };
 
-/// Renders the whole report; the targets come last.
-pub(crate) fn render(results: &BenchResults, targets: &[BenchTarget]) -> String {
-    let mut parts = vec![preface(results)];
-    parts.extend(tables(results).iter().map(ReportTable::render));
-    parts.push(checksums(results));
-    parts.push(targets::list(targets));
+/// Renders the whole report; the limits come last.
+pub(crate) fn render(results: &[ItemResults], limits: &[LimitResult]) -> String {
+    let mut parts = vec![preface()];
+    for operation in Operation::ALL {
+        for zone in BenchZone::ALL {
+            let rows = results.iter().filter(|row| row.is_of(operation, zone));
+            let title = format!("{}, {}", operation.name(), zone.name());
+            parts.push(table(&title, &rows.collect::<Vec<_>>()));
+        }
+    }
+    parts.push(limits::list(limits));
     parts.join("\n")
 }
 
-fn preface(results: &BenchResults) -> String {
-    let figures = if results.has_valgrind {
-        "A cell is nanoseconds / instructions of one call. callgrind counts the instructions."
-    } else {
-        "A cell is nanoseconds of one call. valgrind is not installed, so instructions were not \
-         counted."
-    };
+fn preface() -> String {
     format!(
-        "{}\n\n{figures}\nAll libraries get the same {INSTANTS} random instants from 2020 to 2036 \
+        "{}\n\nA cell is nanoseconds / instructions of one call. callgrind counts the instructions, if \
+         valgrind is installed.\nAll libraries get the same {INSTANTS} random instants from 2020 to 2036 \
          ({COUNT_INSTANTS} for counts); zones are loaded and texts are parsed before.\n`*`: the share \
-         of results that differ from ours. `-`: the library does not offer the operation.\n",
+         of results that differ from ours. The other libraries have no count and iterate over a day.\n",
         library::versions()
     )
 }
 
-fn tables(results: &BenchResults) -> Vec<ReportTable> {
-    let day = Operation::Count(CountRange::Day);
-    let mut tables = Vec::new();
-    for (operation, what) in [
-        (Operation::Next, "next slot after t"),
-        (Operation::Latest, "latest slot at or before t"),
-        (day, "slots in (t - 1 day, t] (the other libraries have no count and iterate)"),
-    ] {
-        let zones = BenchZone::ALL.into_iter();
-        tables.extend(zones.map(|zone| compare_libraries(results, operation, zone, what)));
-    }
-    tables.push(own_counts(results));
-    tables.push(since_1970(results));
-    tables
-}
-
-/// Builds the table of one operation in one zone with a column for each library.
-fn compare_libraries(
-    results: &BenchResults,
-    operation: Operation,
-    zone: BenchZone,
-    what: &str,
-) -> ReportTable {
-    let offering = |column: &&LibraryResults| {
-        column.cells(operation, zone).any(|(_, c)| c != CellResult::NotOffered)
+/// Renders a row for each schedule, with a column for each library that offers the operation.
+fn table(title: &str, rows: &[&ItemResults]) -> String {
+    let is_offered = |at: &usize| rows.iter().any(|row| row.cells[*at] != Err("-"));
+    let columns: Vec<usize> = (0..LIBRARIES.len()).filter(is_offered).collect();
+    let line = |first: &str, text: &dyn Fn(usize) -> String| {
+        let cells: String = columns.iter().map(|at| format!(" {} |", text(*at))).collect();
+        format!("| {first} |{cells}\n")
     };
-    let columns: Vec<&LibraryResults> = results.columns.iter().filter(offering).collect();
-    let mut rows = Vec::new();
-    for (at, expression) in SCHEDULES.iter().enumerate() {
-        let cells = columns.iter().filter_map(|column| column.cells(operation, zone).nth(at));
-        let mut row = vec![label(expression)];
-        row.extend(cells.map(|(_, cell)| text(cell)));
-        rows.push(row);
+    let mut lines = format!("**{title}**\n\n");
+    lines += &line("schedule", &|at| LIBRARIES[at].name.to_owned());
+    lines += &format!("|---|{}\n", "--:|".repeat(columns.len()));
+    for row in rows {
+        lines += &line(&format!("`{}`", row.item.expression.text), &|at| text(row.cells[at]));
     }
-    let mut last = vec![String::from("geomean")];
-    last.extend(columns.iter().map(|column| mean(column, operation, zone)));
-    rows.push(last);
-    ReportTable { title: format!("{what}, {}", zone.name()), header: header(&columns), rows }
-}
-
-fn header(columns: &[&LibraryResults]) -> Vec<String> {
-    let names = columns.iter().map(|column| column.library.name.to_owned());
-    std::iter::once(String::from("schedule")).chain(names).collect()
+    let mean = |at: usize| mean(&rows.iter().map(|row| row.cells[at]).collect::<Vec<_>>());
+    lines + &line("geomean", &mean)
 }
 
 /// Returns the geometric mean of a column, with a star if some results differ from ours.
-fn mean(column: &LibraryResults, operation: Operation, zone: BenchZone) -> String {
-    let cells = || column.cells(operation, zone).map(|(_, cell)| cell);
-    let nanoseconds = targets::geomean(cells().map(CellResult::nanoseconds));
-    let instructions = targets::geomean(cells().map(CellResult::instructions));
-    let star = if cells().all(CellResult::is_correct) { "" } else { "*" };
+fn mean(cells: &[CellResult]) -> String {
+    let figures = || cells.iter().map(|cell| cell.ok());
+    let nanoseconds = limits::geomean(figures().map(|cell| Some(cell?.nanoseconds)));
+    let instructions = limits::geomean(figures().map(|cell| cell?.instructions));
+    let is_correct = figures().all(|cell| cell.is_some_and(|cell| cell.differing == 0.0));
+    let star = if is_correct { "" } else { "*" };
     nanoseconds.map_or("-".into(), |nanoseconds| cost(nanoseconds, instructions) + star)
 }
 
-/// Builds the table of counts over long ranges, which only our library offers.
-fn own_counts(results: &BenchResults) -> ReportTable {
-    let spans = [
-        (CountRange::Day, "(t - 1 day, t]"),
-        (CountRange::Year, "(t - 1 year, t]"),
-        (CountRange::Since1970, "(1970, t]"),
-    ];
-    let columns: Vec<(CountRange, BenchZone)> =
-        BenchZone::ALL.iter().flat_map(|zone| spans.map(|(span, _)| (span, *zone))).collect();
-    let names = BenchZone::ALL.iter().flat_map(|zone| {
-        spans.map(|(_, name)| {
-            format!("{name} {}", if *zone == BenchZone::Utc { "UTC" } else { "NY" })
-        })
-    });
-    let rows = SCHEDULES.iter().enumerate().map(|(at, expression)| {
-        let cells = columns.iter().filter_map(|(span, zone)| {
-            results.ours().cells(Operation::Count(*span), *zone).nth(at)
-        });
-        let mut row = vec![label(expression)];
-        row.extend(cells.map(|(_, cell)| text(cell)));
-        row
-    });
-    ReportTable {
-        title: "slots in a range (punctual-schedule only)".into(),
-        header: std::iter::once(String::from("schedule")).chain(names).collect(),
-        rows: rows.collect(),
-    }
-}
-
-/// Builds the table of a scheduler that starts after decades.
-fn since_1970(results: &BenchResults) -> ReportTable {
-    let columns: Vec<&LibraryResults> = results.columns.iter().collect();
-    let mut rows = Vec::new();
-    for zone in BenchZone::ALL {
-        for (operation, what) in targets::SINCE_1970 {
-            let cells = columns.iter().filter_map(|column| column.cells(operation, zone).next());
-            let mut row = vec![format!("{what}, {}", zone.name())];
-            row.extend(cells.map(|(_, cell)| text(cell)));
-            rows.push(row);
-        }
-    }
-    let mut header = header(&columns);
-    header[0] = "operation".into();
-    ReportTable { title: "every minute, last run 1970-01-01".into(), header, rows }
-}
-
-fn checksums(results: &BenchResults) -> String {
-    let of = |column: &LibraryResults| format!("{} {:016x}", column.library.name, column.checksum);
-    let all: Vec<String> = results.columns.iter().map(of).collect();
-    format!("Checksums of the results: {}.\n", all.join(", "))
-}
-
-fn label(expression: &BenchSchedule) -> String {
-    format!("`{}`", expression.text)
-}
-
 fn text(cell: CellResult) -> String {
-    let figures = match cell {
-        CellResult::NotOffered => return "-".into(),
-        CellResult::Missing(end) => return end.name().into(),
-        CellResult::Measured(figures) => figures,
+    let CellFigures { nanoseconds, instructions, differing } = match cell {
+        Ok(figures) => figures,
+        Err(word) => return word.into(),
     };
-    let CellFigures { nanoseconds, instructions, differing } = figures;
     let cost = cost(nanoseconds, instructions);
     if differing > 0.0 { format!("{cost}* {:.1} %", differing * 100.0) } else { cost }
 }
@@ -165,18 +78,22 @@ fn cost(nanoseconds: f64, instructions: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::ExitKind;
+    use crate::workload::work_items;
 
     #[test]
-    fn a_cell_shows_figures_or_the_reason_for_their_absence() {
+    fn a_table_has_the_libraries_that_offer_the_operation() {
         let figures = CellFigures { nanoseconds: 30.4, instructions: Some(339.6), differing: 0.0 };
-        assert_eq!(text(CellResult::Measured(figures)), "30/340");
-        assert_eq!(text(CellResult::Measured(CellFigures { instructions: None, ..figures })), "30");
-        assert_eq!(
-            text(CellResult::Measured(CellFigures { differing: 0.972, ..figures })),
-            "30/340* 97.2 %"
-        );
-        assert_eq!(text(CellResult::NotOffered), "-");
-        assert_eq!(text(CellResult::Missing(ExitKind::TimedOut)), "timed out");
+        let wrong = CellFigures { differing: 0.972, instructions: None, ..figures };
+        let mut cells = vec![Err("-"); LIBRARIES.len()];
+        cells[0] = Ok(figures);
+        cells[1] = Ok(wrong);
+        cells[2] = Err("timed out");
+        let row = ItemResults { item: work_items()[0], cells };
+        let expected = "**next**\n\n\
+            | schedule | punctual | saffron | cron |\n\
+            |---|--:|--:|--:|\n\
+            | `* * * * *` | 30/340 | 30* 97.2 % | timed out |\n\
+            | geomean | 30/340 | 30* | - |\n";
+        assert_eq!(table("next", &[&row]), expected);
     }
 }

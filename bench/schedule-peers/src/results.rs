@@ -1,24 +1,15 @@
-//! The results of a benchmark run: a column for each library, a cell for each item.
+//! The results of a benchmark run: a row for each work item, a cell for each library.
 
 use std::{env, io};
 
 use crate::{
-    callgrind,
-    library::{self, LIBRARIES, Library},
-    process::ExitKind,
+    library::{LIBRARIES, Library},
     run::{self, CountedRun, TimedRun},
-    workload::{BenchSchedule, BenchZone, Operation, WorkItem, work_items},
+    workload::{BenchZone, Operation, WorkItem, work_items},
 };
 
-/// The result of one library for one item.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum CellResult {
-    /// The library does not offer the operation.
-    NotOffered,
-    /// The process ended before this item.
-    Missing(ExitKind),
-    Measured(CellFigures),
-}
+/// The figures of one library for one item, or the word that the report shows in their place.
+pub(crate) type CellResult = Result<CellFigures, &'static str>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CellFigures {
@@ -29,118 +20,59 @@ pub(crate) struct CellFigures {
     pub(crate) differing: f64,
 }
 
-impl CellResult {
-    pub(crate) fn figures(self) -> Option<CellFigures> {
-        match self {
-            CellResult::Measured(figures) => Some(figures),
-            CellResult::NotOffered | CellResult::Missing(_) => None,
-        }
-    }
-
-    /// All results equal ours.
-    pub(crate) fn is_correct(self) -> bool {
-        self.figures().is_some_and(|figures| figures.differing == 0.0)
-    }
-
-    pub(crate) fn nanoseconds(self) -> Option<f64> {
-        self.figures().map(|figures| figures.nanoseconds)
-    }
-
-    pub(crate) fn instructions(self) -> Option<f64> {
-        self.figures()?.instructions
-    }
+/// The results of all libraries for one item, in the order of [`LIBRARIES`], ours first.
+pub(crate) struct ItemResults {
+    pub(crate) item: WorkItem,
+    pub(crate) cells: Vec<CellResult>,
 }
 
-/// The results of one library.
-pub(crate) struct LibraryResults {
-    pub(crate) library: &'static Library,
-    pub(crate) checksum: u64,
-    cells: Vec<(WorkItem, CellResult)>,
-}
-
-impl LibraryResults {
-    /// Returns the cells of an operation in a zone, in the order of the schedules.
-    pub(crate) fn cells(
-        &self,
-        operation: Operation,
-        zone: BenchZone,
-    ) -> impl Iterator<Item = (&'static BenchSchedule, CellResult)> {
-        self.cells
-            .iter()
-            .filter(move |(item, _)| item.operation == operation && item.zone == zone)
-            .map(|(item, cell)| (item.expression, *cell))
+impl ItemResults {
+    pub(crate) fn is_of(&self, operation: Operation, zone: BenchZone) -> bool {
+        self.item.operation == operation && self.item.zone == zone
     }
 
-    pub(crate) fn is_ours(&self) -> bool {
-        self.library.name == library::ours().name
-    }
-}
-
-/// The results of all libraries.
-pub(crate) struct BenchResults {
-    /// Ours first.
-    pub(crate) columns: Vec<LibraryResults>,
-    pub(crate) has_valgrind: bool,
-}
-
-impl BenchResults {
-    pub(crate) fn ours(&self) -> &LibraryResults {
-        &self.columns[0]
+    pub(crate) fn ours(&self) -> Option<CellFigures> {
+        self.cells.first()?.ok()
     }
 }
 
 /// Measures all libraries.
-pub(crate) fn collect() -> io::Result<BenchResults> {
+pub(crate) fn collect() -> io::Result<Vec<ItemResults>> {
     let program = env::current_exe()?;
-    let has_valgrind = callgrind::is_available();
     let timed = LIBRARIES.iter().map(|library| run::time(&program, library));
     let timed: Vec<TimedRun> = timed.collect::<io::Result<_>>()?;
-    let counted = if has_valgrind {
-        run::count_all(&program)?
-    } else {
-        LIBRARIES.iter().map(|_| CountedRun::new()).collect()
-    };
-    let columns = LIBRARIES.iter().zip(timed.iter().zip(&counted));
-    let columns = columns.map(|(library, (timed, counted))| column(library, timed, counted));
-    Ok(BenchResults { columns: columns.collect::<io::Result<_>>()?, has_valgrind })
-}
-
-fn column(
-    library: &'static Library,
-    timed: &TimedRun,
-    counted: &CountedRun,
-) -> io::Result<LibraryResults> {
-    let mut cells = Vec::new();
+    let counted = run::count_all(&program)?;
+    let mut rows = Vec::new();
     for (number, item) in work_items().into_iter().enumerate() {
-        let cell = if (library.prepare)(&item).is_none() {
-            CellResult::NotOffered
-        } else {
-            measured_cell(library, number, item.calls(), timed, counted)?
-        };
-        cells.push((item, cell));
+        let runs = LIBRARIES.iter().zip(timed.iter().zip(&counted));
+        let cells = runs.map(|(library, (timed, counted))| {
+            if (library.prepare)(&item).is_none() {
+                return Ok(Err("-"));
+            }
+            measured_cell(library, number, item.calls() as f64, timed, counted)
+        });
+        rows.push(ItemResults { item, cells: cells.collect::<io::Result<_>>()? });
     }
-    let checksum = timed.lines.iter().fold(0_u64, |sum, line| sum.rotate_left(7) ^ line.checksum);
-    Ok(LibraryResults { library, checksum, cells })
+    Ok(rows)
 }
 
 /// Combines the two measurements of the item with the given number.
 fn measured_cell(
     library: &Library,
     number: usize,
-    calls: usize,
+    calls: f64,
     timed: &TimedRun,
     counted: &CountedRun,
 ) -> io::Result<CellResult> {
     let Some(line) = timed.lines.iter().find(|line| line.item == number) else {
-        return Ok(CellResult::Missing(timed.end));
+        return Ok(Err(timed.end.name()));
     };
     let counted = counted.iter().find(|(counted, _)| counted.item == number);
     if counted.is_some_and(|(counted, _)| counted.checksum != line.checksum) {
         let text = format!("{}, item {number}: the checksums of two runs differ", library.name);
         return Err(io::Error::other(text));
     }
-    let calls = calls as f64;
-    Ok(CellResult::Measured(CellFigures {
+    Ok(Ok(CellFigures {
         nanoseconds: line.nanoseconds,
         instructions: counted.map(|(_, instructions)| *instructions as f64 / calls),
         differing: line.differing as f64 / calls,

@@ -1,21 +1,20 @@
-//! Starts one measuring process for each library.
+//! Starts one measuring process for each library, and one more under callgrind.
+//!
+//! callgrind counts only inside the measured loop and writes a part file each time the loop ends, so
+//! the n-th part belongs to the n-th item that the process measured.
 
 use std::{
-    io,
-    iter::Rev,
+    fs, io,
     num::NonZero,
-    ops::Range,
     path::Path,
-    process::Command,
-    sync::{Mutex, PoisonError},
+    process::{Command, Stdio},
     thread,
     time::Duration,
 };
 
 use crate::{
-    callgrind::{self, PartFiles},
     library::{LIBRARIES, Library},
-    measure::{MeasureMode, Measurement},
+    measure::{MEASURED, MeasureMode, Measurement},
     process::{self, ExitKind},
 };
 
@@ -35,66 +34,70 @@ pub(crate) struct TimedRun {
 /// The items measured under callgrind with their instructions.
 pub(crate) type CountedRun = Vec<(Measurement, u64)>;
 
+/// Reports whether valgrind is installed.
+pub(crate) fn has_valgrind() -> bool {
+    let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
 /// Measures the time of one library.
 pub(crate) fn time(program: &Path, library: &Library) -> io::Result<TimedRun> {
     eprintln!("timing {}", library.name);
     run(Command::new(program), library, MeasureMode::Time, TIME_LIMIT)
 }
 
-/// Counts the instructions of all libraries, in the order of [`LIBRARIES`]. Runs as many processes as
-/// there are processors, because other load does not change instruction counts.
+/// Counts the instructions of all libraries, in the order of [`LIBRARIES`]; no items without valgrind.
+/// Runs as many processes as there are processors, because other load does not change the counts.
 pub(crate) fn count_all(program: &Path) -> io::Result<Vec<CountedRun>> {
-    // The slow libraries are last in the list, so start with them.
-    let waiting = Mutex::new((0..LIBRARIES.len()).rev());
-    let mut counted = thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..processors()).map(|_| scope.spawn(|| count_some(program, &waiting))).collect();
-        let mut counted = Vec::new();
-        for worker in workers {
-            counted.extend(worker.join().unwrap_or_else(|_| Err(panicked()))?);
-        }
-        Ok::<_, io::Error>(counted)
-    })?;
-    counted.sort_by_key(|(at, _)| *at);
-    Ok(counted.into_iter().map(|(_, counted)| counted).collect())
-}
-
-/// Counts one library after another until none is waiting.
-fn count_some(
-    program: &Path,
-    waiting: &Mutex<Rev<Range<usize>>>,
-) -> io::Result<Vec<(usize, CountedRun)>> {
-    let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let mut done = Vec::new();
-    while let Some(at) = take() {
-        done.push((at, count(program, &LIBRARIES[at])?));
+    if !has_valgrind() {
+        return Ok(LIBRARIES.iter().map(|_| CountedRun::new()).collect());
     }
-    Ok(done)
-}
-
-fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-fn panicked() -> io::Error {
-    io::Error::other("a thread that waits for callgrind panicked")
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut counted = Vec::new();
+    for libraries in LIBRARIES.chunks(processors) {
+        let runs = thread::scope(|scope| {
+            let threads = libraries.iter().map(|library| scope.spawn(|| count(program, library)));
+            let threads: Vec<_> = threads.collect();
+            let panicked = |_| Err(io::Error::other("a thread that waits for callgrind panicked"));
+            let runs = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+            runs.collect::<io::Result<Vec<_>>>()
+        });
+        counted.extend(runs?);
+    }
+    Ok(counted)
 }
 
 fn count(program: &Path, library: &Library) -> io::Result<CountedRun> {
     eprintln!("counting the instructions of {}", library.name);
     let folder = format!("callgrind.out.{}.{}", library.name, std::process::id());
-    let parts = PartFiles::new(program.with_file_name(folder))?;
-    let command = callgrind::command(program, &parts);
+    let folder = program.with_file_name(folder);
+    fs::create_dir_all(&folder)?;
+    let counted = count_in(program, library, &folder.join("part"));
+    fs::remove_dir_all(&folder)?;
+    counted
+}
+
+fn count_in(program: &Path, library: &Library, parts: &Path) -> io::Result<CountedRun> {
+    let mut command = Command::new("valgrind");
+    // Uses the full symbol name: callgrind applies only one of two options with the same pattern.
+    command
+        .args(["--tool=callgrind", "--quiet"])
+        .arg(format!("--toggle-collect={MEASURED}"))
+        .arg(format!("--dump-after={MEASURED}"))
+        .arg(format!("--callgrind-out-file={}", parts.display()))
+        .arg(program);
     let TimedRun { lines, .. } = run(command, library, MeasureMode::Count, COUNT_LIMIT)?;
-    let instructions = parts.instructions()?;
-    if instructions.len() < lines.len() {
-        return Err(io::Error::other(format!(
-            "callgrind wrote {} parts for {} items",
-            instructions.len(),
-            lines.len()
-        )));
-    }
-    Ok(lines.into_iter().zip(instructions).collect())
+    let counted = (1..).zip(lines).map(|(number, line): (u32, _)| {
+        let part = fs::read_to_string(parts.with_extension(number.to_string()));
+        let missing = || io::Error::other(format!("callgrind did not count item {number}"));
+        Ok((line, part.ok().and_then(|part| total(&part)).ok_or_else(missing)?))
+    });
+    counted.collect()
+}
+
+/// Returns the instruction count of a part file.
+fn total(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
 }
 
 fn run(
@@ -109,4 +112,16 @@ fn run(
         eprintln!("{}: {} after {} items", library.name, end.name(), lines.len());
     }
     Ok(TimedRun { lines: lines.iter().filter_map(|line| Measurement::parse(line)).collect(), end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_of_a_part_file_is_parsed() {
+        let part = "version: 1\nevents: Ir\nsummary: 7\n\nfn=(1) f\n+3 7\n\ntotals: 1234\n";
+        assert_eq!(total(part), Some(1234));
+        assert_eq!(total("version: 1\nevents: Ir\n"), None);
+    }
 }

@@ -67,6 +67,17 @@ impl Operation {
         Operation::Count(CountRange::Year),
         Operation::Count(CountRange::Since1970),
     ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Operation::Next => "next slot after t",
+            Operation::Latest => "latest slot at or before t",
+            Operation::LatestSince1970 => "latest slot in (1970, t]",
+            Operation::Count(CountRange::Day) => "slots in (t - 1 day, t]",
+            Operation::Count(CountRange::Year) => "slots in (t - 1 year, t]",
+            Operation::Count(CountRange::Since1970) => "slots in (1970, t]",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
