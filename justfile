@@ -76,7 +76,7 @@ bench NAME *ARGS:
 bench-schedule:
     cargo bench -p punctual-schedule
 
-# Run a soak test: kills, runs or cluster
+# Run a soak test: attack, kills, runs or cluster
 soak NAME *ARGS:
     cargo build --release -p punctual-cli
     cargo run --release -p punctual-soak -- {{NAME}} {{ARGS}}

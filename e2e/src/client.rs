@@ -93,7 +93,7 @@ impl ApiResponse {
 impl Client {
     /// A client with the administrator's token of a cluster.
     pub fn new(cluster: &Cluster) -> anyhow::Result<Client> {
-        Ok(Client { target: ConnectionTarget::of(cluster)?, idle: None })
+        Ok(Client { target: ConnectionTarget::from_cluster(cluster)?, idle: None })
     }
 
     /// A client of the same server with another token.

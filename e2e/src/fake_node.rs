@@ -1,8 +1,8 @@
 //! A node of a cluster that has none: it reports Pods as running and completed.
 //!
 //! Pods are not bound to it, so the server deletes them at once on request. The command of a Pod's
-//! first container determines its result: `false` fails, `sleep N` runs for N seconds, and any other
-//! command succeeds at once.
+//! first container determines its result: `false` fails, `sleep N` runs for N seconds, `never` does not
+//! start, and any other command succeeds at once.
 
 mod pod_program;
 
@@ -106,10 +106,13 @@ impl FakeKubelet {
             PodProgram::Exit(code) => self.finish_pod(&pod_ref, code),
             PodProgram::Sleep(_) if self.running.contains_key(&pod_ref) => Ok(()),
             PodProgram::Sleep(time) => {
-                self.write_status(&pod_ref, &json!({ "phase": "Running" }))?;
+                let ready = json!({ "type": "Ready", "status": "True" });
+                let status = json!({ "phase": "Running", "conditions": [ready] });
+                self.write_status(&pod_ref, &status)?;
                 self.running.insert(pod_ref, now() + time);
                 Ok(())
             }
+            PodProgram::Never => Ok(()),
         }
     }
 

@@ -6,8 +6,8 @@ mod burst;
 mod cluster;
 mod job_watch;
 mod load;
+mod report;
 mod server;
-mod table;
 
 use clap::Subcommand;
 

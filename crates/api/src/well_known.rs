@@ -40,6 +40,8 @@ pub mod annotations {
     pub const CATCH_UP_LIMIT: &str = "punctual.dev/catch-up-limit";
     /// The last missed slot and the number of missed slots, for statuses without those fields.
     pub const MISSED: &str = "punctual.dev/missed";
+    /// The number of skipped slots, for statuses without that field.
+    pub const SKIPPED: &str = "punctual.dev/skipped";
     /// Marks the CronJob that detects a competing controller; our controller ignores it.
     pub const PROBE: &str = "punctual.dev/probe";
     /// The current schedule and the time since which it is in effect.

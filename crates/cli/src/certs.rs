@@ -12,8 +12,8 @@ use crate::{clock, output};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A running server renews its certificate 60 days before it expires. A revocation takes effect at the
-next connection; a rotation at the next start of the server.
+A running server renews its certificate 60 days before it expires. A revocation takes effect within
+seconds, also for open connections and watches; a rotation at the next start of the server.
 
 Examples:
   punctual certs
@@ -96,6 +96,7 @@ fn show(certificates: &[ListedCertificate]) -> anyhow::Result<()> {
     for ListedCertificate { purpose, info, status } in certificates {
         let status = match status {
             CertificateStatus::Valid => "valid",
+            CertificateStatus::NotYetValid => "not yet valid",
             CertificateStatus::Expired => "expired",
             CertificateStatus::Revoked => "revoked",
         };

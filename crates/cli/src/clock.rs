@@ -1,4 +1,4 @@
-//! Reads the system clock. All other code of this crate receives the time as an argument.
+//! The only place of this crate that reads the wall clock.
 
 use jiff::Timestamp;
 use punctual_client::{Clock as _, SystemClock};

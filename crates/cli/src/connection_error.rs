@@ -70,7 +70,7 @@ impl ConnectionCause {
         let mut next = Some(error);
         while let Some(current) = next {
             is_connect |= current.downcast_ref().is_some_and(legacy::Error::is_connect);
-            if is_connect && let Some(cause) = ConnectionCause::of_one(current) {
+            if is_connect && let Some(cause) = ConnectionCause::from_error(current) {
                 return cause;
             }
             next = inner(current).or_else(|| current.source());
@@ -79,9 +79,9 @@ impl ConnectionCause {
     }
 
     /// Returns the cause that one error of the chain states.
-    fn of_one(error: &(dyn Error + 'static)) -> Option<ConnectionCause> {
+    fn from_error(error: &(dyn Error + 'static)) -> Option<ConnectionCause> {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
-            return ConnectionCause::of_tls(error);
+            return ConnectionCause::from_tls_error(error);
         }
         if error.to_string() == "dns error" {
             return Some(ConnectionCause::UnknownHost);
@@ -96,7 +96,7 @@ impl ConnectionCause {
         }
     }
 
-    fn of_tls(error: &rustls::Error) -> Option<ConnectionCause> {
+    fn from_tls_error(error: &rustls::Error) -> Option<ConnectionCause> {
         match error {
             rustls::Error::InvalidCertificate(problem) => Some(match problem {
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn problems_of_certificates_are_told_apart() {
+    async fn problems_of_certificates_are_distinguished() {
         let (expired, root) = serve_tls(2002).await;
         let error = error_of("localhost", expired, Some(root)).await;
         assert!(error.contains("certificate has expired; renew it"), "{error}");

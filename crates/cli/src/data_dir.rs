@@ -11,6 +11,8 @@ use anyhow::{Context, ensure};
 /// their own directories below it. All files in it are readable by their owner only.
 const DIRECTORY_MODE_MAX: u32 = 0o711;
 const FILE_MODE_MAX: u32 = 0o600;
+/// The mode of the directory of Pods, which the runner creates with the same mode.
+const PODS_MODE_MAX: u32 = 0o700;
 const MODE_BITS: u32 = 0o7777;
 /// An entry that a data directory has after the first start.
 const OWN_ENTRIES: [&str; 2] = ["store", "pki"];
@@ -42,12 +44,32 @@ pub(crate) fn prepare(data_dir: &Path) -> anyhow::Result<()> {
         "{shown} has other files and is readable by other users; choose a directory of its own with \
          --data-dir, or run `chmod go-rwx {shown}`"
     );
-    tighten(data_dir, &metadata, DIRECTORY_MODE_MAX)?;
-    tighten_files(data_dir)?;
+    restrict_mode(data_dir, &metadata, DIRECTORY_MODE_MAX)?;
+    restrict_file_modes(data_dir)?;
     let pki = data_dir.join("pki");
     if pki.is_dir() {
-        tighten(&pki, &fs::symlink_metadata(&pki)?, 0o700)?;
-        tighten_files(&pki)?;
+        restrict_mode(&pki, &fs::symlink_metadata(&pki)?, 0o700)?;
+        restrict_file_modes(&pki)?;
+    }
+    prepare_pods(&data_dir.join("pods"))
+}
+
+/// Removes permissions of other users from the directory of Pods. Refuses it if another user has made an
+/// entry of it, which could be a plan that this process would run.
+fn prepare_pods(pods: &Path) -> anyhow::Result<()> {
+    let metadata = match fs::symlink_metadata(pods) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata.with_context(|| format!("could not access {}", pods.display()))?,
+    };
+    let shown = pods.display();
+    ensure!(metadata.is_dir(), "{shown} is not a directory; remove it");
+    check_owner(pods, &metadata)?;
+    restrict_mode(pods, &metadata, PODS_MODE_MAX)?;
+    for entry in fs::read_dir(pods).with_context(|| format!("could not read {shown}"))? {
+        let entry = entry?;
+        check_owner(&entry.path(), &entry.metadata()?).with_context(|| {
+            format!("another user could write to {shown}; remove the entry if you do not know it")
+        })?;
     }
     Ok(())
 }
@@ -72,21 +94,21 @@ fn check_owner(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
 }
 
 /// Removes the permissions of other users from all files of a directory.
-fn tighten_files(directory: &Path) -> anyhow::Result<()> {
+fn restrict_file_modes(directory: &Path) -> anyhow::Result<()> {
     let shown = directory.display();
     for entry in fs::read_dir(directory).with_context(|| format!("could not read {shown}"))? {
         let entry = entry?;
         let metadata = entry.metadata()?;
         if metadata.is_file() {
             check_owner(&entry.path(), &metadata)?;
-            tighten(&entry.path(), &metadata, FILE_MODE_MAX)?;
+            restrict_mode(&entry.path(), &metadata, FILE_MODE_MAX)?;
         }
     }
     Ok(())
 }
 
 /// Removes permissions beyond the given mode.
-fn tighten(path: &Path, metadata: &Metadata, mode_max: u32) -> anyhow::Result<()> {
+fn restrict_mode(path: &Path, metadata: &Metadata, mode_max: u32) -> anyhow::Result<()> {
     let mode = metadata.mode() & MODE_BITS;
     let tight = mode & mode_max;
     if mode == tight {
@@ -145,6 +167,31 @@ mod tests {
         assert_eq!(mode(home.path()), 0o755);
         set_mode(home.path(), 0o700);
         prepare(home.path()).unwrap();
+    }
+
+    #[test]
+    fn other_users_cannot_add_pods() {
+        let home = tempfile::tempdir().unwrap();
+        let data_dir = home.path().join("data");
+        prepare(&data_dir).unwrap();
+        let pods = data_dir.join("pods");
+        fs::create_dir_all(pods.join("uid")).unwrap();
+        set_mode(&pods, 0o777);
+        prepare(&data_dir).unwrap();
+        assert_eq!(mode(&pods), 0o700);
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root can make an entry of another user");
+            return;
+        }
+        std::os::unix::fs::chown(pods.join("uid"), Some(65_534), None).unwrap();
+        let error = format!("{:#}", prepare(&data_dir).unwrap_err());
+        assert!(error.contains("pods/uid belongs to the user with the ID 65534"), "{error}");
+        fs::remove_dir(pods.join("uid")).unwrap();
+        prepare(&data_dir).unwrap();
+        fs::remove_dir(&pods).unwrap();
+        std::os::unix::fs::symlink(home.path(), &pods).unwrap();
+        let error = format!("{:#}", prepare(&data_dir).unwrap_err());
+        assert!(error.contains("is not a directory"), "{error}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn decide(
         timetable: &timetable,
         jobs: &own_jobs,
         live_jobs: &[],
-        older_namesake: None,
+        older_object_of_same_name: None,
         gates,
     };
     let existing_jobs = [listed, server].concat();

@@ -2,6 +2,7 @@
 //! certificates and address.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,11 @@ impl<'a> Instance<'a> {
         let data_dir = data_dir::resolve(args.data_dir.as_deref())?;
         data_dir::prepare(&data_dir)?;
         let identity = ServerIdentity::open(&data_dir.join(PKI_FOLDER), &SystemEnv)?;
-        let store = open_store(&data_dir, encryption(args)?).await?;
+        let key_file = encryption_key_file(args);
+        let store = open_store(&data_dir, encryption(key_file.as_deref())?).await?;
+        for warning in secrecy_warnings(key_file.as_deref(), &data_dir) {
+            tracing::warn!("{warning}");
+        }
         report_damage(&store, &data_dir);
         check_encryption(&store, args)?;
         let listener = TcpListener::bind(args.listen).await.with_context(|| {
@@ -70,6 +75,7 @@ impl<'a> Instance<'a> {
             limits: limits(self.args, self.descriptors.for_clients(max_pods)),
             audit: audit(self.args, &self.data_dir)?,
             event_ttl: self.args.event_ttl,
+            revocations: Some(self.identity.revocations()),
             ..Config::new(self.store.clone())
         })
     }
@@ -192,11 +198,36 @@ async fn open_store(data_dir: &Path, codec: Codec) -> anyhow::Result<Store> {
 /// The encryption of Secrets, if it is enabled.
 type Codec = Option<Arc<dyn ValueCodec>>;
 
-/// Reads the encryption keys from the given file or from the systemd credential.
-fn encryption(args: &InstanceArgs) -> anyhow::Result<Codec> {
+/// Returns the given file of encryption keys, or the systemd credential.
+fn encryption_key_file(args: &InstanceArgs) -> Option<PathBuf> {
     let credential = service_manager::credential("punctual-encryption-key");
-    let Some(path) = args.encryption_key_file.clone().or(credential) else { return Ok(None) };
-    Ok(Some(Arc::new(SecretEncryption::read(&path)?)))
+    args.encryption_key_file.clone().or(credential)
+}
+
+fn encryption(key_file: Option<&Path>) -> anyhow::Result<Codec> {
+    let Some(path) = key_file else { return Ok(None) };
+    Ok(Some(Arc::new(SecretEncryption::read(path)?)))
+}
+
+/// Returns what other users may read although Secrets are encrypted.
+fn secrecy_warnings(key_file: Option<&Path>, data_dir: &Path) -> Vec<String> {
+    let Some(key_file) = key_file else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let mode = std::fs::metadata(key_file).map_or(0, |metadata| metadata.mode() & 0o777);
+    if mode & 0o077 != 0 {
+        let shown = key_file.display();
+        warnings.push(format!(
+            "other users can access the encryption keys in {shown} (mode {mode:o}); run `chmod go= {shown}`"
+        ));
+    }
+    let damaged = damaged_path(&data_dir.join("store"));
+    if damaged.exists() {
+        let shown = damaged.display();
+        warnings.push(format!(
+            "{shown} may contain Secrets that are not encrypted; remove it when you no longer need it"
+        ));
+    }
+    warnings
 }
 
 /// Refuses a store with encrypted Secrets if there is no key: clients would see wrong values.
@@ -258,8 +289,7 @@ fn audit(args: &InstanceArgs, data_dir: &Path) -> anyhow::Result<AuditLog> {
         args::AuditLevel::All => AuditLevel::All,
     };
     let path = args.audit_log.clone().unwrap_or_else(|| data_dir.join("audit.log"));
-    AuditLog::to_file(&path, level)
-        .with_context(|| format!("could not open the audit log {}", path.display()))
+    AuditLog::to_file(&path, level).context("could not open the audit log")
 }
 
 /// Returns the addresses that the server certificate needs besides the loopback addresses.
@@ -278,5 +308,28 @@ fn client_address(address: SocketAddr) -> SocketAddr {
             (std::net::Ipv6Addr::LOCALHOST, v6.port()).into()
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn readable_encryption_keys_and_a_damaged_store_are_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("key");
+        fs::write(&key_file, "").unwrap();
+        fs::set_permissions(&key_file, Permissions::from_mode(0o600)).unwrap();
+        let warnings = || secrecy_warnings(Some(&key_file), folder.path());
+        assert_eq!(warnings(), [""; 0]);
+        fs::set_permissions(&key_file, Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(&warnings()[..], [key] if key.contains("mode 644")), "{:?}", warnings());
+        fs::write(folder.path().join("store.damaged"), "").unwrap();
+        assert!(warnings()[1].contains("store.damaged may contain Secrets"), "{:?}", warnings());
+        assert_eq!(secrecy_warnings(None, folder.path()), [""; 0]);
     }
 }

@@ -22,17 +22,20 @@ pub(crate) fn init(filter: &str, printer: Printer) -> anyhow::Result<()> {
 }
 
 /// Parses a filter. The levels `debug` and `trace` do not apply to libraries, unless the filter names
-/// a library, such as `debug,hyper=debug`.
+/// a library, such as `debug,hyper=debug`. The library h2 logs errors only: it warns of each connection
+/// with many reset streams, so any client could fill the log.
 fn parse_filter(filter: &str) -> Result<EnvFilter, ParseError> {
-    let is_verbose = |directive: &str| {
-        directive.trim().parse().is_ok_and(|level: LevelFilter| level >= LevelFilter::DEBUG)
-    };
-    if !filter.split(',').any(is_verbose) {
-        return EnvFilter::try_new(filter);
-    }
+    let levels = filter.split(',').filter_map(|directive| directive.trim().parse().ok());
+    let most_verbose: LevelFilter = levels.max().unwrap_or(LevelFilter::OFF);
     // A later directive replaces an earlier one for the same library.
-    let quiet = LIBRARIES.map(|library| format!("{library}=info")).join(",");
-    EnvFilter::try_new(format!("{quiet},{filter}"))
+    let mut quiet = String::new();
+    if most_verbose >= LevelFilter::DEBUG {
+        quiet = LIBRARIES.map(|library| format!("{library}=info,")).concat();
+    }
+    if most_verbose > LevelFilter::ERROR {
+        quiet.push_str("h2=error,");
+    }
+    EnvFilter::try_new(format!("{quiet}{filter}"))
 }
 
 #[cfg(test)]
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn libraries_are_quiet_at_debug_unless_the_filter_names_them() {
         for filter in ["debug", "trace", "DEBUG", "4", "warn,debug"] {
-            assert_eq!(logged(filter), ["own-debug", "own-info", "h2-warn"], "{filter}");
+            assert_eq!(logged(filter), ["own-debug", "own-info"], "{filter}");
         }
         for (filter, library) in [
             ("debug,hyper=debug", "hyper-debug"),
@@ -91,14 +94,20 @@ mod tests {
             ("debug,kube_client=debug", "kube-debug"),
             ("debug,rustls=debug", "rustls-debug"),
         ] {
-            let want = ["own-debug", "own-info", library, "h2-warn"];
+            let want = ["own-debug", "own-info", library];
             assert_eq!(logged(filter), want, "{filter}");
         }
     }
 
     #[test]
+    fn clients_cannot_fill_the_log_with_warnings_of_h2() {
+        assert_eq!(logged("info"), ["own-info"]);
+        assert_eq!(logged("info,h2=warn"), ["own-info", "h2-warn"]);
+        assert_eq!(logged("warn,h2=info"), ["h2-warn"]);
+    }
+
+    #[test]
     fn other_filters_are_used_as_they_are() {
-        assert_eq!(logged("info"), ["own-info", "h2-warn"]);
         assert_eq!(logged("error"), [""; 0]);
         assert_eq!(logged("off"), [""; 0]);
         assert_eq!(logged("punctual_controller=debug"), ["own-debug", "own-info"]);

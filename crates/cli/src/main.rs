@@ -8,6 +8,7 @@ mod backup;
 mod certs;
 mod check;
 mod clock;
+mod cluster_client;
 mod cluster_config;
 mod completions;
 mod connection_error;

@@ -13,26 +13,23 @@ mod plan;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::bail;
 use http::Request;
-use kube::Client;
 use punctual_api::well_known::annotations;
 use punctual_api::{CronJob, Job};
-use punctual_client::ApiError;
 use punctual_client::resources::{JOBS, cron_jobs_of};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use self::args::RepairArgs;
 use self::plan::RepairPlan;
-use crate::{clock, cluster_config, output, transport};
+use crate::cluster_client::{ClusterClient, connect};
+use crate::{clock, output};
 
 /// The user agent, which the server uses as field manager.
 const AGENT: &str = "punctual-repair";
-/// The deadline of each request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the controller gets to read the changed Jobs before the status is written.
 const WATCH_DELAY: Duration = Duration::from_secs(2);
 /// How often the status is written again if the controller has restored the old time.
@@ -66,8 +63,7 @@ async fn repair(args: &RepairArgs) -> anyhow::Result<()> {
 
 /// The CronJob to repair.
 struct RepairTarget {
-    client: Client,
-    url: String,
+    cluster: ClusterClient,
     path: String,
     jobs_path: String,
 }
@@ -79,13 +75,11 @@ struct JobList {
 
 impl RepairTarget {
     async fn connect(args: &RepairArgs) -> anyhow::Result<RepairTarget> {
-        let config = cluster_config::load(&args.cluster, AGENT).await?;
-        let url = cluster_config::display_url(&config.cluster_url);
-        let client = transport::build_client(config, 0)
-            .with_context(|| format!("could not create a client for the cluster at {url}"))?;
-        let namespace = args.namespace.clone().unwrap_or(client.default_namespace().to_owned());
-        let path = cron_jobs_of(args.kind.kind()).object_path(&namespace, &args.name);
-        Ok(RepairTarget { client, url, path, jobs_path: JOBS.collection_path(&namespace) })
+        let cluster = connect(&args.cluster, AGENT).await?;
+        let namespace = args.namespace.as_deref().unwrap_or(cluster.client.default_namespace());
+        let path = cron_jobs_of(args.kind.kind()).object_path(namespace, &args.name);
+        let jobs_path = JOBS.collection_path(namespace);
+        Ok(RepairTarget { cluster, path, jobs_path })
     }
 
     async fn plan(&self) -> anyhow::Result<RepairPlan> {
@@ -125,12 +119,6 @@ impl RepairTarget {
             .uri(path)
             .header("Content-Type", "application/merge-patch+json")
             .body(text)?;
-        let unreachable = || format!("the cluster at {} does not answer; is it running?", self.url);
-        let response = timeout(REQUEST_TIMEOUT, self.client.request(request)).await;
-        match response.with_context(unreachable)? {
-            Ok(value) => Ok(value),
-            Err(kube::Error::Api(status)) => Err(anyhow!(status.message.clone())),
-            Err(error) => Err(ApiError::from(error).into()),
-        }
+        self.cluster.call(self.cluster.client.request(request)).await
     }
 }

@@ -3,25 +3,21 @@
 pub(crate) mod args;
 mod object;
 
-use std::time::Duration;
-
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, PostParams};
 use punctual_api::CronJobKind;
-use punctual_client::{ApiError, resources};
+use punctual_client::resources;
 use punctual_schedule::{Schedule, Zone};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use self::args::{ObjectFormat, RunArgs};
+use crate::cluster_client::{connect, describe_error};
 use crate::slots::{self, SlotList};
-use crate::{clock, cluster_config, output, transport, tzdata, validate};
+use crate::{clock, output, tzdata, validate};
 
 /// The field manager of created objects.
 const FIELD_MANAGER: &str = "punctual-run";
-/// The deadline of each request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A part of the version that our server reports.
 const OWN_SERVER_VERSION: &str = "+punctual.";
 /// The `reason` of a response that names an object which does not exist.
@@ -54,14 +50,11 @@ fn first_run(schedule: &Schedule) -> anyhow::Result<String> {
 }
 
 async fn create(args: &RunArgs, object: &DynamicObject) -> anyhow::Result<DynamicObject> {
-    let config = cluster_config::load(&args.cluster, FIELD_MANAGER).await?;
-    let url = cluster_config::display_url(&config.cluster_url);
-    let client = transport::build_client(config, 0)
-        .with_context(|| format!("could not create a client for the cluster at {url}"))?;
-    let unreachable = || format!("the cluster at {url} does not answer; is it running?");
+    let cluster = connect(&args.cluster, FIELD_MANAGER).await?;
+    let client = &cluster.client;
+    let url = &cluster.url;
     if args.image.is_none() {
-        let version = timeout(REQUEST_TIMEOUT, client.apiserver_version()).await;
-        let version = version.with_context(unreachable)?.map_err(ApiError::from)?;
+        let version = cluster.call(client.apiserver_version()).await?;
         if !version.git_version.contains(OWN_SERVER_VERSION) {
             bail!("set --image: the cluster at {url} runs commands in containers");
         }
@@ -71,17 +64,15 @@ async fn create(args: &RunArgs, object: &DynamicObject) -> anyhow::Result<Dynami
     let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
     let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
     let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
-    let created = timeout(REQUEST_TIMEOUT, objects.create(&params, object)).await;
-    match created.with_context(unreachable)? {
+    match cluster.wait(objects.create(&params, object)).await? {
         Ok(created) => Ok(created),
         Err(kube::Error::Api(status)) if status.code == 409 => {
             bail!("{}; choose another name with --name", status.message)
         }
         Err(kube::Error::Api(status)) if status.code == 404 && status.reason != NOT_FOUND => {
-            Err(not_served(kind, &url))
+            Err(not_served(kind, url))
         }
-        Err(kube::Error::Api(status)) => Err(anyhow!(status.message.clone())),
-        Err(error) => Err(ApiError::from(error).into()),
+        Err(error) => Err(describe_error(error)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What systemd tells this process, and what this process tells systemd: it is ready, it is alive, it
-//! stops. Without systemd nothing happens.
+//! Implements systemd's notification protocol: readiness, stopping and watchdog keep-alives. Does nothing
+//! without systemd.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// The socket to systemd, and how often it wants a sign of life.
+/// The socket to systemd and the interval of its watchdog.
 pub(crate) struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
     watchdog_interval: Option<Duration>,
@@ -38,7 +38,7 @@ impl ServiceManager {
         self.send("STOPPING=1");
     }
 
-    /// Sends a sign of life at twice the required rate, as long as `is_healthy` returns `true` within
+    /// Sends a keep-alive at twice the required rate, as long as `is_healthy` returns `true` within
     /// that time. Returns when `stop` is cancelled.
     pub(crate) async fn run_watchdog<F: Future<Output = bool>>(
         &self,
@@ -78,7 +78,7 @@ pub(crate) fn credential(name: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Returns how often systemd wants a sign of life. The variable may be meant for another process.
+/// Returns the interval of the watchdog. The variable may be meant for another process.
 fn watchdog_interval() -> Option<Duration> {
     let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
     let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));

@@ -10,20 +10,16 @@
 #[path = "../../schedule/tests/recorded/mod.rs"]
 mod recorded;
 
+mod program;
+
 use std::{
     io::Write,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use serde_json::{Value, json};
 
-/// Returns the program with the bundled time zone data and a fixed environment.
-fn punctual(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
-    command.args(args);
-    command
-}
+use crate::program::punctual;
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
@@ -211,6 +207,15 @@ fn run_prints_the_object_that_it_would_create() {
 }
 
 #[test]
+fn run_sets_the_restart_policy() {
+    for (args, policy) in [(&["--restart", "Never"][..], "Never"), (&[], "OnFailure")] {
+        let object = dry_run(&[&["--schedule", "@hourly"], args, &["--", "date"]].concat());
+        let pod = object["spec"]["jobTemplate"]["spec"]["template"]["spec"].clone();
+        assert_eq!(pod["restartPolicy"], policy);
+    }
+}
+
+#[test]
 fn run_creates_a_scheduled_job_for_what_kubernetes_does_not_accept_in_a_cron_job() {
     let once = dry_run(&["--at", "2090-01-31T08:00", "--", "/bin/date"]);
     assert_eq!(once["apiVersion"], "punctual.dev/v1");
@@ -298,7 +303,7 @@ fn errors_suggest_a_correction() {
             "end of range (7) above maximum (6): 7; Sunday is 0, not 7; write \"0 0 * * 0\"",
         ),
         ("@dialy", "unrecognized descriptor: @dialy; did you mean @daily?"),
-        ("@reboot", "; a CronJob cannot run at the start of the machine; "),
+        ("@reboot", "; a schedule cannot run at the start of the machine; "),
     ] {
         for command in ["next", "explain"] {
             let (stderr, status) = stderr_and_status(&[command, schedule]);

@@ -2,36 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+mod program;
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Output};
+
+use crate::program::{empty_directory, punctual};
 
 /// Runs the command with the users of the test data.
 fn import(args: &[&str]) -> Output {
     let passwd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/testdata/passwd");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
-    command.arg("import").args(args).arg("--passwd").arg(passwd).output().unwrap()
+    punctual(&["import"]).args(args).arg("--passwd").arg(passwd).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Returns an empty directory for a test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
 #[test]
 fn the_path_tells_the_format_of_a_crontab() {
-    let folder = folder("import-crontab");
+    let folder = empty_directory("import-crontab");
     let cron_d = folder.join("cron.d");
     fs::create_dir(&cron_d).unwrap();
     fs::write(cron_d.join("php"), "*/10 * * * * www-data php /srv/cron.php\n").unwrap();
@@ -54,7 +43,7 @@ fn the_path_tells_the_format_of_a_crontab() {
 
 #[test]
 fn strict_prints_no_manifest_if_there_is_a_warning() {
-    let folder = folder("import-strict");
+    let folder = empty_directory("import-strict");
     let file = folder.join("tab");
     fs::write(&file, "0 0 * * * date\n@reboot agent\n").unwrap();
     let path = file.to_str().unwrap();
@@ -74,7 +63,7 @@ fn strict_prints_no_manifest_if_there_is_a_warning() {
 
 #[test]
 fn the_service_of_a_timer_is_found_beside_it() {
-    let folder = folder("import-systemd");
+    let folder = empty_directory("import-systemd");
     let timer = folder.join("sync@home.timer");
     fs::write(&timer, "[Timer]\nOnCalendar=daily\n").unwrap();
     fs::write(folder.join("sync@.service"), "[Service]\nExecStart=/bin/sync %i\n").unwrap();
@@ -88,7 +77,7 @@ fn the_service_of_a_timer_is_found_beside_it() {
 
 #[test]
 fn a_dump_of_kubectl_becomes_manifests() {
-    let folder = folder("import-kubernetes");
+    let folder = empty_directory("import-kubernetes");
     let file = folder.join("dump.yaml");
     let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: batch/v1\n  kind: CronJob\n  \
                 metadata: {name: a, uid: b}\n  spec: {schedule: '@daily'}\n  status: {}\n";

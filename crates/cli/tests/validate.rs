@@ -7,14 +7,13 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+mod program;
+
+use std::{fs, io::Write, path::PathBuf, process::Stdio};
 
 use serde_json::{Value, json};
+
+use crate::program::{empty_directory, punctual};
 
 /// The output and exit status of the program.
 struct ProgramOutput {
@@ -35,9 +34,8 @@ impl ProgramOutput {
 
 /// Runs the command in the directory of the test data, with the bundled time zone data.
 fn validate_input(args: &[&str], input: &[u8]) -> ProgramOutput {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    command.env_remove("PUNCTUAL_TIME_ZONE").env("PUNCTUAL_TZDATA", "bundled").env("TZ", "UTC");
-    command.current_dir(testdata()).arg("validate").args(args);
+    let mut command = punctual(&["validate"]);
+    command.current_dir(testdata()).args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -68,14 +66,6 @@ fn cron_job(line: &str) -> String {
          jobTemplate: {{spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, \
          image: a}}]}}}}}}}}\n"
     )
-}
-
-/// Returns an empty directory for a test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 #[test]
@@ -218,7 +208,7 @@ fn json_output_contains_everything() {
 
 #[test]
 fn a_directory_is_read_in_name_order() {
-    let folder = folder("validate-directory");
+    let folder = empty_directory("validate-directory");
     fs::create_dir(folder.join("nested.yaml")).unwrap();
     for (name, text) in [
         ("b.yml", cron_job("schedule: '@daily'")),

@@ -14,12 +14,12 @@ pub struct QueueMonitor {
     metrics: Metrics,
     /// For how long a queue with due keys may not move. Longer than the deadline of an API call.
     tolerance: Duration,
-    blocked: Mutex<HashMap<&'static str, BlockedQueue>>,
+    stalls: Mutex<HashMap<&'static str, StallStart>>,
 }
 
-/// A queue that had due keys at every check since then, and has not moved.
+/// Since when a queue had due keys at every check and has not moved.
 #[derive(Clone, Copy)]
-struct BlockedQueue {
+struct StallStart {
     since: MonotonicTime,
     moves: u64,
 }
@@ -46,15 +46,15 @@ impl fmt::Display for StalledQueue {
 impl QueueMonitor {
     /// Creates a monitor of all queues that report to these metrics.
     pub fn new(metrics: Metrics, tolerance: Duration) -> QueueMonitor {
-        QueueMonitor { metrics, tolerance, blocked: Mutex::default() }
+        QueueMonitor { metrics, tolerance, stalls: Mutex::default() }
     }
 
     /// Returns the queue that has not moved for the longest time, if it is longer than the tolerance.
     pub fn check(&self, now: MonotonicTime) -> Option<StalledQueue> {
-        let mut blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
         let mut worst: Option<StalledQueue> = None;
         for (name, state) in self.metrics.queue_states() {
-            let Some(duration) = update(&mut blocked, name, &state, now) else { continue };
+            let Some(duration) = update(&mut stalls, name, &state, now) else { continue };
             if duration >= self.tolerance && worst.is_none_or(|worst| worst.duration < duration) {
                 worst = Some(StalledQueue { name, due: state.stats.depth, duration });
             }
@@ -63,19 +63,19 @@ impl QueueMonitor {
     }
 }
 
-/// Returns for how long a queue has been blocked. A queue without workers has not started.
+/// Returns for how long a queue has been stalled. A queue without workers has not started.
 fn update(
-    blocked: &mut HashMap<&'static str, BlockedQueue>,
+    stalls: &mut HashMap<&'static str, StallStart>,
     name: &'static str,
     state: &QueueState,
     now: MonotonicTime,
 ) -> Option<Duration> {
     if state.stats.depth == 0 || state.workers == 0 {
-        blocked.remove(name);
+        stalls.remove(name);
         return None;
     }
-    let fresh = BlockedQueue { since: now, moves: state.moves };
-    let entry = blocked.entry(name).or_insert(fresh);
+    let fresh = StallStart { since: now, moves: state.moves };
+    let entry = stalls.entry(name).or_insert(fresh);
     if entry.moves != state.moves {
         *entry = fresh;
     }

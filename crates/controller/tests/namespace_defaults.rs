@@ -8,8 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod harness;
 mod in_process_server;
-mod request;
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use punctual_server::Config;
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::in_process_server::{InProcessServer, controller_context};
+use self::harness::controller_context;
+use self::in_process_server::InProcessServer;
 
 const CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const MAP: &str = "/configmaps/n/kube-root-ca.crt";

@@ -76,8 +76,14 @@ fn finished_job(minute: i64) -> JobView {
 fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
     let BenchInput { cron_job, timetable, jobs } = input;
     let gates = FeatureGates::default();
-    let observed =
-        Observed { cron_job, timetable, jobs, live_jobs: &[], older_namesake: None, gates };
+    let observed = Observed {
+        cron_job,
+        timetable,
+        jobs,
+        live_jobs: &[],
+        older_object_of_same_name: None,
+        gates,
+    };
     let Decision::Execute(plan) = cronjob::decide(&observed, now) else {
         return 0;
     };

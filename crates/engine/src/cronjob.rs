@@ -46,8 +46,8 @@ pub use future_record::FutureRecord;
 pub use job_manifest::build_job_manifest;
 pub use job_view::{JobResult, JobView};
 pub use plan::{
-    CreateError, CreateJob, CreateResult, CronJobRef, Decision, EffectResult, FinishedRun,
-    GiveUpJob, JobKey, MissReason, MissedSlots, Plan, Settled, StartDecision,
+    CreateError, CreateJob, CreateResult, CronJobRef, Decision, DeleteError, EffectResult,
+    FinishedRun, GiveUpJob, JobKey, MissReason, MissedSlots, Plan, Settled, StartDecision,
 };
 pub use schedule_error::ScheduleError;
 pub use settle::settle;
@@ -71,7 +71,7 @@ pub struct Observed<'a> {
     pub live_jobs: &'a [(String, Option<JobView>)],
     /// The timetable of an older object of another kind with the same namespace and name, if that object
     /// can start runs. The names of the Jobs of its slots belong to it.
-    pub older_namesake: Option<&'a Timetable>,
+    pub older_object_of_same_name: Option<&'a Timetable>,
     /// The features that are on. The timetable must be made with the same gates.
     pub gates: FeatureGates,
 }
@@ -103,7 +103,7 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
             // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
             plan.start_decision =
                 concurrency::choose_slot(observed, timetable, &pending, &mut plan);
-            if let Some(job) = concurrency::unread_replacement(observed, &plan) {
+            if let Some(job) = concurrency::job_to_read_before_replace(observed, &plan) {
                 return Decision::ReadJobs(vec![job]);
             }
             concurrency::keep_jobs_if_name_is_taken(observed, &mut plan);

@@ -30,7 +30,7 @@ impl ConvertedSchedule {
 
 /// Which days match if both day fields are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DayJoin {
+pub(crate) enum DayFieldRule {
     /// The day must match both fields.
     Both,
     /// The day must match one of the fields.
@@ -45,7 +45,7 @@ pub(crate) struct CalendarFields {
     pub(crate) days: u64,
     pub(crate) months: u64,
     pub(crate) weekdays: u64,
-    pub(crate) day_join: DayJoin,
+    pub(crate) day_field_rule: DayFieldRule,
 }
 
 pub(crate) const MINUTES: FieldBounds = FieldBounds { first: 0, last: 59 };
@@ -117,9 +117,9 @@ impl CalendarFields {
         let is_every_day = self.days == DAYS.all();
         let is_every_weekday = self.weekdays == WEEKDAYS.all();
         let either_is_all = is_every_day || is_every_weekday;
-        let (days, weekdays, guard) = match self.day_join {
-            DayJoin::Either if either_is_all => (DAYS.all(), WEEKDAYS.all(), None),
-            DayJoin::Both if !either_is_all => {
+        let (days, weekdays, guard) = match self.day_field_rule {
+            DayFieldRule::Either if either_is_all => (DAYS.all(), WEEKDAYS.all(), None),
+            DayFieldRule::Both if !either_is_all => {
                 (self.days, WEEKDAYS.all(), u8::try_from(self.weekdays).ok())
             }
             _ => (self.days, self.weekdays, None),

@@ -38,7 +38,13 @@ struct CrontabState<'a> {
 
 impl Importer {
     /// Imports a crontab. `owner` is the user whose table it is; it has no effect on other formats.
-    pub fn crontab(&mut self, file: &str, text: &str, format: CrontabFormat, owner: Option<&str>) {
+    pub fn import_crontab(
+        &mut self,
+        file: &str,
+        text: &str,
+        format: CrontabFormat,
+        owner: Option<&str>,
+    ) {
         let zone = self.options.zone.clone();
         let environment = Environment::default();
         let mut state = CrontabState { format, owner, environment, zone };

@@ -23,11 +23,12 @@ const SERVER_METADATA: [&str; 8] = [
 ];
 
 /// Annotations that clients and controllers write.
-const WRITTEN_ANNOTATIONS: [&str; 6] = [
+const WRITTEN_ANNOTATIONS: [&str; 7] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "kubectl.kubernetes.io/restartedAt",
     "deprecated.daemonset.template.generation",
     annotations::MISSED,
+    annotations::SKIPPED,
     annotations::SCHEDULE_SINCE,
     annotations::PROBE,
 ];
@@ -37,7 +38,7 @@ const GENERATED_KINDS: [&str; 4] = ["Event", "Node", "Lease", "Pod"];
 
 impl Importer {
     /// Imports a dumped object. `file` and `line` say where it begins.
-    pub fn kubernetes(&mut self, file: &str, line: usize, object: Value) {
+    pub fn import_object(&mut self, file: &str, line: usize, object: Value) {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let kind = text("/kind").to_owned();
         let api_version = text("/apiVersion").to_owned();

@@ -20,6 +20,7 @@ pub use calendar_fields::ConvertedSchedule;
 pub use crontab::CrontabFormat;
 pub use crontab::folder::{FolderPeriod, FolderScript};
 pub use importer::{ImportItem, ImportOptions, ImportedObject, Importer, SourceLine};
+pub use object_name::to_object_name;
 pub use systemd::{UnitSource, missing_services};
 pub use users::UserTable;
 pub use yaml_text::{YamlTextError, to_yaml};

@@ -44,7 +44,7 @@ pub(crate) struct NameTable(HashSet<String>);
 impl NameTable {
     /// Returns the name, with a number at its end if it is taken.
     pub(crate) fn take(&mut self, wanted: &str) -> String {
-        let base = dns_label(wanted);
+        let base = to_object_name(wanted).unwrap_or_else(|| FALLBACK.into());
         let mut name = base.clone();
         let mut number = 2;
         while !self.0.insert(name.clone()) {
@@ -57,8 +57,8 @@ impl NameTable {
     }
 }
 
-/// Converts a text into a DNS label of at most 52 characters.
-fn dns_label(text: &str) -> String {
+/// Converts a text into a valid name of a CronJob. Returns `None` if it has no usable character.
+pub fn to_object_name(text: &str) -> Option<String> {
     let mut label = String::new();
     for letter in text.chars() {
         if letter.is_ascii_alphanumeric() {
@@ -68,21 +68,19 @@ fn dns_label(text: &str) -> String {
         }
     }
     let label: String = label.chars().take(NAME_LENGTH_MAX).collect();
-    match label.trim_end_matches('-') {
-        "" => FALLBACK.into(),
-        label => label.into(),
-    }
+    let label = label.trim_end_matches('-');
+    (!label.is_empty()).then(|| label.to_owned())
 }
 
 /// Returns the name of the program or script that a shell command runs.
-pub(crate) fn of_command(command: &str) -> String {
+pub(crate) fn program_name(command: &str) -> String {
     let parts = command.split(['&', '|', ';', '(', ')', '{', '}', '\n']);
-    let found = parts.filter_map(|part| program_of(part.split_whitespace())).next();
+    let found = parts.filter_map(|part| find_program(part.split_whitespace())).next();
     found.unwrap_or_else(|| FALLBACK.into())
 }
 
 /// Returns the base name of the program that the words run. None if they only prepare for one.
-fn program_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<String> {
+fn find_program<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut is_operand_next = false;
     loop {
         let word = words.next()?.trim_matches(['"', '\'']);
@@ -107,7 +105,7 @@ fn program_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<String> {
             continue;
         }
         if is_interpreter {
-            return program_of(words).or_else(|| Some(base.into()));
+            return find_program(words).or_else(|| Some(base.into()));
         }
         return base.chars().any(|c| c.is_ascii_alphanumeric()).then(|| base.into());
     }
@@ -130,7 +128,7 @@ mod tests {
             ("((", "job"),
             ("", "job"),
         ] {
-            assert_eq!(of_command(command), wanted, "{command}");
+            assert_eq!(program_name(command), wanted, "{command}");
         }
     }
 

@@ -24,7 +24,7 @@ pub struct UnitSource {
 
 impl Importer {
     /// Imports the timers among the units, with the services that they start.
-    pub fn systemd(&mut self, sources: &[UnitSource]) {
+    pub fn import_units(&mut self, sources: &[UnitSource]) {
         let mut units: BTreeMap<String, UnitFile> = BTreeMap::new();
         for source in sources.iter().flat_map(unit_file::split_concatenated) {
             let Some(name) = unit_file::unit_name(&source.file) else {
@@ -38,7 +38,7 @@ impl Importer {
             }
         }
         for unit in units.values().filter(|unit| unit.name.ends_with(".timer")) {
-            self.timer(unit, &units);
+            self.import_timer(unit, &units);
         }
     }
 }

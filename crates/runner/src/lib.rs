@@ -27,6 +27,7 @@ mod pod_runtime;
 mod pod_state;
 mod prepare;
 mod process_runtime;
+mod process_tree;
 mod runner;
 mod supervisor;
 

@@ -107,7 +107,7 @@ impl Logs {
         uid: &str,
         query: LogQuery,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, LogError> {
-        let folder = PodFolder::of_pod(&self.data_dir, uid);
+        let folder = PodFolder::for_uid(&self.data_dir, uid);
         let folder = folder.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let state = folder.state()?;
         let creating = || waiting(&query, &ReasonAndMessage::new(reasons::CREATING, ""));

@@ -68,12 +68,17 @@ impl PodFolder {
     }
 
     /// The folder of the Pod with this UID; `None` if the UID is no valid file name.
-    pub(crate) fn of_pod(data_dir: &Path, uid: &str) -> Option<PodFolder> {
+    pub(crate) fn for_uid(data_dir: &Path, uid: &str) -> Option<PodFolder> {
         is_file_name(uid).then(|| PodFolder(data_dir.join("pods").join(uid)))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The data directory that contains `pods/`.
+    pub(crate) fn data_dir(&self) -> Option<&Path> {
+        self.0.parent()?.parent()
     }
 
     pub(crate) fn log_folder(&self, container: &str) -> PathBuf {

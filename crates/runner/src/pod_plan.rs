@@ -171,7 +171,7 @@ pub(crate) struct SecurityPlan {
     pub(crate) dropped_capabilities: u64,
     /// A bit for each capability that the container has even if it was dropped or its user has none.
     pub(crate) added_capabilities: u64,
-    /// Whether everything is read-only except volumes, the working directory, `/dev` and `/proc`.
+    /// Whether everything is read-only except volumes, the working directory, `/dev/shm` and `/proc`.
     pub(crate) is_root_read_only: bool,
     /// Whether the seccomp profile applies.
     pub(crate) has_seccomp: bool,

@@ -13,21 +13,23 @@ use crate::prepare::{PrepareError, References};
 ///
 /// A Pod is first prepared, then started. A prepared Pod may be running even if the runner has not
 /// started it: an earlier runner may have.
+///
+/// Every call that can take a while is asynchronous: the caller's thread also decides when Jobs start.
 pub trait PodRuntime: Send + Sync + 'static {
     /// The UIDs of all Pods that the runtime has data of.
-    fn pod_uids(&self) -> io::Result<Vec<String>>;
+    fn pod_uids(&self) -> BoxFuture<'_, io::Result<Vec<String>>>;
 
     /// Whether the runtime can run a Pod with this UID at all.
     fn is_valid_uid(&self, uid: &str) -> bool;
 
     /// Whether the Pod was prepared. An error means that this is unknown: the Pod may be running.
-    fn is_prepared(&self, uid: &str) -> io::Result<bool>;
+    fn is_prepared<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<bool>>;
 
     /// The state of a prepared Pod; `None` if it was never started.
     fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>>;
 
     /// The termination grace period of a prepared Pod, in seconds; `None` if it is unknown.
-    fn grace_seconds(&self, uid: &str) -> Option<u64>;
+    fn grace_seconds<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, Option<u64>>;
 
     /// Prepares a Pod that was never started. `references` holds the config maps and secrets that the
     /// Pod refers to and that exist.
@@ -43,10 +45,14 @@ pub trait PodRuntime: Send + Sync + 'static {
 
     /// Starts a prepared Pod that is not running. With a grace period, the Pod is to stop: no
     /// container is started, and the remains of an earlier run are terminated.
-    fn start(&self, uid: &str, stop_within: Option<u64>) -> io::Result<Box<dyn PodHandle>>;
+    fn start<'a>(
+        &'a self,
+        uid: &'a str,
+        stop_within: Option<u64>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn PodHandle>>>;
 
     /// Deletes all data of a Pod that is not running.
-    fn remove(&self, uid: &str) -> io::Result<()>;
+    fn remove<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<()>>;
 }
 
 /// A Pod that was running when the handle was made. Dropping the handle does not stop the Pod.
@@ -55,7 +61,7 @@ pub trait PodHandle: Send {
     fn next_event(&mut self) -> BoxFuture<'_, RuntimeEvent>;
 
     /// Stops the Pod within a grace period, or shortens the grace period of a stop in progress.
-    fn stop(&mut self, grace_seconds: u64) -> io::Result<()>;
+    fn stop(&mut self, grace_seconds: u64) -> BoxFuture<'_, io::Result<()>>;
 }
 
 /// An event of a running Pod.

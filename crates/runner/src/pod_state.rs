@@ -15,13 +15,15 @@ const WARNINGS_MAX: usize = 16;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodState {
-    /// The process ID of the supervisor that wrote the state.
+    /// The process ID of the supervisor that wrote the state. A Pod that outlives an upgrade has the earlier name.
+    #[serde(alias = "supervisor")]
     pub supervisor_pid: i32,
     /// When the Pod was first started.
     pub started_at: Timestamp,
     /// The phase.
     pub phase: PodPhase,
     /// Why the Pod was stopped; `None` if its containers ended without being stopped.
+    #[serde(alias = "reason")]
     pub stop_reason: Option<ReasonAndMessage>,
     /// The containers in the order of the plan: init containers first.
     pub containers: Vec<ContainerRecord>,
@@ -114,6 +116,7 @@ pub(crate) mod reasons {
     pub(crate) const CREATING: &str = "ContainerCreating";
     pub(crate) const DEADLINE: &str = "DeadlineExceeded";
     pub(crate) const ERROR: &str = "Error";
+    pub(crate) const DATA_DIRECTORY_VISIBLE: &str = "DataDirectoryVisible";
     pub(crate) const EVICTED: &str = "Evicted";
     pub(crate) const INITIALIZING: &str = "PodInitializing";
     pub(crate) const LIMITS_NOT_SET: &str = "LimitsNotSet";
@@ -213,5 +216,20 @@ impl PodState {
         if self.warnings.len() < WARNINGS_MAX && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_that_a_supervisor_of_an_earlier_version_writes_is_read() {
+        let text = r#"{"supervisor": 27, "startedAt": "2026-11-18T16:35:05Z", "phase": "Failed",
+            "reason": {"reason": "DeadlineExceeded", "message": "too slow"}, "containers": [],
+            "warnings": []}"#;
+        let state: PodState = serde_json::from_str(text).unwrap();
+        assert_eq!(state.supervisor_pid, 27);
+        assert_eq!(state.stop_reason, Some(ReasonAndMessage::new("DeadlineExceeded", "too slow")));
     }
 }

@@ -1,9 +1,13 @@
 //! [`ProcessRuntime`]: the [`PodRuntime`] that runs each Pod under a supervisor process.
 
+mod child_processes;
+mod data_access;
+mod folder_remover;
+mod remove_tree;
 mod supervisor_process;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +15,8 @@ use futures::future::BoxFuture;
 use punctual_api::Pod;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use self::child_processes::ChildProcesses;
+use self::folder_remover::FolderRemover;
 use self::supervisor_process::SupervisorProcess;
 use crate::folder_watcher::{FolderWatch, FolderWatcher};
 use crate::node;
@@ -47,6 +53,9 @@ pub struct ProcessRuntimeOptions {
     pub kill_delay: Duration,
     /// The soft limit of open files of Pods. `None` leaves that of this process.
     pub open_files_soft_max: Option<u64>,
+    /// Whether processes that a killed supervisor leaves behind become children of this process and are
+    /// killed. Requires that this process starts no other children.
+    pub adopt_orphans: bool,
 }
 
 impl ProcessRuntimeOptions {
@@ -60,6 +69,7 @@ impl ProcessRuntimeOptions {
             use_cgroups: true,
             kill_delay: KILL_DELAY,
             open_files_soft_max: None,
+            adopt_orphans: false,
         }
     }
 }
@@ -73,14 +83,19 @@ pub struct ProcessRuntime {
     settings: PlanSettings,
     kill_delay: Duration,
     folder_watcher: Arc<FolderWatcher>,
+    folder_remover: Arc<FolderRemover>,
+    children: Arc<ChildProcesses>,
 }
 
 impl ProcessRuntime {
     /// Creates the data directory if it does not exist. Must be called in a tokio runtime.
     pub fn new(options: ProcessRuntimeOptions) -> io::Result<ProcessRuntime> {
         create_private(&options.data_dir.join("pods"))?;
+        let data_dir = options.data_dir.canonicalize()?;
+        data_access::warn(&data_dir);
+        let folder_remover = Arc::new(FolderRemover::start(&data_dir.join("pods"))?);
         Ok(ProcessRuntime {
-            data_dir: options.data_dir.canonicalize()?,
+            data_dir,
             program: options.program,
             open_files_soft_max: options.open_files_soft_max,
             settings: PlanSettings {
@@ -91,11 +106,13 @@ impl ProcessRuntime {
             },
             kill_delay: options.kill_delay,
             folder_watcher: FolderWatcher::start()?,
+            folder_remover,
+            children: Arc::new(ChildProcesses::new(options.adopt_orphans)?),
         })
     }
 
     fn folder(&self, uid: &str) -> io::Result<PodFolder> {
-        PodFolder::of_pod(&self.data_dir, uid).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+        PodFolder::for_uid(&self.data_dir, uid).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
     fn handle(
@@ -110,46 +127,126 @@ impl ProcessRuntime {
 
     async fn find_supervisor(&self, uid: &str) -> io::Result<Option<Box<dyn PodHandle>>> {
         let folder = self.folder(uid)?;
-        // The watch begins first, so that no change is missed.
-        let folder_watch = self.folder_watcher.watch(folder.path());
         loop {
-            let found = SupervisorProcess::find(&folder);
-            if !matches!(found, Ok(Some(_))) && !folder.has_plan()? {
-                return Err(io::Error::new(io::ErrorKind::NotFound, "the Pod's plan is missing"));
-            }
-            match found {
-                Ok(Some(process)) => {
-                    let folder_watch = folder_watch?;
+            let folder_watcher = self.folder_watcher.clone();
+            let children = self.children.clone();
+            let pod_folder = folder.clone();
+            let finding = move || find_in_folder(&pod_folder, &folder_watcher, &children);
+            match run_blocking(finding).await {
+                Ok(Some((folder_watch, process))) => {
                     return Ok(Some(Box::new(self.handle(folder, folder_watch, process))));
                 }
                 Ok(None) => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => sleep(ATTACH_RETRY).await,
-                Err(error) => return Err(error),
+                Err(FindError::Retry) => sleep(ATTACH_RETRY).await,
+                Err(FindError::Io(error)) => return Err(error),
             }
         }
     }
+
+    async fn start_supervisor(
+        &self,
+        uid: &str,
+        stop_within: Option<u64>,
+    ) -> io::Result<Box<dyn PodHandle>> {
+        let folder = self.folder(uid)?;
+        let folder_watcher = self.folder_watcher.clone();
+        let children = self.children.clone();
+        let program = self.program.clone();
+        let open_files_soft_max = self.open_files_soft_max;
+        let pod_folder = folder.clone();
+        let starting = run_blocking(move || {
+            let folder_watch = folder_watcher.watch(pod_folder.path())?;
+            if let Some(grace_seconds) = stop_within {
+                pod_folder.write_stop(&StopRequest { grace_seconds })?;
+            }
+            let process =
+                SupervisorProcess::start(&program, &pod_folder, open_files_soft_max, &children)?;
+            io::Result::Ok((folder_watch, process))
+        });
+        let (folder_watch, process) = starting.await?;
+        let mut handle = self.handle(folder, folder_watch, process);
+        if let Some(grace_seconds) = stop_within {
+            handle.set_kill_at(grace_seconds);
+        }
+        Ok(Box::new(handle))
+    }
+}
+
+/// Runs work that may wait for a disk on a thread for such work. A slow disk, or a folder with very many
+/// files, must not delay the other tasks of the caller's thread.
+async fn run_blocking<T: Send + 'static, E: From<io::Error> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+/// Why a supervisor was not found.
+enum FindError {
+    /// A supervisor has taken the lock and not yet written its process ID.
+    Retry,
+    Io(io::Error),
+}
+
+impl From<io::Error> for FindError {
+    fn from(error: io::Error) -> FindError {
+        FindError::Io(error)
+    }
+}
+
+/// Finds the supervisor of a Pod's folder.
+fn find_in_folder(
+    folder: &PodFolder,
+    folder_watcher: &Arc<FolderWatcher>,
+    children: &Arc<ChildProcesses>,
+) -> Result<Option<(FolderWatch, SupervisorProcess)>, FindError> {
+    // The watch begins first, so that no change is missed.
+    let folder_watch = folder_watcher.watch(folder.path());
+    let found = SupervisorProcess::find(folder, children);
+    if !matches!(found, Ok(Some(_))) && !folder.has_plan()? {
+        let error = io::Error::new(io::ErrorKind::NotFound, "the Pod's plan is missing");
+        return Err(FindError::Io(error));
+    }
+    match found {
+        Ok(Some(process)) => Ok(Some((folder_watch?, process))),
+        Ok(None) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(FindError::Retry),
+        Err(error) => Err(FindError::Io(error)),
+    }
+}
+
+/// The UIDs of the Pods that have folders.
+fn uids_of_folders(pods: &Path) -> io::Result<Vec<String>> {
+    let mut uids = Vec::new();
+    for entry in std::fs::read_dir(pods)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if is_file_name(&name) {
+            uids.push(name);
+        }
+    }
+    Ok(uids)
 }
 
 impl PodRuntime for ProcessRuntime {
-    fn pod_uids(&self) -> io::Result<Vec<String>> {
-        let entries = std::fs::read_dir(self.data_dir.join("pods"))?;
-        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    fn pod_uids(&self) -> BoxFuture<'_, io::Result<Vec<String>>> {
+        let pods = self.data_dir.join("pods");
+        Box::pin(run_blocking(move || uids_of_folders(&pods)))
     }
 
     fn is_valid_uid(&self, uid: &str) -> bool {
         is_file_name(uid)
     }
 
-    fn is_prepared(&self, uid: &str) -> io::Result<bool> {
-        self.folder(uid)?.has_plan()
+    fn is_prepared<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<bool>> {
+        Box::pin(async move {
+            let folder = self.folder(uid)?;
+            run_blocking(move || folder.has_plan()).await
+        })
     }
 
     fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>> {
         Box::pin(async move {
             let folder = self.folder(uid)?;
-            // A slow disk must not delay the other tasks of this thread.
-            let reading = tokio::task::spawn_blocking(move || folder.state());
-            match reading.await.map_err(io::Error::other)? {
+            match run_blocking(move || folder.state()).await {
                 // The supervisor, or its successor, writes another state.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                     tracing::warn!(uid, %error, "the state of a Pod is unusable; waiting for a new one");
@@ -160,9 +257,12 @@ impl PodRuntime for ProcessRuntime {
         })
     }
 
-    fn grace_seconds(&self, uid: &str) -> Option<u64> {
-        let plan = self.folder(uid).and_then(|folder| folder.plan());
-        plan.ok().map(|plan| plan.grace_seconds)
+    fn grace_seconds<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async move {
+            let folder = self.folder(uid).ok()?;
+            let plan = run_blocking(move || folder.plan()).await.ok()?;
+            Some(plan.grace_seconds)
+        })
     }
 
     fn prepare(
@@ -173,10 +273,7 @@ impl PodRuntime for ProcessRuntime {
         let settings = self.settings.clone();
         Box::pin(async move {
             let folder = self.folder(&pod.metadata.uid)?;
-            let preparing = tokio::task::spawn_blocking(move || {
-                prepare::prepare(&pod, &references, &folder, &settings)
-            });
-            preparing.await.map_err(io::Error::other)?
+            run_blocking(move || prepare::prepare(&pod, &references, &folder, &settings)).await
         })
     }
 
@@ -184,22 +281,20 @@ impl PodRuntime for ProcessRuntime {
         Box::pin(self.find_supervisor(uid))
     }
 
-    fn start(&self, uid: &str, stop_within: Option<u64>) -> io::Result<Box<dyn PodHandle>> {
-        let folder = self.folder(uid)?;
-        let folder_watch = self.folder_watcher.watch(folder.path())?;
-        if let Some(grace_seconds) = stop_within {
-            folder.write_stop(&StopRequest { grace_seconds })?;
-        }
-        let process = SupervisorProcess::start(&self.program, &folder, self.open_files_soft_max)?;
-        let mut handle = self.handle(folder, folder_watch, process);
-        if let Some(grace_seconds) = stop_within {
-            handle.set_kill_at(grace_seconds);
-        }
-        Ok(Box::new(handle))
+    fn start<'a>(
+        &'a self,
+        uid: &'a str,
+        stop_within: Option<u64>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn PodHandle>>> {
+        Box::pin(self.start_supervisor(uid, stop_within))
     }
 
-    fn remove(&self, uid: &str) -> io::Result<()> {
-        self.folder(uid)?.remove()
+    fn remove<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            let folder = self.folder(uid)?;
+            let folder_remover = self.folder_remover.clone();
+            run_blocking(move || folder_remover.remove(folder.path())).await
+        })
     }
 }
 
@@ -236,14 +331,18 @@ impl PodHandle for SupervisedPod {
                     folder = %self.folder.path().display(),
                     "a supervisor did not stop its Pod in time; killing it"
                 );
-                self.process.kill();
+                self.process.kill(&self.folder).await;
                 self.kill_at = None;
             }
         })
     }
 
-    fn stop(&mut self, grace_seconds: u64) -> io::Result<()> {
+    fn stop(&mut self, grace_seconds: u64) -> BoxFuture<'_, io::Result<()>> {
         self.set_kill_at(grace_seconds);
-        self.process.stop(&self.folder, grace_seconds)
+        Box::pin(async move {
+            let folder = self.folder.clone();
+            let writing = run_blocking(move || folder.write_stop(&StopRequest { grace_seconds }));
+            self.process.stop(writing.await)
+        })
     }
 }

@@ -174,8 +174,8 @@ impl Runner {
 
     /// Reserves permits for Pods that run already, before any other Pod gets one.
     async fn claim_permits(&mut self) -> io::Result<()> {
-        for uid in self.context.runtime.pod_uids()? {
-            if self.context.is_prepared(&uid) && !self.context.has_ended(&uid).await {
+        for uid in self.context.runtime.pod_uids().await? {
+            if self.context.is_prepared(&uid).await && !self.context.has_ended(&uid).await {
                 self.claimed.insert(uid, self.context.permits.claim());
             }
         }
@@ -193,7 +193,7 @@ impl Runner {
     /// Applies a complete list: all other Pods were deleted.
     async fn replace_all(&mut self, mut pods: Vec<Arc<Pod>>, uids: &HashSet<String>) {
         let tracked = self.pods.keys().cloned();
-        let with_data = self.context.runtime.pod_uids().unwrap_or_default();
+        let with_data = self.context.runtime.pod_uids().await.unwrap_or_default();
         // Sorted, so that a simulation with the same seed handles them in the same order.
         let known: BTreeSet<String> = tracked.chain(with_data).collect();
         for uid in known.iter().filter(|uid| !uids.contains(*uid)) {
@@ -275,7 +275,7 @@ impl WorkerContext {
         uid: &str,
         desired: &watch::Receiver<DesiredPod>,
     ) -> Option<PodPermit> {
-        if self.is_prepared(uid) {
+        if self.is_prepared(uid).await {
             return (!self.has_ended(uid).await).then(|| self.permits.claim());
         }
         match &*desired.borrow() {
@@ -287,8 +287,8 @@ impl WorkerContext {
     }
 
     /// Whether a Pod was prepared. If this is unknown, the Pod may be running: true.
-    fn is_prepared(&self, uid: &str) -> bool {
-        self.runtime.is_prepared(uid).unwrap_or(true)
+    async fn is_prepared(&self, uid: &str) -> bool {
+        self.runtime.is_prepared(uid).await.unwrap_or(true)
     }
 
     /// Whether the state of a Pod is final.

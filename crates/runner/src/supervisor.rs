@@ -9,19 +9,19 @@
 //! session, cgroup, mounts and user and then executes the container's program. No code runs between fork
 //! and exec.
 
-mod beneath;
 mod cgroup;
 mod container;
 mod container_setup;
 mod exit_status;
+mod hidden_data;
 mod log_writer;
 mod memory_volumes;
 mod mount_view;
 mod mounts;
 mod pid_namespace;
 mod pod_lifecycle;
-mod process_tree;
 mod read_only;
+mod safe_open;
 mod seccomp;
 mod security;
 mod signals;
@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use punctual_client::{Clock as _, SystemClock};
 
+pub(crate) use self::mounts::unshare;
 use self::pod_lifecycle::PodLifecycle;
 use crate::pod_folder::{PodFolder, SupervisorLock};
 use crate::pod_plan::PodPlan;

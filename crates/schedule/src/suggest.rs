@@ -62,7 +62,7 @@ fn suggest_descriptor(text: &str, zone: &Zone) -> Option<String> {
     let name = text.split_whitespace().next().unwrap_or_default();
     if name == "@reboot" {
         return Some(
-            "a CronJob cannot run at the start of the machine; start the command with its service \
+            "a schedule cannot run at the start of the machine; start the command with its service \
              manager"
                 .into(),
         );
@@ -297,7 +297,7 @@ mod tests {
             ("0 0 * * 5L", "L and # are not supported"),
             ("0 0 * * 1#2", "L and # are not supported"),
             ("0 0 15W * *", "W for the nearest workday"),
-            ("@reboot", "a CronJob cannot run at the start of the machine"),
+            ("@reboot", "a schedule cannot run at the start of the machine"),
             ("@never", "the names are @yearly"),
         ] {
             let found = Schedule::suggest(text, &utc).unwrap();

@@ -128,7 +128,9 @@ fn start_thread(
     rotation: Rotation,
     dropped: &DroppedRecords,
 ) -> std::io::Result<SyncSender<AuditRecord>> {
-    let file = AuditFile::open(path.to_owned(), rotation)?;
+    let file = AuditFile::open(path.to_owned(), rotation).map_err(|error| {
+        std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    })?;
     let (queue, records) = sync_channel(QUEUE_MAX);
     let dropped = dropped.clone();
     let run = move || file.run(&records, &|| count(&dropped, "error"));

@@ -117,7 +117,8 @@ async fn serve_connection(socket: TcpStream, router: Router, entry: ConnectionEn
         }
         endpoints.call(request)
     });
-    // Disconnects and malformed requests are the client's problem.
+    // Disconnects and malformed requests are caused by the client, so they are logged at debug level
+    // only.
     if let Err(error) = builder.serve_connection(TokioIo::new(socket), service).await {
         tracing::debug!(%error, "a connection to the health endpoints failed");
     }

@@ -22,7 +22,7 @@ use punctual_api::status::{GroupResource, StatusDetails, StatusReason};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use self::drain::Drain;
+use self::drain::BodyDrain;
 use self::guarded_body::GuardedBody;
 use crate::audit::{AuditRecord, Decision, RequestOrigin};
 use crate::auth::{AccessAttributes, User, authorize};
@@ -104,8 +104,8 @@ pub(crate) async fn respond(server: Server, request: Request<Body>) -> Response<
     let labels = request_labels(&parts.method, &target, &query);
     let started_at = Instant::now();
     let connection = parts.extensions.get::<ConnectionInfo>().cloned();
-    let mut record = audit_record(&server, &parts, &labels);
-    let drain = Drain::new(&parts);
+    let mut record = audit_record(&server, &parts, &target, &labels);
+    let drain = BodyDrain::new(&parts);
     let result = match authenticate(&server, &parts) {
         Ok(user) => {
             record.user.clone_from(&user.name);
@@ -150,7 +150,12 @@ fn authenticate(server: &Server, parts: &Parts) -> Result<User, Status> {
 }
 
 /// Returns the audit record of a request, without its user and its response.
-fn audit_record(server: &Server, parts: &Parts, labels: &RequestLabels) -> AuditRecord {
+fn audit_record(
+    server: &Server,
+    parts: &Parts,
+    target: &RequestTarget,
+    labels: &RequestLabels,
+) -> AuditRecord {
     let source = parts.extensions.get::<ConnectionInfo>();
     AuditRecord {
         time: server.state.registry.env.now(),
@@ -165,6 +170,7 @@ fn audit_record(server: &Server, parts: &Parts, labels: &RequestLabels) -> Audit
         micros: 0,
         origin: request_origin(parts),
         is_authenticated: false,
+        is_review: matches!(target, RequestTarget::Review(_)),
     }
 }
 

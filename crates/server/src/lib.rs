@@ -55,7 +55,7 @@ pub use self::logs::{LogQuery, LogSource, LogStream};
 pub use self::metrics::AppendMetrics;
 pub use self::pki::{
     CertificateInfo, CertificateStatus, Credential, Kubeconfig, ListedCertificate, PkiError,
-    ServerIdentity, rotate_authority, rotate_server_certificate,
+    Revocations, ServerIdentity, rotate_authority, rotate_server_certificate,
 };
 pub use self::secret_encryption::{EncryptionKeyError, SecretEncryption, find_encrypted};
 pub use self::server::{Config, Server};

@@ -11,12 +11,14 @@ mod response_body;
 mod stream_executor;
 mod timed_io;
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +26,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::activity::ConnectionInfo;
 use self::connection::ConnectionServer;
 pub(crate) use self::connection_table::{ConnectionEntry, ConnectionTable};
+use crate::pki::RevokedSerials;
 use crate::server::Server;
 
 /// Time limit for requests to finish during a shutdown.
@@ -40,11 +43,16 @@ pub async fn serve(
 ) {
     let table = ConnectionTable::new(server.state.limits.connections);
     let tasks = TaskTracker::new();
+    let (published, revoked) = watch::channel(RevokedSerials::Listed(HashSet::new()));
+    if let Some(revocations) = server.state.revocations.clone() {
+        tokio::spawn(revocations.publish_changes(published));
+    }
     let abort = CancellationToken::new();
     let connection_server = Arc::new(ConnectionServer {
         server: server.clone(),
         acceptor: TlsAcceptor::from(tls),
         stop: stop.clone(),
+        revoked,
     });
     loop {
         let accepted = tokio::select! {

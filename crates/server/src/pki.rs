@@ -27,6 +27,8 @@ use self::issue::{Authority, CertificateUse};
 pub use self::kubeconfig::{Credential, Kubeconfig};
 use self::renewing_certificate::{CertificateSource, RenewingCertificate};
 use self::revocation::RevocationVerifier;
+pub use self::revocation::Revocations;
+pub(crate) use self::revocation::{RevokedSerials, wait_for_revocation};
 use crate::auth::{ADMIN_GROUP, Tokens, User, VIEW_GROUP};
 use crate::env::{ServerEnv, SystemEnv, new_token};
 
@@ -103,6 +105,11 @@ impl ServerIdentity {
         tokens.add(&self.admin_token, User::new("admin", ADMIN_GROUP));
         tokens.add(&self.view_token, User::new("view", VIEW_GROUP));
         tokens
+    }
+
+    /// Returns the list of revoked client certificates, by which a server closes open connections.
+    pub fn revocations(&self) -> Revocations {
+        Revocations { list: self.folder.join(REVOKED_FILE) }
     }
 
     /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues

@@ -20,6 +20,7 @@ use crate::limits::{RequestLimiter, ServerLimits};
 use crate::logs::LogSource;
 use crate::metrics::{AppendMetrics, Metrics};
 use crate::openapi::Documents;
+use crate::pki::Revocations;
 use crate::quota;
 use crate::registry::{CollectionRef, Registry, WriteContext};
 use crate::resource::{NAMESPACES, ServedResource};
@@ -48,6 +49,8 @@ pub struct Config {
     /// Appends the metrics of other components of this process to the response of `/metrics`, in
     /// OpenMetrics text format without the final `# EOF`.
     pub extra_metrics: Option<Arc<AppendMetrics>>,
+    /// The list of revoked client certificates, whose open connections are closed.
+    pub revocations: Option<Revocations>,
     /// How long Events are kept after their last write. The oldest Events are deleted earlier if
     /// there are more than 100,000.
     pub event_ttl: Duration,
@@ -70,6 +73,7 @@ impl Config {
             node: None,
             env: Arc::new(SystemEnv),
             extra_metrics: None,
+            revocations: None,
             event_ttl: EVENT_TTL,
         }
     }
@@ -91,6 +95,7 @@ pub(crate) struct ServerState {
     pub(crate) logs: Option<Arc<dyn LogSource>>,
     pub(crate) metrics: Metrics,
     pub(crate) extra_metrics: Option<Arc<AppendMetrics>>,
+    pub(crate) revocations: Option<Revocations>,
     /// Cancelled on shutdown, to end watches and followed logs.
     pub(crate) shutdown: CancellationToken,
 }
@@ -126,6 +131,7 @@ impl Server {
             logs: config.logs,
             metrics,
             extra_metrics: config.extra_metrics,
+            revocations: config.revocations,
             shutdown: CancellationToken::new(),
         };
         let server = Server { state: Arc::new(state) };

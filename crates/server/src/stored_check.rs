@@ -1,9 +1,9 @@
 //! Checks that stored objects are readable.
 //!
 //! A list contains all objects of a kind, so one unreadable object would make the lists of its kind
-//! fail, and with them the controllers. The server therefore moves it aside after it has started. It does
-//! not wait for that, since the check of a hundred thousand objects took a quarter of the start. A list
-//! that fails in the meantime is tried again by its client.
+//! fail, and with them the controllers. The server therefore moves it to another prefix. The check runs
+//! after the start, because it would delay it by a quarter with 100,000 objects. A list that fails in
+//! the meantime is tried again by its client.
 
 use std::fmt;
 
@@ -108,14 +108,14 @@ pub(crate) async fn move_unreadable(snapshot: Snapshot, store: impl Fn() -> Opti
             }
             let Some(store) = store() else { return };
             if let Some(unreadable) = unreadable {
-                move_aside(&store, unreadable).await;
+                quarantine(&store, unreadable).await;
             }
             tokio::task::yield_now().await;
         }
     }
 }
 
-async fn move_aside(store: &Store, UnreadableObject { key, reason }: UnreadableObject) {
+async fn quarantine(store: &Store, UnreadableObject { key, reason }: UnreadableObject) {
     let Some(entry) = store.get(&key) else { return };
     let kept = format!("{UNREADABLE_PREFIX}{key}");
     let ops = vec![
@@ -130,7 +130,7 @@ async fn move_aside(store: &Store, UnreadableObject { key, reason }: UnreadableO
              restore a backup"
         ),
         Err(error) => {
-            tracing::error!(key, reason, %error, "cannot move an unreadable object aside");
+            tracing::error!(key, reason, %error, "cannot move an unreadable object, so lists of its kind may fail; create it again or restore a backup");
         }
     }
 }

@@ -23,9 +23,9 @@ pub enum Preset {
     /// A controller that is stopped and restarted after the starting deadlines.
     PastDeadline,
     /// Five thousand CronJobs that are due in the same minute, in which the leader is killed.
-    Crowd,
+    Burst,
     /// A thousand CronJobs that are due once, in the same minute, in which the leader is killed.
-    SmallCrowd,
+    SmallBurst,
     /// A year of ten thousand CronJobs with a fault every month.
     Year,
 }
@@ -37,8 +37,8 @@ impl Preset {
         match self {
             Preset::Restarts => restarts(seed, &random),
             Preset::PastDeadline => past_deadline(seed, &random),
-            Preset::Crowd => crowd(seed, &random),
-            Preset::SmallCrowd => small_crowd(seed, &random),
+            Preset::Burst => burst(seed, &random, 5000, "* * * * *"),
+            Preset::SmallBurst => burst(seed, &random, 1000, "2 10 * * *"),
             Preset::Year => year(seed, &random),
         }
     }
@@ -124,19 +124,12 @@ fn past_deadline(seed: u64, random: &TestRng) -> Scenario {
     scenario
 }
 
-fn crowd(seed: u64, random: &TestRng) -> Scenario {
+/// Kills the leader after between a fifth and four fifths of the creates.
+fn burst(seed: u64, random: &TestRng, count: u32, schedule: &'static str) -> Scenario {
     let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 3 * MINUTE);
-    scenario.actions = creations(5000, |_| default_spec("* * * * *"));
-    let calls = u32::try_from(random.between(1000, 4000)).unwrap_or(1000);
-    let fault = Fault::Kill(ProcessId::Controller(0), calls, CrashPoint::After);
-    scenario.faults.push(FaultWindow { from: 99 * SECOND, to: 120 * SECOND, fault });
-    scenario
-}
-
-fn small_crowd(seed: u64, random: &TestRng) -> Scenario {
-    let mut scenario = empty_scenario(seed, "2026-05-01T10:00:20Z", 3 * MINUTE);
-    scenario.actions = creations(1000, |_| default_spec("2 10 * * *"));
-    let calls = u32::try_from(random.between(200, 800)).unwrap_or(200);
+    scenario.actions = creations(count as usize, |_| default_spec(schedule));
+    let calls = random.between(i64::from(count) / 5, i64::from(count) * 4 / 5);
+    let calls = u32::try_from(calls).unwrap_or(count);
     let fault = Fault::Kill(ProcessId::Controller(0), calls, CrashPoint::After);
     scenario.faults.push(FaultWindow { from: 99 * SECOND, to: 120 * SECOND, fault });
     scenario

@@ -45,7 +45,7 @@ impl SimulatedClock {
     }
 
     /// The clock of the machine on which a process runs. It does not stop while the process is paused.
-    pub(crate) fn of_machine(env: Arc<SimulationEnv>, process: ProcessId) -> SimulatedClock {
+    pub(crate) fn for_machine(env: Arc<SimulationEnv>, process: ProcessId) -> SimulatedClock {
         let windows = env.scenario.faults.iter();
         let faults =
             windows.filter_map(|window| ClockFault::new(window, ClockOwner::Process(process)));

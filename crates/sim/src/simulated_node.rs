@@ -25,7 +25,7 @@ pub(crate) struct SimulatedNode {
 
 impl SimulatedNode {
     pub(crate) fn new(env: Arc<SimulationEnv>) -> Arc<SimulatedNode> {
-        let clock = Arc::new(SimulatedClock::of_machine(env.clone(), ProcessId::JobsAndPods));
+        let clock = Arc::new(SimulatedClock::for_machine(env.clone(), ProcessId::JobsAndPods));
         Arc::new(SimulatedNode { env, clock, pods: Mutex::default() })
     }
 

@@ -65,24 +65,24 @@ fn killed() -> io::Error {
 }
 
 impl PodRuntime for SimulatedRuntime {
-    fn pod_uids(&self) -> io::Result<Vec<String>> {
-        Ok(self.node.uids())
+    fn pod_uids(&self) -> BoxFuture<'_, io::Result<Vec<String>>> {
+        Box::pin(async { Ok(self.node.uids()) })
     }
 
     fn is_valid_uid(&self, _uid: &str) -> bool {
         true
     }
 
-    fn is_prepared(&self, uid: &str) -> io::Result<bool> {
-        Ok(self.node.find(uid).is_some())
+    fn is_prepared<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<bool>> {
+        Box::pin(async move { Ok(self.node.find(uid).is_some()) })
     }
 
     fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>> {
         Box::pin(async move { Ok(self.node.get(uid)?.state()) })
     }
 
-    fn grace_seconds(&self, uid: &str) -> Option<u64> {
-        self.node.find(uid).map(|pod| pod.grace_seconds())
+    fn grace_seconds<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async move { self.node.find(uid).map(|pod| pod.grace_seconds()) })
     }
 
     fn prepare(
@@ -110,19 +110,27 @@ impl PodRuntime for SimulatedRuntime {
         })
     }
 
-    fn start(&self, uid: &str, stop_within: Option<u64>) -> io::Result<Box<dyn PodHandle>> {
-        call_node(&self.faults, true, || {
-            let pod = self.node.get(uid)?;
-            let handle = self.handle(pod.clone());
-            pod.start(stop_within);
-            Ok(handle)
+    fn start<'a>(
+        &'a self,
+        uid: &'a str,
+        stop_within: Option<u64>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn PodHandle>>> {
+        Box::pin(async move {
+            call_node(&self.faults, true, || {
+                let pod = self.node.get(uid)?;
+                let handle = self.handle(pod.clone());
+                pod.start(stop_within);
+                Ok(handle)
+            })
         })
     }
 
-    fn remove(&self, uid: &str) -> io::Result<()> {
-        call_node(&self.faults, false, || {
-            self.node.remove(uid);
-            Ok(())
+    fn remove<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            call_node(&self.faults, false, || {
+                self.node.remove(uid);
+                Ok(())
+            })
         })
     }
 }
@@ -147,10 +155,12 @@ impl PodHandle for SimulatedHandle {
         })
     }
 
-    fn stop(&mut self, grace_seconds: u64) -> io::Result<()> {
-        call_node(&self.faults, false, || {
-            self.pod.stop(grace_seconds);
-            Ok(())
+    fn stop(&mut self, grace_seconds: u64) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            call_node(&self.faults, false, || {
+                self.pod.stop(grace_seconds);
+                Ok(())
+            })
         })
     }
 }

@@ -1,5 +1,5 @@
-//! A Pod on the simulated node: its supervisor and its program, which takes as long as its command
-//! says and ends as it says.
+//! A Pod on the simulated node: its supervisor and its program. Its command gives its duration and
+//! failure rate.
 
 use std::sync::Arc;
 

@@ -62,7 +62,7 @@ fn raise_limit() -> anyhow::Result<()> {
 async fn run_test(args: &AttackArgs, instance: &UpInstance) -> anyhow::Result<Duration> {
     let (cluster, _) = instance.start()?;
     raise_limit()?;
-    let target = ConnectionTarget::of(&cluster)?;
+    let target = ConnectionTarget::from_cluster(&cluster)?;
     let starts = StartLog::new(instance.path());
     let listed = (0..LISTED_CRON_JOBS).map(listed_body).collect();
     create::create_all(&target, CLIENTS, listed).await?;

@@ -78,7 +78,8 @@ async fn run_test(
     workload: &KillsWorkload,
 ) -> anyhow::Result<(KillsReport, RestartStats)> {
     let (cluster, _) = instance.start()?;
-    create::create_all(&ConnectionTarget::of(&cluster)?, CLIENTS, workload.bodies()).await?;
+    create::create_all(&ConnectionTarget::from_cluster(&cluster)?, CLIENTS, workload.bodies())
+        .await?;
     let first = next_minute(clock::wall_time());
     println!("{} CronJobs; the first checked slot is {first}", args.cron_jobs);
     let rng = TestRng::new(args.seed.wrapping_add(1));
@@ -98,7 +99,7 @@ async fn suspend(
     cluster: &Cluster,
     first: Timestamp,
 ) -> anyhow::Result<CheckedMinutes> {
-    let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+    let mut connection = Connection::open(&ConnectionTarget::from_cluster(cluster)?).await?;
     // One more minute passes without kills.
     let last = next_minute(clock::wall_time());
     tokio::time::sleep(clock::time_until(last + SUSPEND_AFTER)).await;

@@ -73,7 +73,7 @@ async fn run_test(args: &RunsArgs, instance: &UpInstance) -> anyhow::Result<Vec<
     println!("{}", ResourceUsage::header());
     println!("{} at the start", reader.read().await?);
     let bodies = (0..args.cron_jobs).map(workload::body).collect();
-    create::create_all(&ConnectionTarget::of(&cluster)?, CLIENTS, bodies).await?;
+    create::create_all(&ConnectionTarget::from_cluster(&cluster)?, CLIENTS, bodies).await?;
     let mut idle_usages = Vec::new();
     for pause in 1..=args.pauses {
         wait_for_runs(args, &mut reader, args.runs * pause / args.pauses).await?;

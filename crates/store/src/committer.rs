@@ -187,15 +187,15 @@ impl Committer {
         }
     }
 
-    /// Adds a transaction to the batch if its guard is met. The guard gets the published changes and
+    /// Adds a transaction to the batch if its condition is met. The condition gets the published changes and
     /// those of the batch.
     fn apply(&self, mut transaction: Transaction, batch: &mut BatchBuilder) -> WriteResult {
-        if let Some(guard) = transaction.guard.take() {
+        if let Some(condition) = transaction.condition.take() {
             let (_, mut changes) =
-                self.published.since(guard.since).map_err(|_| Error::GuardFailed)?;
+                self.published.since(condition.since).map_err(|_| Error::ConditionFailed)?;
             changes.extend(batch.changes.iter().cloned());
-            if !(guard.is_met)(&changes) {
-                return Err(Error::GuardFailed);
+            if !(condition.is_met)(&changes) {
+                return Err(Error::ConditionFailed);
             }
         }
         batch.apply(transaction)

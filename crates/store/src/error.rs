@@ -82,10 +82,10 @@ pub enum Error {
     /// current value and decide again.
     #[error("{0}")]
     Conflict(Box<Conflict>),
-    /// The guard of the transaction failed, or the changes that it needs are compacted. The transaction
+    /// The condition of the transaction failed, or the changes that it needs are compacted. The transaction
     /// changed nothing. Read the current state and decide again.
-    #[error("the guard of the transaction failed; read the current state and decide again")]
-    GuardFailed,
+    #[error("the condition of the transaction failed; read the current state and decide again")]
+    ConditionFailed,
     /// The transaction exceeds the limits or uses a key twice. Correct the caller.
     #[error("the transaction is invalid: {0}")]
     InvalidTransaction(String),

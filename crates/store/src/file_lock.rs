@@ -27,8 +27,8 @@ impl FileLock {
     /// Locks a store, or fails with [`Error::Locked`] if another process has locked it.
     pub(crate) fn acquire(store: &Path) -> Result<Self, Error> {
         let path = sibling_path(store, "lock");
-        let failed = |source| errors::from_io("lock", &path, source);
-        let mut file = owner_only().create(true).truncate(false).open(&path).map_err(failed)?;
+        let failed = |source| errors::from_open("lock", &path, source);
+        let mut file = punctual_files::open_or_create(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => write_process_id(&mut file).map_err(failed)?,
             Err(TryLockError::Error(source)) => return Err(failed(source)),

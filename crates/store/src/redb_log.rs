@@ -64,6 +64,8 @@ impl RedbLog {
     pub fn open_with_codec(path: &Path, codec: Option<Arc<dyn ValueCodec>>) -> Result<Self, Error> {
         let lock = FileLock::acquire(path)?;
         create_file::create_if_missing(path)?;
+        // redb would wait for the other end of a FIFO.
+        drop(punctual_files::open(path).map_err(|source| errors::from_open("open", path, source))?);
         let database = catch_panic(path, || {
             builder().open(path).map_err(|error| errors::from_redb("open", path, error.into()))
         })?;

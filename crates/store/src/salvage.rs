@@ -14,7 +14,7 @@ mod live_rows;
 mod pages;
 mod unused_rows;
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io::Read as _, path::Path, sync::Arc};
 
 use crate::{
     Error, Snapshot,
@@ -64,7 +64,9 @@ pub struct LostRow {
 impl Salvage {
     /// Reads a file. It must not be in use.
     pub fn read_file(path: &Path) -> Result<Self, Error> {
-        let bytes = fs::read(path).map_err(|source| errors::from_io("read", path, source))?;
+        let failed = |source| errors::from_open("read", path, source);
+        let mut bytes = Vec::new();
+        punctual_files::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
         Ok(Self::read(&bytes))
     }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::{
     Error,
     change::{Change, StoreEntry},
-    guard::Guard,
+    commit_condition::CommitCondition,
 };
 
 /// The precondition of an operation on a key.
@@ -95,14 +95,14 @@ impl Op {
 #[derive(Debug, Default)]
 pub struct Transaction {
     pub(crate) ops: Vec<Op>,
-    pub(crate) guard: Option<Guard>,
+    pub(crate) condition: Option<CommitCondition>,
 }
 
 impl Transaction {
-    /// The same operations, which are applied only if the guard is met. Otherwise the write fails with
-    /// [`Error::GuardFailed`].
-    pub fn with_guard(self, guard: Guard) -> Self {
-        Self { guard: Some(guard), ..self }
+    /// The same operations, which are applied only if the condition is met. Otherwise the write fails with
+    /// [`Error::ConditionFailed`].
+    pub fn with_condition(self, condition: CommitCondition) -> Self {
+        Self { condition: Some(condition), ..self }
     }
 }
 
@@ -114,7 +114,7 @@ impl From<Op> for Transaction {
 
 impl From<Vec<Op>> for Transaction {
     fn from(ops: Vec<Op>) -> Self {
-        Self { ops, guard: None }
+        Self { ops, condition: None }
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) enum PodProgram {
     Exit(u8),
     /// Runs for this time and succeeds.
     Sleep(Duration),
+    /// Never starts, as if its image could not be pulled.
+    Never,
 }
 
 impl PodProgram {
@@ -21,6 +23,7 @@ impl PodProgram {
         let words = container("command").iter().chain(container("args"));
         match words.filter_map(Value::as_str).collect::<Vec<_>>().as_slice() {
             ["false" | "/bin/false", ..] => PodProgram::Exit(1),
+            ["never"] => PodProgram::Never,
             ["sleep", seconds] => {
                 PodProgram::Sleep(Duration::from_secs(seconds.parse().unwrap_or(u32::MAX.into())))
             }
@@ -42,6 +45,7 @@ mod tests {
             (json!(["false"]), PodProgram::Exit(1)),
             (json!(["/bin/false"]), PodProgram::Exit(1)),
             (json!(["sleep", "5"]), PodProgram::Sleep(Duration::from_secs(5))),
+            (json!(["never"]), PodProgram::Never),
             (json!(null), PodProgram::Exit(0)),
         ] {
             let pod = json!({ "spec": { "containers": [{ "command": command }] } });

@@ -38,7 +38,7 @@ pub struct ConnectionTarget {
 
 impl ConnectionTarget {
     /// The target of a cluster, with the administrator's token.
-    pub fn of(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub fn from_cluster(cluster: &Cluster) -> anyhow::Result<Self> {
         ConnectionTarget::with_authority(cluster.address(), &cluster.authority)?
             .with_token(&cluster.token)
     }

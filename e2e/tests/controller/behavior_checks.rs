@@ -6,12 +6,12 @@ use punctual_e2e::{
     json::{annotation, has_condition, items, number, slot_text, text},
     probe::sleep_seconds,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::test_namespace::{ScheduledKind, TestNamespace};
 
 /// The checks. Each runs for both kinds, in a namespace of its own.
-pub(super) const CHECKS: [NamedCheck<TestNamespace>; 14] = [
+pub(super) const CHECKS: [NamedCheck<TestNamespace>; 15] = [
     ("runs", runs),
     ("failures", failures),
     ("allow", allow),
@@ -26,6 +26,7 @@ pub(super) const CHECKS: [NamedCheck<TestNamespace>; 14] = [
     ("idle", idle),
     ("ttl", ttl),
     ("quota", quota),
+    ("pending-deadline", pending_deadline),
 ];
 
 fn runs(namespace: &mut TestNamespace) -> anyhow::Result<()> {
@@ -286,4 +287,41 @@ fn quota(namespace: &mut TestNamespace) -> anyhow::Result<()> {
         Ok(!namespace.jobs("limited")?.is_empty())
     })?;
     namespace.delete("limited").map(drop)
+}
+
+/// A run whose Pods never start fails after the pending deadline, and the next run starts. A run with a
+/// ready Pod continues.
+fn pending_deadline(namespace: &mut TestNamespace) -> anyhow::Result<()> {
+    let deadline = match namespace.kind {
+        ScheduledKind::CronJob => {
+            json!({ "annotations": { "punctual.dev/pending-deadline-seconds": "2" } })
+        }
+        ScheduledKind::ScheduledJob => json!({ "pendingDeadlineSeconds": 2 }),
+    };
+    let mut spec = json!({ "schedule": "@every 3s", "concurrencyPolicy": "Forbid" });
+    if let (Some(spec), Some(deadline)) = (spec.as_object_mut(), deadline.as_object()) {
+        spec.extend(deadline.clone());
+    }
+    namespace.create("busy", &["sleep", "600"], &spec)?;
+    namespace.create("stuck", &["never"], &spec)?;
+    namespace.wait_for("a run is given up", |namespace| {
+        Ok(!namespace.events("stuck", "PendingDeadlineExceeded")?.is_empty())
+    })?;
+    namespace.wait_for("the run has failed, and the next one has started", |namespace| {
+        let jobs = namespace.jobs("stuck")?;
+        let failed = jobs.iter().filter(|job| has_condition(job, "Failed")).count();
+        ensure!(jobs.len() - failed <= 1, "two runs at a time: {jobs:?}");
+        Ok(failed >= 1 && jobs.len() > failed)
+    })?;
+    namespace.wait_for("the other run is ready", |namespace| {
+        let jobs = namespace.jobs("busy")?;
+        Ok(jobs.iter().any(|job| number(job, "/status/ready") == 1))
+    })?;
+    sleep_seconds(4);
+    let busy = namespace.jobs("busy")?;
+    ensure!(busy.len() == 1, "the run with a ready Pod was given up: {busy:?}");
+    let is_given_up = |job: &Value| job.pointer("/spec/activeDeadlineSeconds").is_some();
+    ensure!(!busy.iter().any(is_given_up), "the run with a ready Pod has a deadline: {busy:?}");
+    namespace.delete("busy")?;
+    namespace.delete("stuck").map(drop)
 }

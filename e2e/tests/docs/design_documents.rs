@@ -96,6 +96,20 @@ fn link_targets(page: &str) -> anyhow::Result<Vec<String>> {
     Ok(link.captures_iter(page).map(|found| found[1].to_owned()).collect())
 }
 
+/// Whether a source defines the function with the attribute of a test.
+fn defines_test(source: &str, function: &str) -> bool {
+    let definition = format!("fn {function}(");
+    source.match_indices(&definition).any(|(at, _)| {
+        let lines = source.get(..at).unwrap_or_default().rsplit('\n');
+        // The first is the line of the definition. Its attributes and comments precede it.
+        let mut attributes = lines
+            .skip(1)
+            .map(str::trim)
+            .take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        attributes.any(|line| line == "#[test]" || line.starts_with("#[tokio::test"))
+    })
+}
+
 /// The anchor of a heading, as Markdown viewers derive it.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
@@ -122,7 +136,7 @@ impl KnownNames {
 
     pub(super) fn contains(&mut self, name: &str) -> anyhow::Result<bool> {
         if let Some((krate, function)) = name.split_once("::") {
-            return self.has_function(krate, function);
+            return self.has_test(krate, function);
         }
         if let Some(command) = name.strip_prefix("punctual ") {
             return Ok(self.has_command(command));
@@ -134,15 +148,14 @@ impl KnownNames {
         Ok(self.root.join(name).exists() || self.other_pages.iter().any(is_documented))
     }
 
-    /// Whether a file of the crate defines the function.
-    fn has_function(&mut self, krate: &str, function: &str) -> anyhow::Result<bool> {
+    /// Whether a file of the crate defines the function as a test.
+    fn has_test(&mut self, krate: &str, function: &str) -> anyhow::Result<bool> {
         if !self.sources.contains_key(krate) {
             let sources = texts(&self.root.join("crates").join(krate))?;
             self.sources.insert(krate.to_owned(), sources);
         }
-        let definition = format!("fn {function}(");
         let sources = self.sources.get(krate).map(Vec::as_slice).unwrap_or_default();
-        Ok(sources.iter().any(|source| source.contains(&definition)))
+        Ok(sources.iter().any(|source| defines_test(source, function)))
     }
 
     /// Whether the command has all flags, such as `run --at`.
@@ -172,6 +185,7 @@ pub(crate) mod tests {
         let mut names = KnownNames::read().unwrap();
         for name in [
             "engine::no_such_test",
+            "engine::build_job_manifest",
             "nothing::no_such_test",
             "punctual no-such-command",
             "punctual run --no-such-flag",
@@ -181,11 +195,20 @@ pub(crate) mod tests {
         ] {
             assert!(!names.contains(name).unwrap(), "{name}");
         }
-        for name in ["punctual run --at", "spec.timeZone", "docs/README.md", "MissSchedule"] {
+        let test = "engine::allow_starts_a_slot_while_a_job_is_active";
+        for name in [test, "punctual run --at", "spec.timeZone", "docs/README.md", "MissSchedule"] {
             assert!(names.contains(name).unwrap(), "{name}");
         }
         assert!(!names.has_link_target("events.md#no-such-heading"));
         assert!(names.has_link_target("cronjobs.md#the-jobs"));
+    }
+
+    pub(crate) fn only_functions_with_the_attribute_are_tests() {
+        let source = "#[test]\n// Slow.\n#[ignore]\nfn first() {}\n\nfn second() {}\n\n    \
+                      #[tokio::test]\n    async fn third() {}\n";
+        for (name, is_test) in [("first", true), ("second", false), ("third", true)] {
+            assert_eq!(defines_test(source, name), is_test, "{name}");
+        }
     }
 
     pub(crate) fn requirements_are_the_numbered_rows() {

@@ -33,13 +33,14 @@ use shell::PageShell;
 const SHOWN_LINES_MAX: usize = 60;
 
 /// The unit tests of this suite's parsers. The usual harness, which would find them, is not used.
-const UNIT_CHECKS: [fn(); 12] = [
+const UNIT_CHECKS: [fn(); 13] = [
     attacks::tests::items_are_the_rows_with_a_name_and_tests,
     command_reference::tests::command_names_are_read_from_the_list,
     coverage::tests::only_whole_names_in_inline_code_are_mentions,
     coverage::tests::fields_are_converted_to_camel_case,
     coverage::tests::every_pattern_finds_names,
     design_documents::tests::missing_names_are_found,
+    design_documents::tests::only_functions_with_the_attribute_are_tests,
     design_documents::tests::requirements_are_the_numbered_rows,
     output_matcher::tests::dots_match_any_lines,
     output_matcher::tests::values_that_differ_between_runs_are_ignored,

@@ -71,7 +71,13 @@ fn run_up_checks(args: &TestArgs, punctual: &Punctual, report: &mut TestReport) 
     if name.contains(&args.filter) {
         match Punctual::previous() {
             Ok(previous) => {
-                report.record(name, previous_version::check(punctual, &previous));
+                let runs = report.record(name, previous_version::check(punctual, &previous));
+                if let Some(runs) = runs {
+                    report.note(&format!(
+                        "{name}: {runs} runs, with {}",
+                        previous.binary().display()
+                    ));
+                }
             }
             Err(error) => report.skip("an earlier punctual", 1, &error),
         }

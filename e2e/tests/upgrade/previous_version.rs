@@ -16,8 +16,8 @@ const NAME: &str = "tick";
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the present version, the previous one and the present one again. Each continues where the other
-/// stopped.
-pub(super) fn check(present: &Punctual, previous: &Punctual) -> anyhow::Result<()> {
+/// stopped. Returns the number of runs.
+pub(super) fn check(present: &Punctual, previous: &Punctual) -> anyhow::Result<usize> {
     let home = tempfile::tempdir()?;
     let mut cluster = present.up(home.path(), &[])?;
     let spec = json!({ "schedule": "@every 2s", "successfulJobsHistoryLimit": 1000 });
@@ -28,8 +28,9 @@ pub(super) fn check(present: &Punctual, previous: &Punctual) -> anyhow::Result<(
         cluster = version.up(home.path(), &[])?;
         wait_for_runs(&cluster)?;
     }
-    check_runs(&cluster)?;
-    cluster.stop(STOP_TIMEOUT)
+    let runs = check_runs(&cluster)?;
+    cluster.stop(STOP_TIMEOUT)?;
+    Ok(runs)
 }
 
 /// Waits until two more runs have succeeded.
@@ -42,8 +43,8 @@ fn wait_for_runs(cluster: &Cluster) -> anyhow::Result<()> {
     })
 }
 
-/// Checks that each slot has one Job and that each Job is counted.
-fn check_runs(cluster: &Cluster) -> anyhow::Result<()> {
+/// Checks that each slot has one Job and that each Job is counted. Returns the number of Jobs.
+fn check_runs(cluster: &Cluster) -> anyhow::Result<usize> {
     let mut client = Client::new(cluster)?;
     let tick = suspend(&mut client, CRON_JOBS, NAME)?;
     let jobs = jobs_of(&mut client, NAME)?;
@@ -51,5 +52,5 @@ fn check_runs(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(slots.len() == jobs.len(), "a slot has two Jobs: {jobs:?}");
     let counted = number(&tick, "/status/successfulRuns");
     ensure!(counted == i64::try_from(jobs.len())?, "{} Jobs: {tick}", jobs.len());
-    Ok(())
+    Ok(jobs.len())
 }

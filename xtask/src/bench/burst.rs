@@ -6,7 +6,6 @@
 
 mod manifest;
 mod pod_start;
-pub(super) mod report;
 pub(super) mod run;
 mod single;
 
@@ -16,19 +15,18 @@ use std::{
     time::Duration,
 };
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args as ClapArgs;
-use punctual_e2e::{
-    Controllers,
-    load::{latency::Latencies, runtime::run_async},
+use punctual_e2e::{Controllers, load::runtime::run_async};
+
+use self::run::BurstRun;
+use super::{
+    bench_server::BenchServer,
+    report::{Figures, Limit, render},
 };
 
-use self::{
-    pod_start::{PodStartResults, PodStartRun},
-    run::{BurstResults, BurstRun},
-    single::SingleRun,
-};
-use super::bench_server::BenchServer;
+const LIMITS: [(&str, Limit); 1] = [(run::SKEW_P99, Limit::AtMost(2_000.0))];
+const SINGLE_LIMITS: [(&str, Limit); 1] = [(single::MAX, Limit::AtMost(10.0))];
 
 /// Options of `bench burst`.
 #[derive(ClapArgs)]
@@ -65,14 +63,14 @@ pub(crate) fn run(args: &BurstArgs) -> anyhow::Result<()> {
     let ours = BenchServer::up()?;
     println!("{}", ours.versions()?.join(", "));
     let burst = measure_burst(args, &ours, args.count, folder.path())?;
-    let single = run_async(measure_single_cron_job(args, &ours, folder.path()))?;
-    let pods = run_async(measure_pods(args, &ours, folder.path()))?;
-    print!("{}", report::table(args.count, &burst, None));
-    if let Some(skews) = single {
-        print!("{}", report::single_cron_job_table(&skews));
+    print!("{}", render(&[("punctual", &burst)], &LIMITS));
+    if args.slots > 0 {
+        let single = run_async(single::measure(&ours, args.slots, folder.path()))?;
+        print!("{}", render(&[("punctual", &single)], &SINGLE_LIMITS));
     }
-    if let Some(pods) = pods {
-        print!("{}", report::pod_table(&pods));
+    if args.pods > 0 {
+        let pods = run_async(pod_start::measure(&ours, args.pods, folder.path()))?;
+        print!("{}", render(&[("punctual", &pods)], &[]));
     }
     if args.peer {
         compare(args, &ours, folder.path())?;
@@ -81,14 +79,12 @@ pub(crate) fn run(args: &BurstArgs) -> anyhow::Result<()> {
 }
 
 /// Fails if runs started too late or were not recorded.
-fn check(burst: &BurstResults, p99_max: Duration) -> anyhow::Result<()> {
-    let p99 = burst.skews.percentile(99);
+fn check(burst: &Figures, p99_max: Duration) -> anyhow::Result<()> {
+    let value = |name: &str| burst.value(name).with_context(|| format!("{name} was not measured"));
+    let p99 = Duration::from_secs_f64(value(run::SKEW_P99)? / 1e3);
     ensure!(p99 <= p99_max, "the 99th percentile of the skew is {p99:?}, more than {p99_max:?}");
-    ensure!(
-        burst.unwritten_statuses == 0,
-        "{} statuses were not written",
-        burst.unwritten_statuses
-    );
+    let unwritten = value(run::UNWRITTEN_STATUSES)?;
+    ensure!(unwritten == 0.0, "{unwritten} statuses were not written");
     Ok(())
 }
 
@@ -99,7 +95,7 @@ fn compare(args: &BurstArgs, ours: &BenchServer, folder: &Path) -> anyhow::Resul
     let count = args.peer_count;
     let theirs = measure_burst(args, &peer, count, folder)?;
     let ours = measure_burst(args, ours, count, folder)?;
-    print!("{}", report::table(count, &ours, Some(&theirs)));
+    print!("{}", render(&[("punctual", &ours), ("kube-apiserver", &theirs)], &LIMITS));
     Ok(())
 }
 
@@ -108,33 +104,9 @@ fn measure_burst(
     server: &BenchServer,
     count: usize,
     folder: &Path,
-) -> anyhow::Result<BurstResults> {
+) -> anyhow::Result<Figures> {
     let folder = tempfile::tempdir_in(folder)?;
     let (cluster, _) = server.start(folder.path())?;
     let pids = cluster.pids();
     run_async(BurstRun { cluster: &cluster, pids, count, lead: args.lead }.measure())
-}
-
-async fn measure_pods(
-    args: &BurstArgs,
-    server: &BenchServer,
-    folder: &Path,
-) -> anyhow::Result<Option<PodStartResults>> {
-    if args.pods == 0 {
-        return Ok(None);
-    }
-    let folder = tempfile::tempdir_in(folder)?;
-    PodStartRun { server, count: args.pods, folder: folder.path() }.measure().await.map(Some)
-}
-
-async fn measure_single_cron_job(
-    args: &BurstArgs,
-    server: &BenchServer,
-    folder: &Path,
-) -> anyhow::Result<Option<Latencies>> {
-    if args.slots == 0 {
-        return Ok(None);
-    }
-    let folder = tempfile::tempdir_in(folder)?;
-    SingleRun { server, slots: args.slots, folder: folder.path() }.measure().await.map(Some)
 }

@@ -6,8 +6,6 @@
 //! the time from the slot to the Job's arrival on a watch; processor time and memory are those of the
 //! controller only.
 
-mod report;
-
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
@@ -27,7 +25,18 @@ use punctual_e2e::{
 };
 use rustix::fs::Advice;
 
-use super::burst::run::{BurstResults, BurstRun};
+use super::{
+    burst::run::{self, BurstRun},
+    report::{Figures, Limit, render},
+};
+
+/// The largest allowed ratios to the tuned kube-controller-manager and to that with its defaults.
+const LIMITS: [(&str, Limit); 4] = [
+    (run::SKEW_P99, Limit::RatioAtMost(&[0.5, 0.05])),
+    (run::PROCESSOR, Limit::RatioAtMost(&[0.5, 0.5])),
+    (run::MEMORY, Limit::RatioAtMost(&[0.25, 0.25])),
+    (run::PEAK_MEMORY, Limit::RatioAtMost(&[0.25, 0.25])),
+];
 
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const QUIET: Duration = Duration::from_secs(2);
@@ -77,8 +86,8 @@ impl MeasuredController {
     }
 }
 
-/// The results of each controller.
-type ControllerResults = Vec<(MeasuredController, BurstResults)>;
+/// The figures of each controller, empty if it was not measured.
+type ControllerFigures = [(&'static str, Figures); 3];
 
 pub(crate) fn run(args: &ClusterBenchArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
@@ -93,9 +102,10 @@ pub(crate) fn run(args: &ClusterBenchArgs) -> anyhow::Result<()> {
     server.check()?;
     let server = KubeApiServer { controllers: Controllers::None, ..server };
     let cluster = server.start()?;
-    let mut results = ControllerResults::new();
-    let controllers = MeasuredController::ALL.into_iter();
-    for which in controllers.filter(|which| which.name().contains(&args.only)) {
+    let mut results: ControllerFigures =
+        MeasuredController::ALL.map(|which| (which.name(), Figures::default()));
+    let controllers = MeasuredController::ALL.into_iter().enumerate();
+    for (at, which) in controllers.filter(|(_, which)| which.name().contains(&args.only)) {
         println!("{}", which.name());
         evict_from_page_cache(&match which {
             MeasuredController::Ours => punctual.binary().to_owned(),
@@ -113,9 +123,12 @@ pub(crate) fn run(args: &ClusterBenchArgs) -> anyhow::Result<()> {
             MeasuredController::Ours => start_ours(args, &punctual, &cluster, folder.path())?,
         };
         let measured = runtime::run_async(measure(args, &cluster, controller))?;
-        results.push((which, measured));
+        if let Some((_, figures)) = results.get_mut(at) {
+            *figures = measured;
+        }
         // Print after each controller, so that a failure of the next one does not lose the results.
-        print!("{}", report::table(args.count, &results));
+        println!("\n{} CronJobs due in one minute, on one kube-apiserver", args.count);
+        print!("{}", render(&results.each_ref().map(|(name, figures)| (*name, figures)), &LIMITS));
     }
     Ok(())
 }
@@ -145,7 +158,7 @@ async fn measure(
     args: &ClusterBenchArgs,
     cluster: &Cluster,
     mut controller: ChildProcess,
-) -> anyhow::Result<BurstResults> {
+) -> anyhow::Result<Figures> {
     let pids = vec![controller.pid()];
     let burst = BurstRun { cluster, pids, count: args.count, lead: args.lead };
     let results = burst.measure().await?;
@@ -158,13 +171,13 @@ async fn measure(
 
 /// Deletes all CronJobs and Jobs.
 async fn delete_all(cluster: &Cluster) -> anyhow::Result<()> {
-    let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+    let mut connection = Connection::open(&ConnectionTarget::from_cluster(cluster)?).await?;
     for path in [create::CRON_JOBS, JOBS] {
         let path = format!("{path}?propagationPolicy=Background");
         let response = connection.send(Method::DELETE, &path, Bytes::new()).await?;
         ensure!(response.status().is_success(), "DELETE {path}: {}", response.status());
         // The response lists all objects; a new connection is cheaper than reading it.
-        connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+        connection = Connection::open(&ConnectionTarget::from_cluster(cluster)?).await?;
     }
     revisions::wait_until_quiet(&mut connection, QUIET, QUIET_TIMEOUT).await.map(drop)
 }

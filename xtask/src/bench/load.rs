@@ -28,14 +28,21 @@ use serde_json::Value;
 use self::idle::{IdleSignal, IdleState};
 use super::{
     bench_server::{self, BenchServer},
-    table::{Figure, ResultColumn, Target, mebibytes, render},
+    report::{Figures, Limit, mebibytes, render},
 };
 
 const CLIENTS: usize = 256;
-const START_MAX_MS: f64 = 10_000.0;
-/// One gigabyte, not a gibibyte.
-const MEMORY_MAX_MIB: f64 = 953.6;
-const IDLE_PERCENT_MAX: f64 = 1.0;
+const RECONCILED: &str = "controller has reconciled all";
+const MEMORY: &str = "memory";
+const IDLE_PROCESSOR: &str = "processor while idle";
+const IDLE_WRITES: &str = "writes while idle";
+const LIMITS: [(&str, Limit); 4] = [
+    (RECONCILED, Limit::AtMost(10_000.0)),
+    // One gigabyte, not a gibibyte.
+    (MEMORY, Limit::AtMost(953.6)),
+    (IDLE_PROCESSOR, Limit::AtMost(1.0)),
+    (IDLE_WRITES, Limit::AtMost(0.0)),
+];
 /// After this time without a write the server is idle.
 const QUIET: Duration = Duration::from_secs(5);
 const QUIET_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -58,25 +65,16 @@ pub(crate) struct LoadArgs {
     folder: PathBuf,
 }
 
-/// The measurements.
-struct LoadResults {
-    ready: Duration,
-    loaded: Duration,
-    memory: u64,
-    idle_percent: f64,
-    writes: u64,
-}
-
 pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&args.folder)?;
     let folder = tempfile::tempdir_in(&args.folder)?;
     let server = BenchServer::up()?;
     println!("{}", server.versions()?.join(", "));
-    let results = run_async(async {
+    let figures = run_async(async {
         store_cron_jobs(args, &server, folder.path()).await?;
         measure(args, &server, folder.path()).await
     })?;
-    print!("{}", table(args, &results));
+    print!("{}", render(&[("punctual", &figures)], &LIMITS));
     Ok(())
 }
 
@@ -87,7 +85,7 @@ async fn store_cron_jobs(
     folder: &Path,
 ) -> anyhow::Result<()> {
     let (cluster, _) = server.start(folder)?;
-    let target = ConnectionTarget::of(&cluster)?;
+    let target = ConnectionTarget::from_cluster(&cluster)?;
     println!("storing {} CronJobs", args.count);
     let phase = CreatePhase { clients: CLIENTS, count: args.count };
     let created = create::create_phase(&target, phase, "load").await?;
@@ -121,14 +119,10 @@ async fn count_with_status(connection: &mut Connection) -> anyhow::Result<usize>
     }
 }
 
-async fn measure(
-    args: &LoadArgs,
-    server: &BenchServer,
-    folder: &Path,
-) -> anyhow::Result<LoadResults> {
+async fn measure(args: &LoadArgs, server: &BenchServer, folder: &Path) -> anyhow::Result<Figures> {
     let start = clock::now();
     let (cluster, ready) = server.start(folder)?;
-    let mut connection = Connection::open(&ConnectionTarget::of(&cluster)?).await?;
+    let mut connection = Connection::open(&ConnectionTarget::from_cluster(&cluster)?).await?;
     let IdleState { since, signal } =
         IdleState::wait(&cluster, &mut connection, args.count).await?;
     let loaded = since.duration_since(start);
@@ -137,9 +131,12 @@ async fn measure(
         IdleSignal::Processor => println!("idle, according to its processor time"),
     }
     tokio::time::sleep(SETTLE_TIME).await;
-    let (idle_percent, writes) = measure_idle(args, &cluster, &mut connection).await?;
-    let memory = bench_server::resident_memory(&cluster.pids())?;
-    Ok(LoadResults { ready, loaded, memory, idle_percent, writes })
+    let mut figures = Figures::default();
+    figures.add_time(format!("API ready, {} stored", args.count), ready);
+    figures.add_time(RECONCILED, loaded);
+    measure_idle(args, &cluster, &mut connection, &mut figures).await?;
+    figures.add_memory(MEMORY, bench_server::resident_memory(&cluster.pids())?);
+    Ok(figures)
 }
 
 /// The cost of idling: percent of a processor, and number of writes.
@@ -147,7 +144,8 @@ async fn measure_idle(
     args: &LoadArgs,
     cluster: &Cluster,
     connection: &mut Connection,
-) -> anyhow::Result<(f64, u64)> {
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     println!("measuring {} s of idling", args.idle);
     let revision = revisions::current_revision(connection).await?;
     let before = bench_server::processor_time(&cluster.pids())?;
@@ -156,22 +154,7 @@ async fn measure_idle(
     let used = bench_server::processor_time(&cluster.pids())?.saturating_sub(before);
     let percent = used.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
     let writes = revisions::current_revision(connection).await?.saturating_sub(revision);
-    Ok((percent, writes))
-}
-
-fn table(args: &LoadArgs, results: &LoadResults) -> String {
-    let figures = [
-        Figure::time(format!("API ready, {} stored", args.count), |it: &LoadResults| {
-            Some(it.ready)
-        }),
-        Figure::time("controller has reconciled all", |it: &LoadResults| Some(it.loaded))
-            .with_target(Target::AtMost(START_MAX_MS)),
-        Figure::memory("memory", |it: &LoadResults| Some(it.memory))
-            .with_target(Target::AtMost(MEMORY_MAX_MIB)),
-        Figure::new("processor while idle", "%", |it: &LoadResults| Some(it.idle_percent))
-            .with_target(Target::AtMost(IDLE_PERCENT_MAX)),
-        Figure::new("writes while idle", "", |it: &LoadResults| Some(it.writes as f64))
-            .with_target(Target::AtMost(0.0)),
-    ];
-    render(&[ResultColumn { name: "punctual", results: Some(results) }], &figures)
+    figures.add(IDLE_PROCESSOR, "%", percent);
+    figures.add(IDLE_WRITES, "", writes as f64);
+    Ok(())
 }

@@ -3,9 +3,6 @@
 //!
 //! Build `punctual` first: `cargo build --profile dist --features jemalloc -p punctual-cli`. One server runs at a time.
 
-mod list;
-mod report;
-mod results;
 mod watches;
 
 use std::{fs, path::Path, time::Duration};
@@ -15,15 +12,32 @@ use clap::Args as ClapArgs;
 use punctual_e2e::{
     Cluster, Controllers,
     load::{
-        connection::ConnectionTarget,
+        clock,
+        connection::{Connection, ConnectionTarget},
         create::{self, CreatePhase},
+        latency::Latencies,
         runtime::run_async,
     },
     process_usage,
 };
 
-use self::{results::ServerResults, watches::WatchLoad};
-use super::bench_server::{self, BenchServer};
+use self::watches::WatchLoad;
+use super::{
+    bench_server::{self, BenchServer},
+    report::{Figures, Limit, render},
+};
+
+const MEMORY_MAX: Limit = Limit::RatioAtMost(&[0.1]);
+const COLD_START_FULL: &str = "cold start, full";
+const LIMITS: [(&str, Limit); 7] = [
+    ("cold start, empty", Limit::AtMost(100.0)),
+    (COLD_START_FULL, Limit::AtMost(3_000.0)),
+    ("creates, 16 clients", Limit::RatioAtLeast(5.0)),
+    ("memory after start", MEMORY_MAX),
+    ("memory after creates", MEMORY_MAX),
+    ("memory after lists", MEMORY_MAX),
+    ("memory after watches", MEMORY_MAX),
+];
 
 /// Ten thousand creates in total. The lists return all of them.
 const PHASES: [CreatePhase; 3] = [
@@ -33,6 +47,7 @@ const PHASES: [CreatePhase; 3] = [
 ];
 const WATCH_LOAD: WatchLoad = WatchLoad { watches: 1_000, creates: 100 };
 const COLD_STARTS: usize = 3;
+const LISTS: usize = 5;
 /// Files that a server has open in addition to its connections.
 const OTHER_FILES: u64 = 200;
 /// A phase that takes longer is treated as hung.
@@ -83,11 +98,11 @@ pub(crate) fn run(args: &ServerBenchArgs) -> anyhow::Result<()> {
     };
     let peer = measure_or_skip("kube-apiserver", peer, |peer| measure(args, &peer, folder.path()))?;
     let ours = measure_or_skip("punctual", BenchServer::punctual(), |ours| {
-        let mut results = measure(args, &ours, folder.path())?;
-        results.cold_start_full = Some(cold_start_full(args, &ours, folder.path())?);
-        Ok(results)
+        let mut figures = measure(args, &ours, folder.path())?;
+        figures.add_time(COLD_START_FULL, cold_start_full(args, &ours, folder.path())?);
+        Ok(figures)
     })?;
-    print!("{}", report::table(&ours, &peer, args.stored));
+    print!("{}", render(&[("punctual", &ours), ("kube-apiserver", &peer)], &LIMITS));
     Ok(())
 }
 
@@ -106,32 +121,28 @@ fn check_open_files(args: &ServerBenchArgs) -> anyhow::Result<()> {
 fn measure_or_skip(
     name: &str,
     server: anyhow::Result<BenchServer>,
-    measure: impl FnOnce(BenchServer) -> anyhow::Result<ServerResults>,
-) -> anyhow::Result<ServerResults> {
+    measure: impl FnOnce(BenchServer) -> anyhow::Result<Figures>,
+) -> anyhow::Result<Figures> {
     match server {
         Ok(server) => measure(server).with_context(|| name.to_owned()),
         Err(error) => {
             println!("skipped: {name}: {error:#}");
-            Ok(ServerResults::default())
+            Ok(Figures::default())
         }
     }
 }
 
-fn measure(
-    args: &ServerBenchArgs,
-    server: &BenchServer,
-    folder: &Path,
-) -> anyhow::Result<ServerResults> {
+fn measure(args: &ServerBenchArgs, server: &BenchServer, folder: &Path) -> anyhow::Result<Figures> {
     println!("{}", server.versions()?.join(", "));
-    let cold_start = Some(cold_start_empty(server, folder)?);
-    let mut results = ServerResults { cold_start, ..ServerResults::default() };
+    let mut figures = Figures::default();
+    figures.add_time("cold start, empty", cold_start_empty(server, folder)?);
     let (cluster, _) = server.start(&bench_server::create_folder(folder, "load")?)?;
     println!("measuring {} at {}", cluster.name, cluster.url);
-    results.memory.push(("start", bench_server::resident_memory(&cluster.pids())?));
-    run_async(run_load(args, &cluster, &mut results))?;
+    figures.add_memory("memory after start", bench_server::resident_memory(&cluster.pids())?);
+    run_async(run_load(args, &cluster, &mut figures))?;
     drop(cluster);
     fs::remove_dir_all(folder.join("load"))?;
-    Ok(results)
+    Ok(figures)
 }
 
 /// The median of several starts, each in a new folder.
@@ -158,7 +169,7 @@ fn cold_start_full(
     let (cluster, _) = server.start(&folder)?;
     let phase = CreatePhase { clients: 256, count: args.stored };
     println!("storing {} CronJobs", phase.count);
-    let target = ConnectionTarget::of(&cluster)?;
+    let target = ConnectionTarget::from_cluster(&cluster)?;
     run_async(with_timeout(create::create_phase(&target, phase, "stored")))?;
     drop(cluster);
     let (_cluster, duration) = server.start(&folder)?;
@@ -168,32 +179,54 @@ fn cold_start_full(
 async fn run_load(
     args: &ServerBenchArgs,
     cluster: &Cluster,
-    results: &mut ServerResults,
+    figures: &mut Figures,
 ) -> anyhow::Result<()> {
-    let target = ConnectionTarget::of(cluster)?;
+    let target = ConnectionTarget::from_cluster(cluster)?;
     let mut stored = 0;
     for (phase, prefix) in args.phases().zip(["one", "some", "many"]) {
         let before = bench_server::processor_time(&cluster.pids())?;
         let created = with_timeout(create::create_phase(&target, phase, prefix)).await?;
         let used = bench_server::processor_time(&cluster.pids())?.saturating_sub(before);
-        results.processor_per_create = used.checked_div(phase.count.try_into()?);
-        results.created.push(created);
+        let clients = phase.clients;
+        figures.add(format!("creates, {clients} clients"), "/s", created.per_second());
+        figures.add_latencies(&format!("create, {clients} clients"), &created.latencies);
+        let per_create = used.checked_div(phase.count.try_into()?).unwrap_or_default();
+        figures.add_time(format!("processor per create, {clients}"), per_create);
         stored += phase.count;
     }
-    record_memory("creates", cluster, results).await?;
-    results.listed = Some(with_timeout(list::run(&target, stored)).await?);
-    record_memory("lists", cluster, results).await?;
-    results.watched = Some(with_timeout(watches::run(&target, args.watch_load())).await?);
-    record_memory("watches", cluster, results).await
+    add_memory("creates", cluster, figures).await?;
+    with_timeout(list_all(&target, stored, figures)).await?;
+    add_memory("lists", cluster, figures).await?;
+    with_timeout(watches::run(&target, args.watch_load(), figures)).await?;
+    add_memory("watches", cluster, figures).await
 }
 
-async fn record_memory(
-    phase: &'static str,
-    cluster: &Cluster,
-    results: &mut ServerResults,
+/// Lists all CronJobs several times and checks their number.
+async fn list_all(
+    target: &ConnectionTarget,
+    expected: usize,
+    figures: &mut Figures,
 ) -> anyhow::Result<()> {
+    let mut connection = Connection::open(target).await?;
+    let mut samples = Vec::new();
+    let mut bytes = 0;
+    for _ in 0..LISTS {
+        let start = clock::now();
+        let body = connection.get(create::CRON_JOBS).await?;
+        samples.push(start.elapsed());
+        bytes = body.len();
+        let found = String::from_utf8_lossy(&body).matches(r#""schedule":"#).count();
+        anyhow::ensure!(found == expected, "{found} CronJobs in a list of {expected}");
+    }
+    figures.add_latencies("list", &Latencies::new(samples));
+    figures.add_memory("list size", bytes as u64);
+    Ok(())
+}
+
+async fn add_memory(phase: &str, cluster: &Cluster, figures: &mut Figures) -> anyhow::Result<()> {
     tokio::time::sleep(SETTLE_TIME).await;
-    results.memory.push((phase, bench_server::resident_memory(&cluster.pids())?));
+    let memory = bench_server::resident_memory(&cluster.pids())?;
+    figures.add_memory(format!("memory after {phase}"), memory);
     Ok(())
 }
 

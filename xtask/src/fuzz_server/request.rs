@@ -36,6 +36,19 @@ const PARAMETERS: [&str; 19] = [
     "allowWatchBookmarks=1", "timeoutSeconds=1", "dryRun=All", "fieldValidation=Strict",
     "force=true", "fieldManager=f", "includeObject=Object",
 ];
+/// The parameters whose values are numbers.
+#[rustfmt::skip]
+const NUMERIC_PARAMETERS: [&str; 7] = [
+    "timeoutSeconds", "limit", "resourceVersion", "gracePeriodSeconds", "sinceSeconds", "tailLines",
+    "limitBytes",
+];
+/// The ends of the ranges of integers, and the values next to them.
+#[rustfmt::skip]
+const EXTREME_NUMBERS: [&str; 14] = [
+    "0", "-1", "1", "2147483647", "-2147483648", "2147483648", "4294967296", "9223372036854775807",
+    "9223372036854775806", "-9223372036854775808", "9223372036854775808", "18446744073709551615",
+    "18446744073709551616", "1e400",
+];
 #[rustfmt::skip]
 const SELECTOR_TOKENS: [&str; 22] = [
     "a", "grp", "x", "=", "==", "!=", "!", "in", "notin", "(", ")", ",", ">", "<", " ", "1",
@@ -164,11 +177,18 @@ fn random_path(rng: &TestRng, recorded: &str) -> String {
     }
     for _ in 0..rng.below(3) {
         let separator = if path.contains('?') { '&' } else { '?' };
-        let parameter =
-            if rng.percent(60) { pick(rng, &PARAMETERS).to_owned() } else { random_selector(rng) };
+        let parameter = random_parameter(rng);
         path = format!("{path}{separator}{parameter}");
     }
     path
+}
+
+fn random_parameter(rng: &TestRng) -> String {
+    match rng.below(10) {
+        0..=4 => pick(rng, &PARAMETERS).to_owned(),
+        5..=6 => format!("{}={}", pick(rng, &NUMERIC_PARAMETERS), pick(rng, &EXTREME_NUMBERS)),
+        _ => random_selector(rng),
+    }
 }
 
 fn random_selector(rng: &TestRng) -> String {

@@ -14,19 +14,20 @@ const CHECK: &str = "crate-edges";
 pub(super) const PURE: [&str; 6] = ["schedule", "api", "engine", "import", "queue", "lease"];
 
 /// The allowed edges between our own crates.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("mutations", &[]),
+    ("files", &[]),
     ("schedule", &[]),
     ("api", &["schedule"]),
     ("engine", &["api", "schedule"]),
     ("import", &["api", "schedule"]),
     ("queue", &[]),
     ("lease", &[]),
-    ("store", &[]),
-    ("server", &["api", "schedule", "store"]),
+    ("store", &["files"]),
+    ("server", &["api", "files", "schedule", "store"]),
     ("client", &["api", "lease", "queue"]),
     ("controller", &["api", "client", "engine", "lease", "queue", "schedule"]),
-    ("runner", &["api", "client"]),
+    ("runner", &["api", "client", "files"]),
     (
         "cli",
         &[
@@ -34,6 +35,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "client",
             "controller",
             "engine",
+            "files",
             "import",
             "runner",
             "schedule",
@@ -105,7 +107,7 @@ fn check_package(package: &CargoPackage) -> Vec<TidyFinding> {
     let name = short_name(&package.name);
     let finding = |message: String| TidyFinding {
         check: CHECK,
-        part: name.to_owned(),
+        crate_name: name.to_owned(),
         location: format!("{name}/Cargo.toml"),
         message,
     };

@@ -30,8 +30,8 @@ const BUG_PARTS: [&str; 3] = ["mutations", "sim", "xtask"];
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (file, rust) in rust_files(files) {
-        let is_pure = crate_edges::PURE.contains(&file.part());
-        let is_product = !BUG_PARTS.contains(&file.part());
+        let is_pure = crate_edges::PURE.contains(&file.crate_name());
+        let is_product = !BUG_PARTS.contains(&file.crate_name());
         for (line, code) in rust.shipped_code() {
             for name in IMPURE.iter().filter(|name| is_pure && code.contains(**name)) {
                 let message = format!("`{name}` in a pure crate: pass the value as an argument");

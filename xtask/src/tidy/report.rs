@@ -20,11 +20,11 @@ struct ReportRow<'a> {
 
 impl<'a> ReportRow<'a> {
     fn new(name: &'a str, files: &'a [SourceFile], findings: &'a [TidyFinding]) -> ReportRow<'a> {
-        let is_included = |part: &str| name == TOTAL || part == name;
+        let is_included = |crate_name: &str| name == TOTAL || crate_name == name;
         ReportRow {
             name,
-            files: files.iter().filter(|file| is_included(file.part())).collect(),
-            findings: findings.iter().filter(|finding| is_included(&finding.part)).collect(),
+            files: files.iter().filter(|file| is_included(file.crate_name())).collect(),
+            findings: findings.iter().filter(|finding| is_included(&finding.crate_name)).collect(),
         }
     }
 }
@@ -32,7 +32,7 @@ impl<'a> ReportRow<'a> {
 /// Renders all tables as Markdown.
 pub(super) fn render(files: &[SourceFile]) -> String {
     let findings = check_sources(files);
-    let parts: BTreeSet<&str> = files.iter().map(SourceFile::part).collect();
+    let parts: BTreeSet<&str> = files.iter().map(SourceFile::crate_name).collect();
     let names = parts.into_iter().chain([TOTAL]);
     let rows: Vec<_> = names.map(|name| ReportRow::new(name, files, &findings)).collect();
     let mut text = wording_table(&rows);

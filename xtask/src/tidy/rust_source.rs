@@ -36,7 +36,7 @@ pub(super) struct RustItem {
     pub(super) lines: usize,
     /// Whether other modules can see it: it has a visibility or belongs to a visible trait.
     pub(super) is_visible: bool,
-    /// The tokens between the name and the body.
+    /// The tokens between the name and the body. Those of a struct, enum or union include its fields.
     pub(super) signature: TokenList,
 }
 
@@ -252,7 +252,9 @@ fn read_item(
     let TokenTree::Ident(name) = list.trees.get(header.name_at)? else {
         return None;
     };
-    let signature = list.trees.get(header.name_at + 1..end)?.iter().cloned().collect();
+    let has_fields = matches!(header.keyword.as_str(), "struct" | "enum" | "union");
+    let signature_end = if has_fields { end + 1 } else { end };
+    let signature = list.trees.get(header.name_at + 1..signature_end)?.iter().cloned().collect();
     let line = list.line(header.name_at);
     let last_line = list.trees.get(end)?.span().end().line;
     let in_visible_trait = outer.keyword == "trait" && outer.is_visible;

@@ -20,7 +20,7 @@ pub(super) struct TidyFinding {
     /// The name of the check.
     pub(super) check: &'static str,
     /// The part of the repository that the file belongs to.
-    pub(super) part: String,
+    pub(super) crate_name: String,
     /// The file, with a line where there is one.
     pub(super) location: String,
     /// The fault and the remedy.
@@ -37,7 +37,7 @@ impl TidyFinding {
     ) -> TidyFinding {
         TidyFinding {
             check,
-            part: file.part().to_owned(),
+            crate_name: file.crate_name().to_owned(),
             location: format!("{}:{line}", file.path),
             message: message.into(),
         }
@@ -72,7 +72,7 @@ impl SourceFile {
 
     /// The crate's folder name, `schedule` for `crates/schedule/src/lib.rs`; else the top folder, or
     /// `root` for files that are in none.
-    pub(super) fn part(&self) -> &str {
+    pub(super) fn crate_name(&self) -> &str {
         let path = self.path.strip_prefix("crates/").unwrap_or(&self.path);
         path.split_once('/').map_or("root", |(folder, _)| folder)
     }

@@ -1,4 +1,4 @@
-//! Finds `Result<_, String>` in signatures: callers cannot match on such an error.
+//! Finds `Result<_, String>` in signatures and types: callers cannot match on such an error.
 
 use super::{
     rust_source::{RustItem, RustSource, TokenList},
@@ -7,7 +7,7 @@ use super::{
 
 pub(super) const CHECK: &str = "string-errors";
 
-/// Finds visible functions and type aliases outside tests that return `Result<_, String>`.
+/// Finds visible functions and types outside tests that have a `Result<_, String>`.
 pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (file, rust) in rust_files(files) {

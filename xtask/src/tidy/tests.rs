@@ -75,11 +75,14 @@ fn visible_string_errors_are_found() {
         "pub(crate) fn f(a: Option<Result<(), String>>);\n",
         "pub trait T { fn f() -> Result<Box<dyn Fn() -> u8>, String>; }\n",
         "pub type R = Result<(), String>;\n",
+        "pub enum E { A(String, Result<(), String>) }\n",
+        "pub struct S { a: Result<(), String> }\n",
     ] {
         assert_eq!(found(PRODUCT, text), [(string_errors::CHECK, 1)], "{text}");
     }
     for text in [
         "fn f() -> Result<(), String> {\n}\n",
+        "enum E { A(Result<(), String>) }\n",
         "pub fn f() -> Result<String, Error> {\n}\n",
         "pub fn f() -> anyhow::Result<String> {\n}\n",
         "pub fn f() -> Result<HashMap<u8, String>, E> {\n}\n",
@@ -123,7 +126,7 @@ fn a_third_definition_makes_all_three_a_finding() {
 }
 
 #[test]
-fn comments_strings_and_code_are_told_apart() {
+fn comments_strings_and_code_are_distinguished() {
     let text = "let a = \"s1 // s2\"; // c1 \"c2\"\n/* c3 /* c4 */ c5 */ let b = 'x';\n\n\
                 /// c6 \"c7\"\nf(\"s3\\\"s4\", r#\"s5\"s6\"#, b\"s7\", '\"', '\\'', 'l');\n";
     let source = RustSource::parse(text, 0).unwrap();
@@ -174,7 +177,7 @@ fn a_file_belongs_to_its_crate_or_to_its_top_folder() {
     for (path, part) in
         [("crates/api/src/lib.rs", "api"), ("docs/x.md", "docs"), ("README.md", "root")]
     {
-        assert_eq!(file(path, "").part(), part);
+        assert_eq!(file(path, "").crate_name(), part);
     }
 }
 

@@ -9,8 +9,8 @@ use crate::quantity::Quantity;
 const HUGE_PAGES: &str = "hugepages-";
 /// The container resources without a domain.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// All resources without a domain, including those of quotas.
-const STANDARD: [&str; 20] = [
+/// The amounts without a domain, including those of quotas.
+const MEASURED: [&str; 11] = [
     "cpu",
     "memory",
     "ephemeral-storage",
@@ -20,19 +20,10 @@ const STANDARD: [&str; 20] = [
     "limits.cpu",
     "limits.memory",
     "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
     "storage",
     "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
 ];
-/// The resources without a domain that are numbers of objects.
+/// The numbers of objects, which only quotas have.
 const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -76,7 +67,7 @@ pub(super) fn quota_amount(
     errors: &mut Errors,
 ) {
     standard_name(name, path, errors);
-    let is_for_quotas = STANDARD.contains(&name) && name != "storage";
+    let is_for_quotas = is_standard(name) && name != "storage";
     if !name.contains('/') && !is_for_quotas && !is_huge_pages_quota(name) {
         let detail = "must be a standard resource for quota";
         errors.push(FieldError::invalid(path, name, detail));
@@ -117,8 +108,8 @@ fn standard_name(name: &str, path: &FieldPath<'_>, errors: &mut Errors) {
     let found = names::check_qualified_name(name);
     let is_valid = found.is_empty();
     reasons(found, name, path, errors);
-    let is_standard = name.contains('/') || STANDARD.contains(&name) || is_huge_pages_quota(name);
-    if is_valid && !is_standard {
+    let is_known = name.contains('/') || is_standard(name) || is_huge_pages_quota(name);
+    if is_valid && !is_known {
         let detail = "must be a standard resource type or fully qualified";
         errors.push(FieldError::invalid(path, name, detail));
     }
@@ -160,6 +151,11 @@ fn divisible(name: &str, quantity: Quantity, path: &FieldPath<'_>, errors: &mut 
         let detail = format!("{quantity} is not positive integer multiple of {name}");
         errors.push(FieldError::invalid(path, &quantity.to_string(), detail));
     }
+}
+
+/// Returns whether Kubernetes defines a name without a domain.
+fn is_standard(name: &str) -> bool {
+    MEASURED.contains(&name) || COUNTED.contains(&name)
 }
 
 fn is_huge_pages(name: &str) -> bool {

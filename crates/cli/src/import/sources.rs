@@ -20,9 +20,9 @@ pub(super) fn read_crontabs(args: &ImportArgs, importer: &mut Importer) -> anyho
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         if !path.is_dir() {
             read_crontab(path, args, importer)?;
-        } else if let Some(period) = FolderPeriod::of_folder(name) {
+        } else if let Some(period) = FolderPeriod::from_directory_name(name) {
             let scripts = list_scripts(path)?;
-            importer.folder(&path.display().to_string(), period, &scripts);
+            importer.import_directory(&path.display().to_string(), period, &scripts);
         } else {
             for file in list_files(path)? {
                 read_crontab(&file, args, importer)?;
@@ -35,7 +35,7 @@ pub(super) fn read_crontabs(args: &ImportArgs, importer: &mut Importer) -> anyho
 fn read_crontab(path: &Path, args: &ImportArgs, importer: &mut Importer) -> anyhow::Result<()> {
     let text = read_text(path)?;
     let format = args.format.format().unwrap_or_else(|| format_of(path));
-    importer.crontab(&shown(path), &text, format, args.user.as_deref());
+    importer.import_crontab(&shown(path), &text, format, args.user.as_deref());
     Ok(())
 }
 
@@ -67,7 +67,7 @@ pub(super) fn read_units(args: &ImportArgs, importer: &mut Importer) -> anyhow::
     for service in missing_services(&units) {
         units.extend(find_beside(&service, &files));
     }
-    importer.systemd(&units);
+    importer.import_units(&units);
     Ok(())
 }
 
@@ -104,7 +104,7 @@ pub(super) fn read_objects(args: &ImportArgs, importer: &mut Importer) -> anyhow
     for document in manifest::read(&args.paths) {
         match document {
             Ok(document) => {
-                importer.kubernetes(&document.location.to_string(), 0, document.value);
+                importer.import_object(&document.location.to_string(), 0, document.value);
             }
             Err(error) => bail!(error),
         }

@@ -151,6 +151,13 @@ fn future_annotations(cron_job: &CronJob, now: Time) -> Map<String, Value> {
     {
         set(annotations::MISSED, format!("{now} {count}"));
     }
+    // Without its slot, the number of skipped slots does not depend on the last slot, which is set back.
+    let skipped = cron_job.metadata.annotation(annotations::SKIPPED).unwrap_or_default();
+    if let [count, slot, _] = skipped.split(' ').collect::<Vec<_>>().as_slice()
+        && slot.parse::<Timestamp>().is_ok_and(|slot| slot > since)
+    {
+        set(annotations::SKIPPED, (*count).to_owned());
+    }
     changed
 }
 
@@ -193,6 +200,7 @@ mod tests {
             "punctual.dev/schedule-since": "2037-01-01T00:00:00Z 0 * * * *",
             "punctual.dev/time-zone-gate": "2026-02-01T00:00:00Z off",
             "punctual.dev/missed": "2037-01-01T00:00:00Z 3",
+            "punctual.dev/skipped": "7 2037-01-01T00:00:00Z 4",
         });
         let plan =
             plan(&cron_job(annotations, status), &[job(FUTURE, true), job(NOW, false)]).unwrap();
@@ -203,6 +211,7 @@ mod tests {
         let annotations = json!({
             "punctual.dev/missed": "2026-03-01T10:00:00Z 3",
             "punctual.dev/schedule-since": "2026-03-01T10:00:00Z 0 * * * *",
+            "punctual.dev/skipped": "7",
         });
         let want = json!({"metadata": {"uid": "u", "annotations": annotations}});
         assert_eq!(plan.annotation_patch(), Some(want));

@@ -2,12 +2,10 @@
 
 use anyhow::Context as _;
 use punctual_api::{ConcurrencyPolicy, CronJobKind};
+use punctual_import::to_object_name;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
-
-/// The longest name of a CronJob. The names of its Jobs are longer.
-const NAME_LENGTH_MAX: usize = 52;
 
 /// The image of a container without one. `punctual up` ignores images, but the API requires one.
 const NO_IMAGE: &str = "none";
@@ -66,11 +64,7 @@ fn without_unset(mut object: Value) -> Value {
 fn default_name(command: &[String]) -> anyhow::Result<String> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     let file_name = program.rsplit('/').next().unwrap_or_default();
-    let replace = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = file_name.chars().map(replace).collect();
-    let name: String = name.trim_matches('-').chars().take(NAME_LENGTH_MAX).collect();
-    let name = name.trim_end_matches('-');
-    (!name.is_empty()).then(|| name.to_owned()).with_context(|| {
+    to_object_name(file_name).with_context(|| {
         format!("could not derive a name from the program {program:?}; set --name")
     })
 }

@@ -100,6 +100,7 @@ impl ComponentStarter<'_> {
         };
         let runtime_options = ProcessRuntimeOptions {
             open_files_soft_max: self.instance.descriptors.inherited_soft,
+            adopt_orphans: true,
             ..ProcessRuntimeOptions::new(data_dir.clone(), SELF_EXE.into())
         };
         let failed = || format!("could not start the Pod runner in {}", data_dir.display());

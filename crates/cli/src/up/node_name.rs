@@ -20,7 +20,7 @@ const NAME_CHARS_MAX: usize = 253;
 /// container, for example, gets a new host name at each start.
 pub(super) fn choose(requested: Option<&str>, data_dir: &Path) -> anyhow::Result<String> {
     let path = data_dir.join(FILE);
-    let saved = match fs::read_to_string(&path) {
+    let saved = match punctual_files::read_text(&path) {
         Ok(text) => Some(text.trim().to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {

@@ -68,7 +68,7 @@ pub(super) struct JobEnd {
 /// The displayed fields of a Pod of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PodSummary {
-    /// The namespace and name of its Job.
+    /// The namespace and name of its Job, or else of the Pod.
     pub(super) job: Arc<str>,
     /// Why it failed or cannot start.
     pub(super) problem: Option<Box<str>>,

@@ -180,11 +180,15 @@ fn uid(metadata: &ObjectMeta) -> ObjectUid {
     metadata.uid.as_deref().unwrap_or_default().into()
 }
 
-/// The namespace and name of the Job that owns a Pod; only the namespace if none does.
+/// The namespace and name of the Job that owns a Pod, or else of the Pod.
 fn job_of_pod(pod: &Pod) -> Arc<str> {
+    let namespace = &pod.metadata.namespace;
     let owners = pod.metadata.owner_references.iter();
-    let job = owners.filter(|owner| owner.kind == "Job").map(|owner| &*owner.name).next();
-    format!("{}/{}", pod.metadata.namespace, job.unwrap_or_default()).into()
+    match owners.filter(|owner| owner.kind == "Job").map(|owner| &*owner.name).next() {
+        Some(job) => format!("{namespace}/{job}").into(),
+        // No Job has a name with a slash.
+        None => format!("{namespace}/pod/{}", pod.metadata.name).into(),
+    }
 }
 
 fn namespaced_name(metadata: &ObjectMeta) -> Arc<str> {
@@ -202,4 +206,23 @@ fn job_end(status: &JobStatus) -> Option<JobEnd> {
     };
     let at = status.completion_time.or(found.last_transition_time)?.timestamp();
     Some(JobEnd { at, error: error.map(Into::into) })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_without_a_job_has_its_own_name() {
+        let pod = |owners| {
+            let metadata = json!({"name": "p", "namespace": "n", "ownerReferences": owners});
+            serde_json::from_value::<Pod>(json!({ "metadata": metadata })).unwrap()
+        };
+        let owner = |kind| json!([{"apiVersion": "v1", "kind": kind, "name": "j", "uid": "u"}]);
+        assert_eq!(&*job_of_pod(&pod(owner("Job"))), "n/j");
+        assert_eq!(&*job_of_pod(&pod(owner("Other"))), "n/pod/p");
+        assert_eq!(&*job_of_pod(&pod(json!([]))), "n/pod/p");
+    }
 }

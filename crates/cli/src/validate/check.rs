@@ -96,7 +96,7 @@ impl<'a> DocumentChecker<'a> {
             checked.errors.push(FieldProblem::new("metadata.name", NAME_REQUIRED.into()));
         }
         for problem in &mut checked.errors {
-            problem.hint = hint::of_problem(problem, &value, &self.rules.zones);
+            problem.hint = hint::suggest(problem, &value, &self.rules.zones);
         }
         checked
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::checked_document::FieldProblem;
 
 /// Returns what to change, if the problem is a common mistake.
-pub(super) fn of_problem(problem: &FieldProblem, object: &Value, zones: &Zones) -> Option<String> {
+pub(super) fn suggest(problem: &FieldProblem, object: &Value, zones: &Zones) -> Option<String> {
     let spec = object.get("spec");
     let text = |key: &str| spec?.get(key)?.as_str();
     match problem.field.as_str() {

@@ -59,11 +59,20 @@ fn a_missing_encryption_key_refuses_the_start() {
     std::fs::write(&key, format!("{}=\n", "A".repeat(43))).unwrap();
     let (serving, _) = ServeProcess::start(&folder);
     assert!(serving.stop());
-    let store = punctual_store::Store::open_with_codec(
-        folder.join("store"),
-        punctual_store::Options::default(),
-        Some(std::sync::Arc::new(punctual_server::SecretEncryption::read(&key).unwrap())),
-    );
+    let open = || {
+        let encryption = punctual_server::SecretEncryption::read(&key).unwrap();
+        let codec = std::sync::Arc::new(encryption);
+        let options = punctual_store::Options::default();
+        punctual_store::Store::open_with_codec(folder.join("store"), options, Some(codec)).ok()
+    };
+    // A process that another test starts shares our lock until it executes its program.
+    let store = (0..500).find_map(|_| {
+        let store = open();
+        if store.is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        store
+    });
     let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"resourceVersion":"","name":"a","namespace":"default"}}"#;
     let store = store.unwrap();
     store.write_blocking(punctual_store::Op::create("/secrets/default/a", secret)).unwrap();

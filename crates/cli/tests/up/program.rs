@@ -86,7 +86,13 @@ impl TestHome {
     }
 
     pub(crate) async fn client(&self) -> Client {
-        let config = Kubeconfig::read_from(self.path().join("data/kubeconfig")).unwrap();
+        let path = self.path().join("data/kubeconfig");
+        self.client_from(&std::fs::read_to_string(path).unwrap()).await
+    }
+
+    /// Returns a client with the text of a kubeconfig.
+    pub(crate) async fn client_from(&self, kubeconfig: &str) -> Client {
+        let config = Kubeconfig::from_yaml(kubeconfig).unwrap();
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
         Client::try_from(config).unwrap()

@@ -1,13 +1,13 @@
 //! Logs what happens to a CronJob, each fact once: a start when its Job is created, a miss, a skipped slot and an end when
-//! they are counted in the status, and an error when it differs from the error of the previous reconcile.
+//! they are counted in the status, and a problem when the previous reconcile of this process did not have it.
 
 use std::time::Duration;
 
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_engine::cronjob::{
-    CreateError, CreateJob, CreateResult, EffectResult, FinishedRun, GiveUpJob, MissedSlots, Plan,
-    ScheduleError, Settled, StartDecision,
+    CreateError, CreateJob, CreateResult, DeleteError, EffectResult, FinishedRun, FutureRecord,
+    GiveUpJob, MissedSlots, Plan, ScheduleError, Settled, StartDecision,
 };
 
 use super::key::CronJobName;
@@ -33,55 +33,68 @@ pub(super) struct DecisionLog<'a> {
     pub(super) cron_job: &'a CronJob,
 }
 
-/// Why a CronJob starts no run although one is due or would be.
-pub(super) enum StartError<'a> {
+/// The reason of the event about a large number of pending slots.
+const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
+
+/// Something about a CronJob that its owner should look at.
+pub(super) enum Problem<'a> {
     /// There are no slots.
     NoSchedule(&'a ScheduleError),
+    /// A recorded time in the future keeps slots from starting.
+    FutureRecord(FutureRecord),
     /// The Job of a slot could not be created.
     NotCreated(&'a CreateJob, &'a CreateError),
     /// A Job that the next run replaces could not be deleted.
-    NotReplaced { job: &'a str, error: &'a str },
+    NotReplaced { job: &'a str, error: &'a DeleteError },
+    /// So many slots are pending that the clock may be wrong.
+    TooManyPending { count: u64 },
+    /// The pending deadline is ignored.
+    PendingDeadlineIgnored { message: &'a str },
 }
 
-impl<'a> StartError<'a> {
-    /// Finds the error of a plan or of its effects.
-    pub(super) fn find(plan: &'a Plan, results: &'a [EffectResult]) -> Option<StartError<'a>> {
-        if let StartDecision::NoSchedule(error) = &plan.start_decision {
-            return Some(StartError::NoSchedule(error));
+impl<'a> Problem<'a> {
+    /// Finds the problems of a plan and of its effects.
+    pub(super) fn find_all(plan: &'a Plan, results: &'a [EffectResult]) -> Vec<Problem<'a>> {
+        let mut problems = Vec::new();
+        match &plan.start_decision {
+            StartDecision::NoSchedule(error) => problems.push(Problem::NoSchedule(error)),
+            _ => problems.extend(Problem::find_failed_effect(plan, results)),
         }
+        problems.extend(plan.future_record.map(Problem::FutureRecord));
+        if plan.events.iter().any(|event| event.reason == TOO_MANY_MISSED_TIMES) {
+            problems.push(Problem::TooManyPending { count: plan.pending_slots });
+        }
+        let ignored = plan.conditions.pending_deadline_ignored.as_deref();
+        problems.extend(ignored.map(|message| Problem::PendingDeadlineIgnored { message }));
+        problems
+    }
+
+    fn find_failed_effect(plan: &'a Plan, results: &'a [EffectResult]) -> Option<Problem<'a>> {
         results.iter().find_map(|result| match result {
             EffectResult::Created(CreateResult::Failed(error)) => {
-                Some(StartError::NotCreated(plan.job_to_create.as_ref()?, error))
+                Some(Problem::NotCreated(plan.job_to_create.as_ref()?, error))
             }
-            EffectResult::Deleted(job, Err(error)) => Some(StartError::NotReplaced { job, error }),
+            EffectResult::Deleted(job, Err(error)) => Some(Problem::NotReplaced { job, error }),
             _ => None,
         })
     }
 
-    /// A text that is the same for the same error of the same slot.
+    /// A text that is the same for the same problem, and for an effect for the same problem of the same slot.
     pub(super) fn identity(&self) -> String {
         match self {
-            StartError::NoSchedule(error) => error.to_string(),
-            StartError::NotCreated(create, error) => format!("{} {error}", create.slot),
-            StartError::NotReplaced { job, error } => format!("{job} {error}"),
+            Problem::NoSchedule(error) => error.to_string(),
+            Problem::FutureRecord(record) => format!("{} {}", record.field, record.time),
+            Problem::NotCreated(create, error) => format!("{} {error}", create.slot),
+            Problem::NotReplaced { job, error } => format!("{job} {error}"),
+            Problem::TooManyPending { .. } => TOO_MANY_MISSED_TIMES.to_owned(),
+            Problem::PendingDeadlineIgnored { message } => (*message).to_owned(),
         }
-    }
-
-    /// Whether a condition reports the error already. It outlives a restart of the controller. A call that failed
-    /// again after a restart is a new fact.
-    fn is_recorded(&self, status: &CronJobStatus) -> bool {
-        let StartError::NoSchedule(error) = self else { return false };
-        let message = error.to_string();
-        status
-            .conditions
-            .iter()
-            .any(|condition| condition.reason == error.reason() && condition.message == message)
     }
 }
 
 impl DecisionLog<'_> {
     /// Logs the decision of a reconcile.
-    pub(super) fn decided(&self, plan: &Plan) {
+    pub(super) fn log_decision(&self, plan: &Plan) {
         log_line!(
             debug,
             self,
@@ -93,12 +106,12 @@ impl DecisionLog<'_> {
     }
 
     /// Logs what the written status reports: runs that were found, runs that ended, and events.
-    pub(super) fn settled(&self, settled: &Settled, created: Option<&str>) {
+    pub(super) fn log_settled(&self, settled: &Settled, created: Option<&str>) {
         if let Some(status) = &settled.status {
-            self.found(status, created);
+            self.log_unlisted_runs(status, created);
         }
         for run in &settled.finished_runs {
-            self.ended(run);
+            self.log_end(run);
         }
         for event in &settled.events {
             log_line!(
@@ -112,7 +125,7 @@ impl DecisionLog<'_> {
     }
 
     /// Logs that the Job of a slot was created, and how long after the effective time of the slot.
-    pub(super) fn started(&self, create: &CreateJob, lateness: Duration) {
+    pub(super) fn log_start(&self, create: &CreateJob, lateness: Duration) {
         log_line!(
             info,
             self,
@@ -124,7 +137,7 @@ impl DecisionLog<'_> {
     }
 
     /// Logs runs that are active now and were started without being recorded, for example before a crash.
-    fn found(&self, status: &CronJobStatus, created: Option<&str>) {
+    fn log_unlisted_runs(&self, status: &CronJobStatus, created: Option<&str>) {
         let known = &self.cron_job.status.active;
         let is_known = |uid: &str| known.iter().any(|known| known.uid == uid);
         for job in &status.active {
@@ -140,7 +153,7 @@ impl DecisionLog<'_> {
     }
 
     /// Logs that a run ended.
-    fn ended(&self, run: &FinishedRun) {
+    fn log_end(&self, run: &FinishedRun) {
         log_line!(
             info,
             self,
@@ -153,12 +166,12 @@ impl DecisionLog<'_> {
     }
 
     /// Logs that a run was ended because the next one replaces it.
-    pub(super) fn replaced(&self, job: &str) {
+    pub(super) fn log_replacement(&self, job: &str) {
         log_line!(info, self, job, result = "Replaced", "a run ended");
     }
 
     /// Logs that a run was given up because none of its Pods started in time.
-    pub(super) fn gave_up(&self, job: &GiveUpJob) {
+    pub(super) fn log_given_up(&self, job: &GiveUpJob) {
         log_line!(
             warn,
             self,
@@ -170,7 +183,7 @@ impl DecisionLog<'_> {
     }
 
     /// Logs that a run could not be given up.
-    pub(super) fn not_given_up(&self, job: &GiveUpJob, error: &str) {
+    pub(super) fn log_give_up_error(&self, job: &GiveUpJob, error: &str) {
         log_line!(
             warn,
             self,
@@ -182,7 +195,7 @@ impl DecisionLog<'_> {
     }
 
     /// Logs slots that were missed.
-    pub(super) fn missed(&self, missed: &[MissedSlots]) {
+    pub(super) fn log_missed_slots(&self, missed: &[MissedSlots]) {
         for MissedSlots { latest, count, reason } in missed {
             let cause = reason.to_string();
             let reason = reason.as_str();
@@ -191,26 +204,32 @@ impl DecisionLog<'_> {
     }
 
     /// Logs that slots were skipped, if any were.
-    pub(super) fn skipped(&self, count: i64) {
+    pub(super) fn log_skipped_slots(&self, count: i64) {
         if count > 0 {
             log_line!(info, self, count, "skipped slots: a later slot started instead");
         }
     }
 
-    /// Logs why no run starts, unless a condition of the CronJob reports it already.
-    pub(super) fn failed(&self, error: &StartError<'_>) {
-        if error.is_recorded(&self.cron_job.status) {
-            return;
-        }
-        match error {
-            StartError::NoSchedule(error) => log_line!(
+    /// Logs a problem, what follows from it and what to do.
+    pub(super) fn log_problem(&self, problem: &Problem<'_>) {
+        match problem {
+            Problem::NoSchedule(error) => log_line!(
                 warn,
                 self,
                 reason = error.reason(),
                 error = error.to_string(),
                 "no run starts, because the schedule or the time zone is invalid; correct the CronJob"
             ),
-            StartError::NotCreated(create, error) => log_line!(
+            Problem::FutureRecord(record) => log_line!(
+                warn,
+                self,
+                reason = "LastScheduleInFuture",
+                field = record.field,
+                recorded = %record.time,
+                "no run starts before a recorded time, which is in the future; check the clock, then run \
+                 `punctual repair`"
+            ),
+            Problem::NotCreated(create, error) => log_line!(
                 warn,
                 self,
                 job = create.name,
@@ -219,13 +238,28 @@ impl DecisionLog<'_> {
                 error = error.message,
                 "could not create the Job of a slot; retrying with backoff"
             ),
-            StartError::NotReplaced { job, error } => log_line!(
+            Problem::NotReplaced { job, error } => log_line!(
                 warn,
                 self,
                 job,
                 reason = "FailedDelete",
-                error,
+                error = error.message,
                 "could not delete the Job that the next run replaces; retrying with backoff"
+            ),
+            Problem::TooManyPending { count } => log_line!(
+                warn,
+                self,
+                reason = TOO_MANY_MISSED_TIMES,
+                count,
+                "only the latest of more than 100 pending slots starts; check the clock, or set \
+                 startingDeadlineSeconds"
+            ),
+            Problem::PendingDeadlineIgnored { message } => log_line!(
+                warn,
+                self,
+                reason = "PendingDeadlineIgnored",
+                error = message,
+                "runs whose Pods never start are not given up; correct the CronJob"
             ),
         }
     }

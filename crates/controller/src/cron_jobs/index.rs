@@ -58,7 +58,7 @@ pub(super) struct Snapshot {
     pub(super) cached: Arc<CachedCronJob>,
     jobs: Option<Arc<Vec<JobView>>>,
     pub(super) live: LiveJobs,
-    older_namesake: Option<Arc<CachedCronJob>>,
+    older_object_of_same_name: Option<Arc<CachedCronJob>>,
 }
 
 impl Snapshot {
@@ -68,8 +68,8 @@ impl Snapshot {
     }
 
     /// The timetable of an older object of another kind with the same name that can start runs.
-    pub(super) fn older_namesake(&self) -> Option<&Timetable> {
-        self.older_namesake.as_ref()?.timetable_ref().ok()
+    pub(super) fn older_object_of_same_name(&self) -> Option<&Timetable> {
+        self.older_object_of_same_name.as_ref()?.timetable_ref().ok()
     }
 }
 
@@ -95,17 +95,17 @@ impl CronJobIndex {
 
     /// The cached state of a CronJob, combined with the Jobs that were read for this decision.
     pub(super) fn snapshot(&mut self, name: &CronJobName, live: &LiveJobs) -> Option<Snapshot> {
-        let older_namesake = self.older_namesake(name);
+        let older_object_of_same_name = self.older_object_of_same_name(name);
         let entry = self.cron_jobs.get_mut(name)?;
         let jobs = self.jobs.get(&entry.cached.uid).cloned();
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
-        Some(Snapshot { cached: entry.cached.clone(), jobs, live, older_namesake })
+        Some(Snapshot { cached: entry.cached.clone(), jobs, live, older_object_of_same_name })
     }
 
     /// The object of another kind with the same namespace and name, if it is older and can start runs. Both
     /// kinds give their Jobs the same names.
-    fn older_namesake(&self, name: &CronJobName) -> Option<Arc<CachedCronJob>> {
+    fn older_object_of_same_name(&self, name: &CronJobName) -> Option<Arc<CachedCronJob>> {
         let own = self.get(name)?;
         let others = CronJobKind::ALL.into_iter().filter(|kind| *kind != name.kind);
         let mut others = others.filter_map(|kind| {

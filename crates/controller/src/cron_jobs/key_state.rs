@@ -2,12 +2,14 @@
 //! with an unknown result, and Jobs that only a live read showed as finished.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use punctual_engine::cronjob::{EffectResult, JobView, Plan};
 use punctual_queue::Failure;
 
 use super::cached_cron_job::{CachedCronJob, CachedFormError};
+use super::decision_log::Problem;
 use super::reconcile::Executed;
 
 /// Jobs by name as live reads returned them; `None` for a Job that does not exist.
@@ -29,8 +31,8 @@ pub(super) struct KeyState {
     /// Jobs by name that a live read showed as finished and the watch does not yet. Without them, a Job
     /// that was counted would look active again and be counted twice.
     finished: BTreeMap<String, JobView>,
-    /// The error that is logged already.
-    logged_error: Option<Box<str>>,
+    /// The identities of the problems that are logged already.
+    logged_problems: Vec<String>,
 }
 
 /// The results of an executed plan whose status write waits for the end of a burst. It holds the cached form of
@@ -87,13 +89,12 @@ impl KeyState {
         self.unconfirmed.shrink_to_fit();
     }
 
-    /// Sets the error of this reconcile, if there is one. Returns whether it is not logged yet.
-    pub(super) fn set_error(&mut self, error: Option<&str>) -> bool {
-        if self.logged_error.as_deref() == error {
-            return false;
-        }
-        self.logged_error = error.map(Box::from);
-        error.is_some()
+    /// Sets the problems of this reconcile. Returns those that are not logged yet.
+    pub(super) fn set_problems<'a>(&mut self, mut problems: Vec<Problem<'a>>) -> Vec<Problem<'a>> {
+        let identities = problems.iter().map(Problem::identity).collect();
+        let logged = mem::replace(&mut self.logged_problems, identities);
+        problems.retain(|problem| !logged.contains(&problem.identity()));
+        problems
     }
 
     /// Combines live reads of this reconcile with Jobs that earlier live reads showed as finished. `jobs` are the

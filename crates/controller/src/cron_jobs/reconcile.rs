@@ -16,8 +16,8 @@ use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
 use punctual_client::ApiError;
 use punctual_engine::cronjob::{
-    CreateJob, CreateResult, Decision, EffectResult, Observed, Plan, Settled, build_job_manifest,
-    decide, settle,
+    CreateJob, CreateResult, Decision, DeleteError, EffectResult, Observed, Plan, Settled,
+    build_job_manifest, decide, settle,
 };
 use punctual_engine::{EventType, PendingEvent};
 use punctual_queue::Failure;
@@ -25,7 +25,7 @@ use punctual_queue::Failure;
 use super::CronJobController;
 use super::cached_cron_job::{CachedFormError, ParsedCronJob};
 use super::client::Creation;
-use super::decision_log::{DecisionLog, StartError};
+use super::decision_log::{DecisionLog, Problem};
 use super::key::{CronJobName, ReconcileKey};
 use super::key_state::{LiveJobs, Parked};
 use crate::metrics::{RunOutcome, UnreadableKind};
@@ -76,7 +76,7 @@ impl CronJobController {
         }
         let Some(decided) = self.decide(name).await? else { return Ok(()) };
         let log = DecisionLog { name, cron_job: &decided.parsed.cron_job };
-        log.decided(&decided.plan);
+        log.log_decision(&decided.plan);
         let executed = self.execute(name, decided).await;
         if self.queue.has_due() {
             self.park(name, executed);
@@ -103,7 +103,7 @@ impl CronJobController {
                 timetable: &parsed.timetable,
                 jobs: snapshot.jobs(),
                 live_jobs: &snapshot.live,
-                older_namesake: snapshot.older_namesake(),
+                older_object_of_same_name: snapshot.older_object_of_same_name(),
                 gates: self.options.gates,
             };
             match decide(&observed, self.clock.now()) {
@@ -167,7 +167,7 @@ impl CronJobController {
         for job in &plan.jobs_to_replace {
             let deleted = self.client.delete_job(&log.name.namespace, job).await;
             match &deleted {
-                Ok(()) => log.replaced(&job.name),
+                Ok(()) => log.log_replacement(&job.name),
                 Err(error) => *failure = error.to_failure(),
             }
             if deleted.as_ref().is_err_and(ApiError::is_conflict) {
@@ -175,7 +175,8 @@ impl CronJobController {
                 self.add_unconfirmed(log.name, &job.name);
                 continue;
             }
-            let deleted = deleted.map_err(|error| error.message().to_owned());
+            let deleted =
+                deleted.map_err(|error| DeleteError { message: error.message().to_owned() });
             results.push(EffectResult::Deleted(job.name.clone(), deleted));
         }
         results
@@ -208,7 +209,7 @@ impl CronJobController {
             let late = self.clock.now().duration_since(timetable.effective_time(create.slot));
             let late = late.try_into().unwrap_or(Duration::ZERO);
             self.metrics.observe_start_skew(late);
-            DecisionLog { name, cron_job: &parsed.cron_job }.started(create, late);
+            DecisionLog { name, cron_job: &parsed.cron_job }.log_start(create, late);
         } else if !creation.is_unconfirmed {
             self.remove_unconfirmed(name, &create.name);
         }
@@ -225,7 +226,7 @@ impl CronJobController {
     ) -> Result<(), Failure> {
         let Executed { parsed, plan, results, failure, mut resolved } = executed;
         let log = DecisionLog { name, cron_job: &parsed.cron_job };
-        self.log_start_error(&log, StartError::find(&plan, &results));
+        self.log_new_problems(&log, Problem::find_all(&plan, &results));
         let created = created_job(&plan, &results);
         resolved.extend(created.clone());
         let settled = settle(*plan, &results, self.clock.now());
@@ -243,7 +244,7 @@ impl CronJobController {
         for job in &resolved {
             self.remove_unconfirmed(name, job);
         }
-        log.settled(&settled, created.as_deref());
+        log.log_settled(&settled, created.as_deref());
         self.set_in_future(name, settled.future_record.is_some());
         for event in &settled.events {
             self.recorder.record(&reference, event);
@@ -301,7 +302,7 @@ impl CronJobController {
         {
             let skipped = status.skipped_runs - cron_job.status.skipped_runs;
             self.count_outcome(name, RunOutcome::Skipped, skipped);
-            log.skipped(skipped);
+            log.log_skipped_slots(skipped);
         }
         if let Some(error) = &annotation_error {
             tracing::warn!(
@@ -379,12 +380,12 @@ impl CronJobController {
         for job in &settled.jobs_to_give_up {
             match self.client.give_up_job(&log.name.namespace, job).await {
                 Ok(()) => {
-                    log.gave_up(job);
+                    log.log_given_up(job);
                     self.recorder.record(reference, &job.given_up_event());
                 }
                 Err(error) => {
                     all_given_up = false;
-                    log.not_given_up(job, error.message());
+                    log.log_give_up_error(job, error.message());
                 }
             }
         }
@@ -430,7 +431,7 @@ impl CronJobController {
             self.count_outcome(log.name, outcome, count);
         }
         if missed > 0 {
-            log.missed(&settled.missed_slots);
+            log.log_missed_slots(&settled.missed_slots);
         }
     }
 
@@ -440,15 +441,11 @@ impl CronJobController {
         }
     }
 
-    /// Logs why no run starts, unless that is logged already.
-    fn log_start_error(&self, log: &DecisionLog<'_>, error: Option<StartError<'_>>) {
-        let identity = error.as_ref().map(StartError::identity);
-        let mut index = self.index();
-        let state = index.key_state(log.name);
-        let is_new = state.is_some_and(|state| state.set_error(identity.as_deref()));
-        drop(index);
-        if is_new && let Some(error) = error {
-            log.failed(&error);
+    /// Logs the problems of a reconcile that the previous one did not have.
+    fn log_new_problems(&self, log: &DecisionLog<'_>, problems: Vec<Problem<'_>>) {
+        let new = self.index().key_state(log.name).map(|state| state.set_problems(problems));
+        for problem in new.into_iter().flatten() {
+            log.log_problem(&problem);
         }
     }
 

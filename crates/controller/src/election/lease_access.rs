@@ -20,7 +20,7 @@ struct AccessState {
     failure: Option<AccessFailure>,
 }
 
-/// The failures since the last time at which no call was failing.
+/// The current series of failed calls.
 #[derive(Debug)]
 struct AccessFailure {
     since: MonotonicTime,

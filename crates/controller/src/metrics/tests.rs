@@ -45,6 +45,7 @@ fn metrics_have_their_documented_names() {
             "cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"2.0\"} 1",
             "cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"512.0\"} 1",
             "punctual_start_skew_seconds_bucket{le=\"0.001\"} 0",
+            "punctual_start_skew_seconds_bucket{le=\"15.0\"} 1",
             "punctual_start_skew_seconds_bucket{le=\"3600.0\"} 1",
             "punctual_pod_start_seconds_count 1",
             "punctual_job_pod_creation_seconds_bucket{le=\"2.0\"} 0",

@@ -12,7 +12,7 @@
 mod connection;
 mod faults;
 mod handovers;
-#[path = "../request/mod.rs"]
-mod request;
+#[path = "../harness/mod.rs"]
+mod harness;
 mod terms;
 mod test_env;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::request;
+use crate::harness;
 use crate::test_env::{ElectionTestEnv, LEASE, secs};
 
 /// Enough time for everything that needs no waiting.
@@ -109,7 +109,7 @@ async fn a_deleted_lease_is_created_again_by_its_holder() {
     let a = env.start_candidate();
     let b = env.start_candidate();
     env.advance_to(secs(30)).await;
-    request::send(&env.client, "DELETE", LEASE, &Value::Null).await.unwrap();
+    harness::send(&env.client, "DELETE", LEASE, &Value::Null).await.unwrap();
     env.advance_to(secs(33)).await;
     assert!(a.is_leader() && !b.is_leader());
     assert_eq!(env.lease().await["spec"]["holderIdentity"], "candidate-0");

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use punctual_api::CronJobKind;
 use punctual_controller::{
-    BurstGate, Clock, ClusterOptions, Context, CronJobOptions, Election, FeatureGates, Fence,
-    LeaseAccess, LeaseAccessError, Metrics, run_cron_jobs, run_elected,
+    Clock, ClusterOptions, Context, CronJobOptions, Election, FeatureGates, Fence, LeaseAccess,
+    LeaseAccessError, Metrics, run_cron_jobs, run_elected,
 };
 use punctual_lease::ElectionConfig;
 use punctual_schedule::Zones;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{ConnectionFault, EffectLog, FaultyConnection};
-use crate::request;
+use crate::harness::{self, controller_context};
 
 pub(crate) const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/punctual";
@@ -180,14 +180,8 @@ impl ElectionTestEnv {
         let fence = Fence::closed(clock.clone());
         self.fences.lock().unwrap().push(fence.clone());
         self.tasks.spawn(assert_single_leader(sender, self.fences.clone()));
-        let context = Context {
-            client: connection.client(),
-            clock: clock.clone(),
-            metrics: Metrics::default(),
-            shared_watches: None,
-            burst_gate: BurstGate::default(),
-            fence: fence.clone(),
-        };
+        let context = controller_context(connection.client(), clock.clone());
+        let context = Context { fence: fence.clone(), ..context };
         let metrics = context.metrics.clone();
         let stop = CancellationToken::new();
         let election = election(sender);
@@ -200,15 +194,7 @@ impl ElectionTestEnv {
 
     /// The error message for a configuration that is wrong.
     pub(crate) async fn config_error(&self) -> String {
-        let clock = TestClock::new(self.start);
-        let context = Context {
-            client: self.client.clone(),
-            clock: clock.clone(),
-            metrics: Metrics::default(),
-            shared_watches: None,
-            burst_gate: BurstGate::default(),
-            fence: Fence::always_open(),
-        };
+        let context = controller_context(self.client.clone(), TestClock::new(self.start));
         let config = ElectionConfig { renew_deadline: secs(15), ..ElectionConfig::default() };
         let election = Election { config, ..election(0) };
         let result = run_elected(context, election, run_controller, CancellationToken::new()).await;
@@ -227,17 +213,17 @@ impl ElectionTestEnv {
 
     /// Reads the Lease.
     pub(crate) async fn lease(&self) -> Value {
-        request::send(&self.client, "GET", LEASE, &Value::Null).await.unwrap()
+        harness::send(&self.client, "GET", LEASE, &Value::Null).await.unwrap()
     }
 
     pub(crate) async fn write_lease(&self, lease: &Value) {
-        request::send(&self.client, "PUT", LEASE, lease).await.unwrap();
+        harness::send(&self.client, "PUT", LEASE, lease).await.unwrap();
     }
 
     pub(crate) async fn create_lease(&self, spec: Value) {
         let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": {"name": "punctual", "labels": {"kept": "yes"}}, "spec": spec});
-        request::send(&self.client, "POST", LEASES, &lease).await.unwrap();
+        harness::send(&self.client, "POST", LEASES, &lease).await.unwrap();
     }
 
     /// Creates a CronJob that runs every minute and keeps no finished Jobs.
@@ -247,12 +233,12 @@ impl ElectionTestEnv {
         let object = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
             "spec": {"schedule": "* * * * *", "successfulJobsHistoryLimit": 0,
                 "jobTemplate": {"spec": {"template": {"spec": pod}}}}});
-        request::send(&self.client, "POST", CRON_JOBS, &object).await.unwrap();
+        harness::send(&self.client, "POST", CRON_JOBS, &object).await.unwrap();
     }
 
     pub(crate) async fn status(&self, name: &str) -> Value {
         let path = format!("{CRON_JOBS}/{name}");
-        request::send(&self.client, "GET", &path, &Value::Null).await.unwrap()["status"].take()
+        harness::send(&self.client, "GET", &path, &Value::Null).await.unwrap()["status"].take()
     }
 
     /// Completes every Job as soon as it is created.
@@ -344,7 +330,7 @@ fn election(number: usize) -> Election {
 
 async fn complete_job(client: &Client, name: &str) {
     let path = format!("{JOBS}/{name}");
-    let mut job = request::send(client, "GET", &path, &Value::Null).await.unwrap();
+    let mut job = harness::send(client, "GET", &path, &Value::Null).await.unwrap();
     let now = job["metadata"]["creationTimestamp"].clone();
     let end = |kind: &str| {
         json!({"type": kind, "status": "True", "lastTransitionTime": now, "lastProbeTime": now,
@@ -353,5 +339,5 @@ async fn complete_job(client: &Client, name: &str) {
     job["status"] = json!({"startTime": now, "completionTime": now, "succeeded": 1,
         "uncountedTerminatedPods": {},
         "conditions": [end("SuccessCriteriaMet"), end("Complete")]});
-    request::send(client, "PUT", &format!("{path}/status"), &job).await.unwrap();
+    harness::send(client, "PUT", &format!("{path}/status"), &job).await.unwrap();
 }

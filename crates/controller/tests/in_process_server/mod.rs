@@ -1,17 +1,15 @@
 //! An API server in the process of a test, for all tests of the controllers that need a store on
 //! disk. Add here what several of them need.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use punctual_controller::{BurstGate, Clock, Context, Fence, Metrics};
 use punctual_server::{ADMIN_GROUP, Config, Server, User};
 use punctual_store::{Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::request;
+use crate::harness;
 
 /// Longer than any step takes on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,7 +41,7 @@ impl InProcessServer {
         path: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        request::send(&self.client(), method, path, body).await
+        harness::send(&self.client(), method, path, body).await
     }
 
     /// The stored object with this key, or null.
@@ -68,16 +66,4 @@ impl InProcessServer {
 /// A user who may do everything.
 pub(crate) fn test_user() -> User {
     User::new("test", ADMIN_GROUP)
-}
-
-/// The context of controllers that need no leader election.
-pub(crate) fn controller_context(client: Client, clock: Arc<dyn Clock>) -> Context {
-    Context {
-        client,
-        shared_watches: None,
-        clock,
-        metrics: Metrics::default(),
-        burst_gate: BurstGate::default(),
-        fence: Fence::always_open(),
-    }
 }

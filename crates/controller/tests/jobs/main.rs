@@ -12,9 +12,9 @@
 mod claims;
 mod crashes;
 mod flaky_connection;
+#[path = "../harness/mod.rs"]
+mod harness;
 #[path = "../in_process_server/mod.rs"]
 mod in_process_server;
 mod lifecycle;
-#[path = "../request/mod.rs"]
-mod request;
 mod test_env;

@@ -16,7 +16,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::flaky_connection::{ConnectionFaults, FlakyService};
-use crate::in_process_server::{InProcessServer, TIMEOUT, controller_context, test_user};
+use crate::harness::controller_context;
+use crate::in_process_server::{InProcessServer, TIMEOUT, test_user};
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";

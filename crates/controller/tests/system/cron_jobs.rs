@@ -166,6 +166,46 @@ async fn an_edited_schedule_starts_no_past_slots() {
 }
 
 #[tokio::test]
+async fn an_edited_template_applies_to_the_next_run_and_repeats_none() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.set_time("08:01:00");
+    cluster.wait_for_next("a", "08:02:00").await;
+    let template = json!({"metadata": {"labels": {"version": "2"}}, "spec": {"backoffLimit": 4}});
+    cluster.patch("a", json!({"spec": {"jobTemplate": template}})).await;
+    cluster.set_time("08:02:00");
+    cluster.wait_for_next("a", "08:03:00").await;
+    let [first, second] = ["08:01:00", "08:02:00"].map(slot_suffix);
+    assert_eq!(cluster.jobs("a"), [first.as_str(), &second], "the first slot ran once");
+    let job = |suffix: &str| cluster.server.object(&format!("/jobs.batch/default/a-{suffix}"));
+    assert_eq!(job(&first)["metadata"]["labels"]["version"], Value::Null);
+    assert_eq!(job(&second)["metadata"]["labels"]["version"], "2");
+    assert_eq!(job(&second)["spec"]["backoffLimit"], 4);
+}
+
+#[tokio::test]
+async fn runs_are_counted_by_outcome_in_the_metrics() {
+    let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    let mut next = "08:01:00";
+    for (condition, after) in [("Complete", "08:02:00"), ("Failed", "08:03:00")] {
+        cluster.wait_for_next("a", next).await;
+        cluster.set_time(next);
+        cluster.wait_for_next("a", after).await;
+        cluster.finish_job(&format!("a-{}", slot_suffix(next)), condition).await;
+        cluster.wait_for("a", |found| found["status"]["active"] == Value::Null).await;
+        next = after;
+    }
+    let runs = cluster.metric("punctual_runs_total");
+    for outcome in ["succeeded", "failed"] {
+        let series = "punctual_runs_total{namespace=\"default\",cronjob=\"a\"";
+        let line = format!("{series},outcome=\"{outcome}\"}} 1");
+        assert!(runs.contains(&line), "{line} is not in {runs:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_slot_past_its_deadline_is_missed_and_recorded() {
     let cluster = TestCluster::with_cron_job_controller("08:00:10").await;
     cluster

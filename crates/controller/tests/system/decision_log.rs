@@ -23,16 +23,21 @@ fn assert_has(line: &str, texts: &[&str]) {
     }
 }
 
-/// Restarts the controller. When it has reconciled a new CronJob, it has reconciled all older ones.
+/// Restarts the controller and waits until it has reconciled all CronJobs.
 async fn restart(cluster: &mut TestCluster) {
     cluster.kill().await;
     cluster.start();
-    cluster.create_cron_job("z", json!({"schedule": "0 0 1 1 *"})).await;
+    wait_until_reconciled(cluster, "z").await;
+}
+
+/// Creates a CronJob and waits until it is reconciled. All older ones are reconciled then.
+async fn wait_until_reconciled(cluster: &TestCluster, name: &str) {
+    cluster.create_cron_job(name, json!({"schedule": "0 0 1 1 *"})).await;
     let is_reconciled = |found: &Value| {
         let annotation = &found["metadata"]["annotations"]["punctual.dev/schedule-since"];
         *annotation != Value::Null || found["status"]["nextScheduleTime"] != Value::Null
     };
-    cluster.wait_for("z", is_reconciled).await;
+    cluster.wait_for(name, is_reconciled).await;
 }
 
 #[tokio::test]
@@ -59,7 +64,7 @@ async fn starts_and_ends_of_runs_are_logged() {
 }
 
 #[tokio::test]
-async fn an_unknown_time_zone_is_logged_once() {
+async fn an_unknown_time_zone_is_logged_once_by_each_process() {
     let log = CapturedLog::start(Level::INFO);
     let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
     let spec = json!({"schedule": "0 12 * * *", "timeZone": "Europe/Berlin"});
@@ -80,12 +85,14 @@ async fn an_unknown_time_zone_is_logged_once() {
         .wait_for("a", |found| found["status"]["conditions"].to_string().contains("Unknown"))
         .await;
     cluster.patch("a", json!({"metadata": {"labels": {"changed": "true"}}})).await;
-    restart(&mut cluster).await;
+    wait_until_reconciled(&cluster, "y").await;
     assert_eq!(log.find("WARN").len(), 1, "{:#?}", log.find(""));
+    restart(&mut cluster).await;
+    assert_eq!(log.find("WARN").len(), 2, "{:#?}", log.find(""));
 }
 
 #[tokio::test]
-async fn an_invalid_schedule_is_logged_once_by_each_process_that_cannot_record_it() {
+async fn an_invalid_schedule_is_logged_once_by_each_process() {
     let log = CapturedLog::start(Level::INFO);
     let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
     cluster.create_cron_job("a", json!({"schedule": "0 0 30 2 *"})).await;
@@ -98,6 +105,68 @@ async fn an_invalid_schedule_is_logged_once_by_each_process_that_cannot_record_i
     assert_eq!(log.find("no run starts").len(), 1);
     restart(&mut cluster).await;
     assert_eq!(log.find("no run starts").len(), 2, "{:#?}", log.find(""));
+}
+
+#[tokio::test]
+async fn a_recorded_time_in_the_future_is_logged_once_by_each_process() {
+    for is_foreign in [false, true] {
+        let log = CapturedLog::start(Level::WARN);
+        let mut cluster = if is_foreign {
+            TestCluster::with_foreign_server("08:00:10").await
+        } else {
+            TestCluster::with_cron_job_controller("08:00:10").await
+        };
+        cluster.create_cron_job("a", json!({"schedule": "0 12 * * *"})).await;
+        let status = json!({"status": {"lastScheduleTime": "2037-01-01T12:00:00Z"}});
+        let path = "/apis/batch/v1/namespaces/default/cronjobs/a/status";
+        cluster.server.send("PATCH", path, &status).await.unwrap();
+        let line = log.wait_for("no run starts").await;
+        assert_has(&line, &["WARN", "name=\"a\"", "reason=\"LastScheduleInFuture\""]);
+        assert_has(&line, &["field=\"status.lastScheduleTime\" recorded=2037-01-01T12:00:00Z"]);
+        cluster.patch("a", json!({"metadata": {"labels": {"changed": "true"}}})).await;
+        wait_until_reconciled(&cluster, "y").await;
+        assert_eq!(log.find("WARN").len(), 1, "{:#?}", log.find(""));
+        restart(&mut cluster).await;
+        assert_eq!(log.find("WARN").len(), 2, "{:#?}", log.find(""));
+    }
+}
+
+#[tokio::test]
+async fn more_than_100_pending_slots_are_logged_once() {
+    let log = CapturedLog::start(Level::WARN);
+    let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for_next("a", "08:01:00").await;
+    cluster.kill().await;
+    cluster.set_time("09:41:30");
+    cluster.start();
+    let line = log.wait_for("pending slots").await;
+    assert_has(&line, &["WARN", "name=\"a\"", "reason=\"TooManyMissedTimes\" count=101"]);
+    cluster.wait_for_next("a", "09:42:00").await;
+    restart(&mut cluster).await;
+    assert_eq!(log.find("WARN").len(), 1, "{:#?}", log.find(""));
+}
+
+#[tokio::test]
+async fn an_ignored_pending_deadline_is_logged_once_by_each_process() {
+    let log = CapturedLog::start(Level::WARN);
+    let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "0 12 * * *"})).await;
+    // The template of this CronJob restarts its containers, so the deadline cannot apply.
+    let annotations = json!({"punctual.dev/pending-deadline-seconds": "600"});
+    let pod = json!({"restartPolicy": "OnFailure"});
+    let spec = json!({"jobTemplate": {"spec": {"template": {"spec": pod}}}});
+    cluster.patch("a", json!({"metadata": {"annotations": annotations}, "spec": spec})).await;
+    let line = log.wait_for("never start").await;
+    assert_has(
+        &line,
+        &["WARN", "name=\"a\"", "reason=\"PendingDeadlineIgnored\"", "restartPolicy"],
+    );
+    cluster.patch("a", json!({"metadata": {"labels": {"changed": "true"}}})).await;
+    wait_until_reconciled(&cluster, "y").await;
+    assert_eq!(log.find("WARN").len(), 1, "{:#?}", log.find(""));
+    restart(&mut cluster).await;
+    assert_eq!(log.find("WARN").len(), 2, "{:#?}", log.find(""));
 }
 
 #[tokio::test]

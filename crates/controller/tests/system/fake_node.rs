@@ -4,7 +4,7 @@ use kube::Client;
 use punctual_store::Store;
 use serde_json::{Value, json};
 
-use crate::request::send;
+use crate::harness::send;
 
 pub(crate) const NAME: &str = "node";
 

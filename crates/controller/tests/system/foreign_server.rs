@@ -15,6 +15,7 @@ use crate::test_cluster::{CRON_JOBS, JOBS, TestCluster, slot_suffix, template};
 
 const SINCE: &str = "punctual.dev/schedule-since";
 const MISSED: &str = "punctual.dev/missed";
+const SKIPPED: &str = "punctual.dev/skipped";
 
 fn annotation<'a>(found: &'a Value, key: &str) -> &'a str {
     found["metadata"]["annotations"][key].as_str().unwrap_or_default()
@@ -52,6 +53,36 @@ async fn a_missed_slot_is_recorded_once_in_the_annotation() {
     cluster.set_time("10:02:00");
     let twice = |found: &Value| annotation(found, MISSED) == "2026-01-31T10:00:00Z 2";
     cluster.wait_for("a", twice).await;
+}
+
+#[tokio::test]
+async fn skipped_slots_are_counted_once_despite_a_crash_between_the_two_writes() {
+    let mut cluster = TestCluster::with_foreign_server("08:00:10").await;
+    cluster.create_cron_job("a", json!({"schedule": "* * * * *"})).await;
+    cluster.wait_for("a", |found| !annotation(found, SINCE).is_empty()).await;
+    cluster.kill().await;
+    cluster.set_time("08:03:30");
+    // The annotation is written, and the status is not.
+    cluster.start_with(client_with_gateway(cluster.server.client(), |request| {
+        (request.method() == Method::PUT && request.uri().path().ends_with("/status"))
+            .then_some(503)
+    }));
+    let found = cluster.wait_for("a", |found| !annotation(found, SKIPPED).is_empty()).await;
+    assert_eq!(annotation(&found, SKIPPED), "2 2026-01-31T08:03:00Z 0");
+    cluster.kill().await;
+    cluster.start();
+    let recorded = |time: &str| {
+        let time = format!("2026-01-31T{time}Z");
+        move |found: &Value| found["status"]["lastScheduleTime"] == time.as_str()
+    };
+    let found = cluster.wait_for("a", recorded("08:03:00")).await;
+    assert_eq!(annotation(&found, SKIPPED), "2 2026-01-31T08:03:00Z 0");
+    cluster.kill().await;
+    cluster.set_time("08:05:30");
+    cluster.start();
+    let found = cluster.wait_for("a", recorded("08:05:00")).await;
+    assert_eq!(annotation(&found, SKIPPED), "3 2026-01-31T08:05:00Z 2");
+    assert_eq!(found["status"]["skippedRuns"], Value::Null);
 }
 
 #[tokio::test]
@@ -188,6 +219,9 @@ async fn the_status_is_written_even_if_annotations_are_refused() {
     let found = cluster.wait_for("a", ended).await;
     assert_eq!(found["status"]["lastScheduleTime"], "2026-01-31T08:01:00Z");
     assert_eq!(annotation(&found, SINCE), "");
+    let errors = cluster.metric("punctual_api_errors_total");
+    let refused = "punctual_api_errors_total{verb=\"patch\",code=\"403\"}";
+    assert!(errors.iter().any(|line| line.starts_with(refused)), "{errors:?}");
 }
 
 #[tokio::test]

@@ -20,10 +20,10 @@ mod examples;
 mod fake_node;
 mod feature_gates;
 mod foreign_server;
+#[path = "../harness/mod.rs"]
+mod harness;
 #[path = "../in_process_server/mod.rs"]
 mod in_process_server;
 mod pending_deadlines;
 mod quotas;
-#[path = "../request/mod.rs"]
-mod request;
 mod test_cluster;

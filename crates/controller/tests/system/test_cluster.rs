@@ -17,7 +17,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::fake_node;
-use crate::in_process_server::{InProcessServer, TIMEOUT, controller_context};
+use crate::harness::controller_context;
+use crate::in_process_server::{InProcessServer, TIMEOUT};
 
 pub(crate) const CRON_JOBS: &str = "/apis/batch/v1/namespaces/default/cronjobs";
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";

@@ -43,7 +43,7 @@ pub(crate) fn choose_slot(
         slot,
         skipped: skipped_slots::slots_superseded_by(slot, pending.after, timetable),
     };
-    if observed.older_namesake.is_some_and(|other| other.schedule().matches(slot)) {
+    if observed.older_object_of_same_name.is_some_and(|other| other.schedule().matches(slot)) {
         return miss_reserved_slot(observed, &job, plan);
     }
     let is_running = !plan.status.active.is_empty();
@@ -117,7 +117,7 @@ fn running_jobs(observed: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
 
 /// Returns the name of the Job to create if it replaces active Jobs and it is unknown whether the name
 /// is free.
-pub(crate) fn unread_replacement(observed: &Observed<'_>, plan: &Plan) -> Option<String> {
+pub(crate) fn job_to_read_before_replace(observed: &Observed<'_>, plan: &Plan) -> Option<String> {
     if plan.jobs_to_replace.is_empty() {
         return None;
     }

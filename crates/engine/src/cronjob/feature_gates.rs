@@ -9,6 +9,9 @@ use std::str::FromStr;
 use punctual_api::{ConcurrencyPolicy, CronJob, well_known::annotations};
 use punctual_schedule::Zone;
 
+/// Kubernetes' name of the gate `TimeZone`.
+const KUBERNETES_TIME_ZONE_GATE: &str = "CronJobTimeZone";
+
 /// Which features are on. All are on by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
@@ -56,7 +59,11 @@ impl FeatureGate {
         }
     }
 
+    /// Finds a gate by its name, or by the name that Kubernetes gave it.
     fn parse(name: &str) -> Option<FeatureGate> {
+        if name == KUBERNETES_TIME_ZONE_GATE {
+            return Some(FeatureGate::TimeZone);
+        }
         FeatureGate::ALL.into_iter().find(|gate| gate.as_str() == name)
     }
 }

@@ -59,9 +59,9 @@ pub struct Plan {
     pub schedule_effective_since: Option<Timestamp>,
     /// The current schedule and its start, unless the CronJob already records it.
     pub schedule_to_record: Option<EffectiveSchedule>,
-    /// Whether the time zone is ignored and since when, if that was ever so.
+    /// Since when the time zone is ignored or read again; `None` if it was never ignored.
     pub zone_gate: Option<ZoneGateRecord>,
-    /// The same, unless the CronJob already records it.
+    /// The record to write; `None` if the annotation is current.
     pub zone_gate_to_record: Option<ZoneGateRecord>,
     /// When to reconcile again if nothing changes before.
     pub wake_at: Option<Timestamp>,
@@ -296,8 +296,8 @@ pub struct CreateJob {
 /// The result of one effect of a plan.
 #[derive(Clone, Debug)]
 pub enum EffectResult {
-    /// The result of deleting the Job of this name; the error is the server's message.
-    Deleted(String, Result<(), String>),
+    /// The result of deleting the Job of this name.
+    Deleted(String, Result<(), DeleteError>),
     /// The result of the create.
     Created(CreateResult),
 }
@@ -318,6 +318,21 @@ pub enum CreateResult {
     Failed(CreateError),
 }
 
+/// Why a delete failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteError {
+    /// The server's message.
+    pub message: String,
+}
+
+impl fmt::Display for DeleteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DeleteError {}
+
 /// Why a create failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateError {
@@ -336,7 +351,7 @@ impl fmt::Display for CreateError {
 impl std::error::Error for CreateError {}
 
 /// The writes and effects that follow the effects of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settled {
     /// The status to write, if it changed.
     pub status: Option<CronJobStatus>,

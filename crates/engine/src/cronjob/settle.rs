@@ -9,8 +9,8 @@ use super::{
     job_view::JobView,
     pending_slots,
     plan::{
-        CreateError, CreateJob, CreateResult, EffectResult, JobKey, MissReason, MissedSlots, Plan,
-        Settled,
+        CreateError, CreateJob, CreateResult, DeleteError, EffectResult, JobKey, MissReason,
+        MissedSlots, Plan, Settled,
     },
     reasons::{self, condition_reason},
     skipped_slots,
@@ -53,7 +53,7 @@ fn settle_deletes(plan: &mut Plan, results: &[EffectResult]) -> bool {
                 plan.events.push(delete.deleted_event());
             }
             Some(Err(error)) => {
-                plan.events.push(delete.delete_failed_event(error));
+                plan.events.push(delete.delete_failed_event(&error.message));
                 all_deleted = false;
             }
             None => all_deleted = false,
@@ -65,7 +65,7 @@ fn settle_deletes(plan: &mut Plan, results: &[EffectResult]) -> bool {
 fn delete_result<'a>(
     delete: &JobKey,
     results: &'a [EffectResult],
-) -> Option<&'a Result<(), String>> {
+) -> Option<&'a Result<(), DeleteError>> {
     results.iter().find_map(|effect| match effect {
         EffectResult::Deleted(name, result) if *name == delete.name => Some(result),
         _ => None,

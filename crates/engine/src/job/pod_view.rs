@@ -117,7 +117,7 @@ impl PodView {
                     .unwrap_or(0),
             },
             exits: exits(pod),
-            failure: failure_text::of_pod(pod).map(Into::into),
+            failure: failure_text::describe_pod(pod).map(Into::into),
             conditions: (status.conditions.iter())
                 .map(|condition| (condition.condition_type.clone(), condition.status.clone()))
                 .collect(),

@@ -124,7 +124,7 @@ fn try_reconcile(
             timetable: &timetable,
             jobs,
             live_jobs: &live,
-            older_namesake: None,
+            older_object_of_same_name: None,
             gates: FeatureGates::default(),
         };
         match cronjob::decide(&observed, now) {

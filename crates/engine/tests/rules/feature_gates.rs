@@ -159,6 +159,8 @@ fn gates_are_parsed_like_those_of_kubernetes() {
     let off = parse("TimeZone=false, Jitter=F,OneShot=0,").unwrap();
     assert_eq!(off.disabled(), ["TimeZone", "Jitter", "OneShot"]);
     assert_eq!(parse("Jitter=false,Jitter=True").unwrap().disabled(), [""; 0]);
+    assert_eq!(parse("CronJobTimeZone=false").unwrap().disabled(), ["TimeZone"]);
+    assert_eq!(parse("TimeZone=false,CronJobTimeZone=true").unwrap().disabled(), [""; 0]);
     for (text, want) in [
         ("Timezone=false", "unknown feature gate \"Timezone\""),
         ("Jitter", "\"Jitter\" has no value; write it like TimeZone=false"),

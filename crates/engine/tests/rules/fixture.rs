@@ -23,7 +23,7 @@ pub(crate) struct Fixture {
     jobs: Vec<Value>,
     create: CreateResponse,
     gates: FeatureGates,
-    older_namesake: Option<Timetable>,
+    older_object_of_same_name: Option<Timetable>,
 }
 
 /// The result of one reconcile.
@@ -60,7 +60,7 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         jobs: Vec::new(),
         create: CreateResponse::Created,
         gates: FeatureGates::default(),
-        older_namesake: None,
+        older_object_of_same_name: None,
     }
 }
 
@@ -175,8 +175,8 @@ impl Fixture {
     }
 
     /// Sets the timetable of an older object of another kind with the same name.
-    pub(crate) fn older_namesake(mut self, other: &Fixture) -> Fixture {
-        self.older_namesake = Some(other.timetable());
+    pub(crate) fn older_object_of_same_name(mut self, other: &Fixture) -> Fixture {
+        self.older_object_of_same_name = Some(other.timetable());
         self
     }
 
@@ -224,7 +224,7 @@ impl Fixture {
                 timetable: &timetable,
                 jobs: &jobs,
                 live_jobs: &live,
-                older_namesake: self.older_namesake.as_ref(),
+                older_object_of_same_name: self.older_object_of_same_name.as_ref(),
                 gates: self.gates,
             };
             match cronjob::decide(&observed, now) {

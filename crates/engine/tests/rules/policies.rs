@@ -86,7 +86,7 @@ fn the_later_of_two_objects_with_one_name_does_not_compete_for_job_names() {
     let fixture = fixture(json!({"concurrencyPolicy": "Replace"}))
         .last_scheduled(ELEVEN)
         .active_job(ELEVEN)
-        .older_namesake(&other);
+        .older_object_of_same_name(&other);
     let taken = fixture.reconcile_at("2026-03-01T12:00:05Z");
     assert_eq!((taken.created.as_ref(), taken.deleted.len()), (None, 0));
     assert_eq!((taken.status.missed_runs, taken.active.as_slice()), (1, &[job_name(ELEVEN)][..]));

@@ -2,10 +2,13 @@
 //! (scheduled time).
 
 use jiff::Timestamp;
-use punctual_engine::cronjob::{EffectiveSchedule, ScheduleError, StartDecision};
-use serde_json::json;
+use punctual_engine::cronjob::{
+    EffectiveSchedule, FeatureGates, ScheduleError, StartDecision, Timetable,
+};
+use punctual_schedule::Zones;
+use serde_json::{Value, json};
 
-use crate::fixture::{fixture, job_name};
+use crate::fixture::{at, fixture, job_name};
 
 const TEN: &str = "2026-03-01T10:00:00Z";
 const ELEVEN: &str = "2026-03-01T11:00:00Z";
@@ -86,6 +89,36 @@ fn a_new_schedule_does_not_start_slots_before_the_edit() {
     let next = restarted.reconcile_at(ELEVEN);
     assert_eq!(next.created, Some(job_name(ELEVEN)));
     assert_eq!(next.settled.schedule_to_record, None);
+}
+
+#[test]
+fn after_a_new_schedule_an_active_job_still_counts_for_forbid() {
+    let since = "2026-01-01T00:00:00Z 0 * * * *";
+    let annotated = json!({"annotations": {EffectiveSchedule::ANNOTATION: since}});
+    // The run of 10:00 is active when the schedule changes at 10:10.
+    let spec = json!({"schedule": "*/15 * * * *", "concurrencyPolicy": "Forbid"});
+    let edited = fixture(spec).metadata(annotated).last_scheduled(TEN).active_job(TEN);
+    let result = edited.reconcile_at("2026-03-01T10:10:00Z");
+    assert_eq!((result.created.as_ref(), result.active.len()), (None, 1));
+    let edited = edited.after(&result);
+    let blocked = edited.reconcile_at("2026-03-01T10:15:00Z");
+    assert_eq!((blocked.created.as_ref(), blocked.reasons()), (None, vec!["JobAlreadyActive"]));
+    let ended = edited.job(TEN, "Complete").reconcile_at("2026-03-01T10:20:00Z");
+    assert_eq!(ended.created, Some(job_name("2026-03-01T10:15:00Z")));
+}
+
+#[test]
+fn without_a_time_zone_the_zone_of_the_controller_applies() {
+    let controller_zone = Zones::bundled().get("Asia/Kolkata").unwrap();
+    let next = |zone: Value| {
+        let cron_job = fixture(json!({"schedule": "30 2 * * *", "timeZone": zone})).cron_job();
+        let gates = FeatureGates::default();
+        let timetable = Timetable::from_cron_job(&cron_job, &controller_zone, &gates).unwrap();
+        timetable.schedule().next_after(at(TEN)).unwrap()
+    };
+    assert_eq!(next(Value::Null), at("2026-03-01T21:00:00Z"));
+    assert_eq!(next(json!("")), at("2026-03-01T21:00:00Z"));
+    assert_eq!(next(json!("UTC")), at("2026-03-02T02:30:00Z"));
 }
 
 #[test]

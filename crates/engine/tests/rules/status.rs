@@ -50,6 +50,16 @@ fn the_status_is_written_only_when_it_changes() {
 }
 
 #[test]
+fn settled_does_not_mean_that_jobs_succeed() {
+    let result = fixture(json!({}))
+        .active_entry(TEN)
+        .job(TEN, "Failed")
+        .reconcile_at("2026-03-01T10:30:00Z");
+    assert_eq!(result.status.failed_runs, 1);
+    assert_eq!(result.condition("Settled").as_deref(), Some("True Reconciled"));
+}
+
+#[test]
 fn a_condition_keeps_its_transition_time_until_its_status_changes() {
     let time =
         |result: &crate::fixture::Reconciled| result.status.conditions[0].last_transition_time;

@@ -63,7 +63,7 @@ impl Importer {
         let user = user_name.and_then(|name| self.find_user(name, &mut warnings));
         let CommandParts { command, input } = split_percent(shell_command);
         let shell = state.environment.shell();
-        let name = object_name::of_command(&command);
+        let name = object_name::program_name(&command);
         let words = match input {
             Some(input) => command::in_shell_with_input(shell, &command, &input),
             None => command::in_shell(shell, &command),

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assignments_are_told_from_entries() {
+    fn assignments_are_distinguished_from_entries() {
         for (line, wanted) in [
             ("MAILTO=root", Some(("MAILTO", "root"))),
             ("PATH = \"/bin:/sbin\"  ", Some(("PATH", "/bin:/sbin"))),

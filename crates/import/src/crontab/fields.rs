@@ -4,7 +4,7 @@
 //! of them begins with `*` (also `*/2`), and a single value has no step.
 
 use crate::calendar_fields::{
-    CalendarFields, DAYS, DayJoin, FieldBounds, HOURS, MINUTES, MONTHS, WEEKDAYS, bits,
+    CalendarFields, DAYS, DayFieldRule, FieldBounds, HOURS, MINUTES, MONTHS, WEEKDAYS, bits,
 };
 
 const MONTH_NAMES: [&str; 12] =
@@ -71,7 +71,7 @@ pub(crate) fn parse(fields: [&str; 5]) -> Result<CalendarFields, CronFieldError>
         days: DAY.parse(days)?,
         months: MONTH.parse(months)?,
         weekdays: (weekday_set | weekday_set >> 7) & WEEKDAYS.all(),
-        day_join: if has_star { DayJoin::Both } else { DayJoin::Either },
+        day_field_rule: if has_star { DayFieldRule::Both } else { DayFieldRule::Either },
     })
 }
 

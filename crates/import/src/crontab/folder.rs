@@ -34,7 +34,7 @@ pub struct FolderScript {
 
 impl FolderPeriod {
     /// Finds the period by the name of the folder.
-    pub fn of_folder(name: &str) -> Option<FolderPeriod> {
+    pub fn from_directory_name(name: &str) -> Option<FolderPeriod> {
         Some(match name {
             "cron.hourly" => FolderPeriod::Hourly,
             "cron.daily" => FolderPeriod::Daily,
@@ -59,7 +59,12 @@ impl FolderPeriod {
 
 impl Importer {
     /// Imports the scripts of a folder, one object for each.
-    pub fn folder(&mut self, folder: &str, period: FolderPeriod, scripts: &[FolderScript]) {
+    pub fn import_directory(
+        &mut self,
+        folder: &str,
+        period: FolderPeriod,
+        scripts: &[FolderScript],
+    ) {
         let folder = folder.trim_end_matches('/');
         for script in scripts {
             let source = SourceLine {
@@ -74,12 +79,12 @@ impl Importer {
             } else if !script.is_executable {
                 self.reject(source, "the file is not executable, so cron does not run it".into());
             } else {
-                self.folder_script(source, period);
+                self.import_script(source, period);
             }
         }
     }
 
-    fn folder_script(&mut self, source: SourceLine, period: FolderPeriod) {
+    fn import_script(&mut self, source: SourceLine, period: FolderPeriod) {
         let zone = self.options.zone.clone();
         let schedule = ConvertedSchedule::new(period.schedule());
         let mut warnings = vec![format!(

@@ -2,8 +2,8 @@
 
 use super::calendar_parse::{CalendarError, CalendarRange, CalendarSpec};
 use crate::calendar_fields::{
-    CalendarFields, ConvertedSchedule, DAYS, DayJoin, FieldBounds, HOURS, MINUTES, MONTHS, bits,
-    weekday_names,
+    CalendarFields, ConvertedSchedule, DAYS, DayFieldRule, FieldBounds, HOURS, MINUTES, MONTHS,
+    bits, weekday_names,
 };
 
 const SECONDS: FieldBounds = FieldBounds { first: 0, last: 59 };
@@ -62,7 +62,7 @@ impl ConvertedCalendar {
             days,
             months,
             weekdays: spec.weekdays,
-            day_join: DayJoin::Both,
+            day_field_rule: DayFieldRule::Both,
         };
         let schedule = fields.convert();
         if let Some(weekdays) = schedule.only_weekdays {

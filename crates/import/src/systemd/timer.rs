@@ -81,7 +81,7 @@ pub(super) fn find_service<'a>(
 }
 
 impl Importer {
-    pub(super) fn timer(&mut self, timer: &UnitFile, units: &BTreeMap<String, UnitFile>) {
+    pub(super) fn import_timer(&mut self, timer: &UnitFile, units: &BTreeMap<String, UnitFile>) {
         let unit = SourceLine { file: timer.name.clone(), line: 0, text: "timer".into() };
         let service_name = service_name(timer);
         let Some(service_unit) = find_service(&service_name, units) else {
@@ -102,20 +102,20 @@ impl Importer {
         let intervals: Vec<&UnitSetting> =
             REPEATING.into_iter().flat_map(|key| timer.list(TIMER, key)).collect();
         for setting in &calendars {
-            self.calendar(setting, &context);
+            self.import_calendar(setting, &context);
         }
         for setting in &intervals {
-            self.interval(setting, &context);
+            self.import_interval(setting, &context);
         }
         for setting in ONCE.into_iter().flat_map(|key| timer.list(TIMER, key)) {
-            self.once(setting, !intervals.is_empty());
+            self.reject_once_setting(setting, !intervals.is_empty());
         }
         if timer.section(TIMER).all(|setting| !setting.key.starts_with("On")) {
             self.reject(unit, "the timer has no setting that says when it elapses".into());
         }
     }
 
-    fn calendar(&mut self, setting: &UnitSetting, context: &TimerContext<'_>) {
+    fn import_calendar(&mut self, setting: &UnitSetting, context: &TimerContext<'_>) {
         let source = setting.source.clone();
         let zones = self.options.zone.zones().clone();
         let parsed = calendar_parse::parse(&setting.value, &zones).and_then(|spec| {
@@ -155,7 +155,7 @@ impl Importer {
         warnings
     }
 
-    fn interval(&mut self, setting: &UnitSetting, context: &TimerContext<'_>) {
+    fn import_interval(&mut self, setting: &UnitSetting, context: &TimerContext<'_>) {
         let source = setting.source.clone();
         let Some(seconds) = time_span::parse_seconds(&setting.value).filter(|span| *span >= 1.0)
         else {
@@ -173,7 +173,7 @@ impl Importer {
         self.push(ImportItem { source, objects: vec![object], warnings });
     }
 
-    fn once(&mut self, setting: &UnitSetting, has_interval: bool) {
+    fn reject_once_setting(&mut self, setting: &UnitSetting, has_interval: bool) {
         let source = setting.source.clone();
         if has_interval {
             let warning = "the first run after a start is not imported; the interval counts from the \

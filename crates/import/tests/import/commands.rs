@@ -10,7 +10,7 @@ use crate::importer;
 /// Imports a line and runs the command of its container as Kubernetes does.
 fn run(line: &str) -> String {
     let mut importer = importer("UTC");
-    importer.crontab("t", &format!("{line}\n"), CrontabFormat::User, None);
+    importer.import_crontab("t", &format!("{line}\n"), CrontabFormat::User, None);
     let items = importer.finish();
     let object = items.iter().find_map(|item| item.objects.first()).unwrap();
     let container =

@@ -61,7 +61,7 @@ const LINES: [&str; 48] = [
 /// Compares one line with its imported schedule.
 fn compare(minutes: &CivilMinutes, fields: &str) {
     let mut importer = importer(minutes.zone);
-    importer.crontab("t", &format!("{fields} cmd\n"), CrontabFormat::User, Some("alice"));
+    importer.import_crontab("t", &format!("{fields} cmd\n"), CrontabFormat::User, Some("alice"));
     let items = importer.finish();
     let entry = VixieEntry::parse(fields);
     let object = items[0].objects.first();

@@ -93,21 +93,26 @@ fn check_manifests(items: &[ImportItem]) {
 #[test]
 fn a_crontab_of_odd_lines_becomes_this_table() {
     let mut importer = importer("Europe/Berlin");
-    importer.crontab("odd.crontab", &read("odd.crontab"), CrontabFormat::User, Some("alice"));
+    importer.import_crontab(
+        "odd.crontab",
+        &read("odd.crontab"),
+        CrontabFormat::User,
+        Some("alice"),
+    );
     check("odd.crontab", importer);
 }
 
 #[test]
 fn a_crontab_of_the_system_becomes_this_table() {
     let mut importer = importer("UTC");
-    importer.crontab("system.crontab", &read("system.crontab"), CrontabFormat::System, None);
+    importer.import_crontab("system.crontab", &read("system.crontab"), CrontabFormat::System, None);
     check("system.crontab", importer);
 }
 
 #[test]
 fn an_anacrontab_becomes_this_table() {
     let mut importer = importer("UTC");
-    importer.crontab("anacrontab", &read("anacrontab"), CrontabFormat::Anacron, None);
+    importer.import_crontab("anacrontab", &read("anacrontab"), CrontabFormat::Anacron, None);
     check("anacrontab", importer);
 }
 
@@ -117,14 +122,14 @@ fn a_folder_of_scripts_becomes_this_table() {
     let script =
         |name: &str, is_executable: bool| FolderScript { name: name.into(), is_executable };
     let scripts = [script("apt", true), script("man-db", false), script("old.sh", true)];
-    importer.folder("/etc/cron.daily/", FolderPeriod::Daily, &scripts);
-    importer.folder("/etc/cron.weekly", FolderPeriod::Weekly, &[script("apt", true)]);
+    importer.import_directory("/etc/cron.daily/", FolderPeriod::Daily, &scripts);
+    importer.import_directory("/etc/cron.weekly", FolderPeriod::Weekly, &[script("apt", true)]);
     check("folder", importer);
 }
 
 #[test]
 fn timers_become_this_table() {
     let mut importer = importer_of("Europe/Berlin", CronJobKind::ScheduledJob);
-    importer.systemd(&[UnitSource { file: "timers.txt".into(), text: read("timers.txt") }]);
+    importer.import_units(&[UnitSource { file: "timers.txt".into(), text: read("timers.txt") }]);
     check("timers", importer);
 }

@@ -8,7 +8,7 @@ use crate::importer_of;
 
 fn import(kind: CronJobKind, object: Value) -> ImportItem {
     let mut importer = importer_of("UTC", kind);
-    importer.kubernetes("dump.yaml", 0, object);
+    importer.import_object("dump.yaml", 0, object);
     importer.finish().remove(0)
 }
 

@@ -17,7 +17,7 @@ proptest! {
     ) {
         let mut importer = importer("UTC");
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        importer.crontab("t", &text, format, Some("alice"));
+        importer.import_crontab("t", &text, format, Some("alice"));
         let items = importer.finish();
         for item in &items {
             prop_assert!(!item.objects.is_empty() || !item.warnings.is_empty());
@@ -36,7 +36,7 @@ proptest! {
              # /t.service\n[Service]\nExecStart={exec}\nEnvironment={exec}\n"
         );
         let mut importer = importer("UTC");
-        importer.systemd(&[UnitSource { file: "t".into(), text }]);
+        importer.import_units(&[UnitSource { file: "t".into(), text }]);
         to_yaml(&importer.finish()).unwrap();
     }
 }
@@ -45,7 +45,7 @@ proptest! {
 fn a_very_long_line_is_imported() {
     let mut importer = importer("UTC");
     let line = format!("0 0 * * * echo {}\n", "x".repeat(1 << 20));
-    importer.crontab("t", &line, CrontabFormat::User, Some("alice"));
+    importer.import_crontab("t", &line, CrontabFormat::User, Some("alice"));
     let items = importer.finish();
     assert_eq!(items[0].objects.len(), 1);
     assert!(to_yaml(&items).unwrap().len() > 2 << 20);

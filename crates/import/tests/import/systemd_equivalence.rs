@@ -17,7 +17,7 @@ fn import(expression: &str, zone: &str) -> ImportItem {
         "# /x/t.timer\n[Timer]\nOnCalendar={expression}\n# /x/t.service\n[Service]\nExecStart=/x\n"
     );
     let mut importer = importer(zone);
-    importer.systemd(&[UnitSource { file: "t".into(), text }]);
+    importer.import_units(&[UnitSource { file: "t".into(), text }]);
     let mut items = importer.finish();
     assert_eq!(items.len(), 1, "{items:?}");
     items.remove(0)

@@ -96,7 +96,7 @@ fn add_all(
     ];
     for (kind, source) in sources {
         let Some(source) = source else { continue };
-        let reference = DataReference::of_env(kind, &source.name, source.optional);
+        let reference = DataReference::from_env(kind, &source.name, source.optional);
         let Some(object) = references.get(reference)? else { continue };
         for (key, value) in &object.data {
             let value = String::from_utf8_lossy(value).into_owned();
@@ -149,7 +149,7 @@ impl ValueResolver<'_> {
         kind: ReferenceKind,
         selector: &KeySelector,
     ) -> Result<Option<String>, PrepareError> {
-        let reference = DataReference::of_env(kind, &selector.name, selector.optional);
+        let reference = DataReference::from_env(kind, &selector.name, selector.optional);
         let Some(object) = self.references.get(reference)? else { return Ok(None) };
         match object.data.get(&selector.key) {
             Some(value) => Ok(Some(String::from_utf8_lossy(value).into_owned())),

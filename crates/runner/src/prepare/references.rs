@@ -77,7 +77,7 @@ impl ReferenceKind {
 
 impl References {
     /// The objects that a Pod refers to.
-    pub(crate) fn of_pod(pod: &Pod) -> Vec<(ReferenceKind, String)> {
+    pub(crate) fn find_in_pod(pod: &Pod) -> Vec<(ReferenceKind, String)> {
         let mut found = Vec::new();
         for (_, _, container) in pod.spec.containers_in_order() {
             for from in &container.env_from {
@@ -155,7 +155,7 @@ impl References {
 }
 
 impl<'a> DataReference<'a> {
-    pub(super) fn of_env(
+    pub(super) fn from_env(
         kind: ReferenceKind,
         name: &'a str,
         optional: Option<bool>,
@@ -164,7 +164,7 @@ impl<'a> DataReference<'a> {
         DataReference { kind, name, is_optional, waiting_reason: reasons::CONFIG_ERROR }
     }
 
-    pub(super) fn of_volume(
+    pub(super) fn from_volume(
         kind: ReferenceKind,
         name: &'a str,
         optional: Option<bool>,

@@ -143,11 +143,12 @@ impl VolumeBuilder<'_> {
         self.create_folder()?;
         if let Some(map) = &volume.config_map {
             let reference =
-                DataReference::of_volume(ReferenceKind::ConfigMap, &map.name, map.optional);
+                DataReference::from_volume(ReferenceKind::ConfigMap, &map.name, map.optional);
             self.add_object(reference, &map.items, map.default_mode)?;
         } else if let Some(secret) = &volume.secret {
             let name = &secret.secret_name;
-            let reference = DataReference::of_volume(ReferenceKind::Secret, name, secret.optional);
+            let reference =
+                DataReference::from_volume(ReferenceKind::Secret, name, secret.optional);
             self.add_object(reference, &secret.items, secret.default_mode)?;
         } else if let Some(downward) = &volume.downward_api {
             self.add_fields(&downward.items, downward.default_mode)?;
@@ -262,7 +263,7 @@ impl VolumeBuilder<'_> {
             let name = part.get("name").and_then(Value::as_str).unwrap_or_default();
             let optional = part.get("optional").and_then(Value::as_bool);
             let items: Vec<KeyToPath> = self.items(part)?;
-            self.add_object(DataReference::of_volume(kind, name, optional), &items, mode)?;
+            self.add_object(DataReference::from_volume(kind, name, optional), &items, mode)?;
         }
         if let Some(part) = part.get("downwardAPI") {
             self.add_fields(&self.items::<DownwardApiFile>(part)?, mode)?;

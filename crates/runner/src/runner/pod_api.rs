@@ -64,7 +64,7 @@ impl PodApi {
     /// Reads the objects that a Pod refers to, as far as they exist.
     pub(super) async fn references(&self, pod: &Pod) -> Result<References, ApiError> {
         let mut references = References::default();
-        for (kind, name) in References::of_pod(pod) {
+        for (kind, name) in References::find_in_pod(pod) {
             let path = kind.resource().object_path(&pod.metadata.namespace, &name);
             if let Some(object) = self.api.find::<Value>(&path).await? {
                 // An object that does not parse counts as missing, which the Pod's status shows.

@@ -106,9 +106,8 @@ impl PodWorker {
         desired: watch::Receiver<DesiredPod>,
         permit: Option<PodPermit>,
     ) -> PodWorker {
-        let is_unprepared = matches!(context.runtime.is_prepared(&uid), Ok(false));
         PodWorker {
-            waiting_since: is_unprepared.then(|| context.clock.now()),
+            waiting_since: None,
             context,
             uid,
             desired,
@@ -125,6 +124,9 @@ impl PodWorker {
         if let Some(pod) = self.current_pod() {
             self.set_reported(&pod);
         }
+        if matches!(self.context.runtime.is_prepared(&self.uid).await, Ok(false)) {
+            self.waiting_since = Some(self.context.clock.now());
+        }
         while let Err(error) = Box::pin(self.run_pod()).await {
             tracing::warn!(uid = self.uid, %error, "could not read or write a Pod's directory; retrying");
             sleep(RETRY_DELAY).await;
@@ -133,7 +135,7 @@ impl PodWorker {
     }
 
     async fn run_pod(&mut self) -> io::Result<()> {
-        if !self.context.runtime.is_prepared(&self.uid)? && !self.prepare().await {
+        if !self.context.runtime.is_prepared(&self.uid).await? && !self.prepare().await {
             self.permit = None;
             return Ok(());
         }
@@ -163,16 +165,22 @@ impl PodWorker {
     }
 
     /// The grace period if the Pod is to stop; `None` if it is not.
-    fn stop_within(&mut self) -> Option<u64> {
-        let pod = self.current_pod();
-        let own = self.context.runtime.grace_seconds(&self.uid).unwrap_or(DEFAULT_GRACE_SECONDS);
-        let Some(pod) = pod else {
+    async fn stop_within(&mut self) -> Option<u64> {
+        let Some(pod) = self.current_pod() else {
             // A user who deletes the object by force does not want to wait for the grace period.
-            return Some(own.min(DELETED_GRACE_SECONDS));
+            return Some(self.own_grace_seconds().await.min(DELETED_GRACE_SECONDS));
         };
         pod.metadata.deletion_timestamp?;
         let granted = pod.metadata.deletion_grace_period_seconds;
-        Some(granted.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(own))
+        match granted.and_then(|seconds| u64::try_from(seconds).ok()) {
+            Some(seconds) => Some(seconds),
+            None => Some(self.own_grace_seconds().await),
+        }
+    }
+
+    /// The grace period of the Pod itself.
+    async fn own_grace_seconds(&self) -> u64 {
+        self.context.runtime.grace_seconds(&self.uid).await.unwrap_or(DEFAULT_GRACE_SECONDS)
     }
 
     // The running Pod.
@@ -199,7 +207,9 @@ impl PodWorker {
             };
             tokio::select! {
                 biased;
-                Ok(()) = self.desired.changed() => self.apply_stop(&mut *handle, &mut stopping)?,
+                Ok(()) = self.desired.changed() => {
+                    self.apply_stop(&mut *handle, &mut stopping).await?;
+                }
                 event = handle.next_event() => {
                     if event == RuntimeEvent::Exited {
                         // The first dead supervisor is replaced at once, the others after a delay.
@@ -222,33 +232,33 @@ impl PodWorker {
         let context = self.context.clone();
         match context.runtime.attach(&self.uid).await? {
             Some(mut handle) => {
-                self.apply_stop(&mut *handle, stopping)?;
+                self.apply_stop(&mut *handle, stopping).await?;
                 Ok(handle)
             }
             None => {
-                let stop_within = self.stop_within();
+                let stop_within = self.stop_within().await;
                 if stop_within.is_some() {
                     *stopping = stop_within;
                 }
-                context.runtime.start(&self.uid, stop_within)
+                context.runtime.start(&self.uid, stop_within).await
             }
         }
     }
 
     /// Stops the Pod if it is to stop, or shortens the grace period of a stop in progress.
-    fn apply_stop(
+    async fn apply_stop(
         &mut self,
         handle: &mut dyn PodHandle,
         stopping: &mut Option<u64>,
     ) -> io::Result<()> {
-        let Some(grace_seconds) = self.stop_within() else { return Ok(()) };
+        let Some(grace_seconds) = self.stop_within().await else { return Ok(()) };
         if stopping.is_some_and(|before| before <= grace_seconds) {
             return Ok(());
         }
         if stopping.replace(grace_seconds).is_none() {
             self.record(PendingEvent::normal("Killing", "Stopping the Pod's containers"));
         }
-        handle.stop(grace_seconds)
+        handle.stop(grace_seconds).await
     }
 
     // Reports.
@@ -362,7 +372,7 @@ impl PodWorker {
     /// Deletes the object if it is to be deleted, and the data if the object is deleted.
     async fn finish(&mut self) -> WorkerEnd {
         let Some(pod) = self.current_pod() else {
-            if let Err(error) = self.context.runtime.remove(&self.uid) {
+            if let Err(error) = self.context.runtime.remove(&self.uid).await {
                 tracing::warn!(uid = self.uid, %error, "could not remove the data of a deleted Pod");
             }
             return WorkerEnd::Removed;

@@ -1,8 +1,8 @@
 //! Control groups, where this machine allows us to create them: version 2, version 1, or both (hybrid).
 //!
-//! They are `<cgroup>/punctual/<uid>/<container>`. In the hierarchy of version 2 they are below its root or,
-//! if we may not write there, below our own cgroup; in those of version 1 the other way round. A container
-//! joins the version 2 cgroup, whose processes can be killed at once, and the version 1 cgroups of its
+//! They are `<cgroup>/punctual/<uid>/<container>`. In version 2 they are below the root or, if we may not
+//! write there, below our own cgroup. In version 1 they are below our own cgroup or, if we may not write
+//! there, below the root. A container joins the version 2 cgroup, whose processes can be killed at once, and the version 1 cgroups of its
 //! limits. A limit whose controller is missing cannot be set and is reported.
 
 mod hierarchy;

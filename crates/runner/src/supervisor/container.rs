@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::lchown;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::cgroup::ContainerCgroup;
-use super::container_setup::SetupFailure;
+use super::container_setup::{SetupFailure, SetupReport};
 use super::log_writer::{LogFile, copy_output};
-use super::{SINGLE_THREAD_VARIABLE, exit_status, process_tree};
-use crate::bounded_file;
+use super::{SINGLE_THREAD_VARIABLE, exit_status};
 use crate::pod_folder::{PodFolder, create_private};
 use crate::pod_plan::{CONTAINER_MARK, ContainerPlan, container_mark};
 use crate::pod_state::{ReasonAndMessage, Termination, reasons};
+use crate::{bounded_file, process_tree};
 
 /// How long the setup of a container may take. Mounts may be slow.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -31,8 +31,8 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The interval at which the processes of a container that has ended are killed until none is left.
 const KILL_INTERVAL: Duration = Duration::from_millis(5);
-/// The maximum size of the report of a failed setup.
-const FAILURE_BYTES_MAX: u64 = 64 * 1024;
+/// The maximum size of the reports of a setup.
+const REPORT_BYTES_MAX: u64 = 64 * 1024;
 
 /// The parameters of a run.
 pub(super) struct ContainerRun<'a> {
@@ -55,6 +55,8 @@ pub(super) struct RunningContainer {
     pub(super) pid: Pid,
     pub(super) started_at: Timestamp,
     pub(super) start_instant: Instant,
+    /// What the setup could not do, although the container runs.
+    pub(super) warnings: Vec<String>,
     cgroup: Option<ContainerCgroup>,
     output: JoinHandle<()>,
 }
@@ -108,7 +110,8 @@ impl ContainerRun<'_> {
         let pid = Pid::from_child(&child);
         let log = self.create_log();
         let output = tokio::spawn(copy_output(stdout, stderr, log, self.clock.clone()));
-        if let Some(failure) = read_failure(reports).await {
+        let SetupReports { warnings, failure } = read_reports(reports).await;
+        if let Some(failure) = failure {
             process_tree::kill(&[pid]);
             return Ok(StartResult::Failed(start_failure(failure, now)));
         }
@@ -117,6 +120,7 @@ impl ContainerRun<'_> {
             pid,
             started_at: now,
             start_instant: Instant::now(),
+            warnings,
             cgroup: self.cgroup,
             output,
         }))
@@ -131,7 +135,7 @@ impl ContainerRun<'_> {
         create_private(&self.folder.log_folder(&self.plan.name))?;
         for path in [scratch, termination_log] {
             // Fails unless we are root. Then the container runs as our own user.
-            let _ = chown(path, self.plan.user.user, self.plan.user.group);
+            let _ = lchown(path, self.plan.user.user, self.plan.user.group);
         }
         self.remove_old_logs();
         Ok(())
@@ -225,17 +229,36 @@ fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     Ok((Receiver::from_owned_fd(reader)?, writer))
 }
 
-/// Reads the failure of the setup; `None` if it ended with the exec of the container's program.
-async fn read_failure(pipe: Receiver) -> Option<SetupFailure> {
-    let failed = |message: &str| Some(SetupFailure::new(reasons::START_ERROR, 128, message));
+/// What the setup of a container has reported.
+#[derive(Default)]
+struct SetupReports {
+    warnings: Vec<String>,
+    /// `None` if the setup ended with the exec of the container's program.
+    failure: Option<SetupFailure>,
+}
+
+/// Reads the reports of the setup until it has ended.
+async fn read_reports(pipe: Receiver) -> SetupReports {
     let mut text = Vec::new();
-    match timeout(SETUP_TIMEOUT, pipe.take(FAILURE_BYTES_MAX).read_to_end(&mut text)).await {
-        Ok(Ok(0)) => None,
-        Ok(Ok(_)) => serde_json::from_slice(&text)
-            .unwrap_or_else(|_| failed("the setup failed without a readable reason")),
-        Ok(Err(error)) => failed(&error.to_string()),
-        Err(_) => failed("setting up took too long"),
+    let mut pipe = pipe.take(REPORT_BYTES_MAX);
+    let failure = match timeout(SETUP_TIMEOUT, pipe.read_to_end(&mut text)).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("setting up took too long".to_owned()),
+    };
+    let failed = |message: String| SetupFailure::new(reasons::START_ERROR, 128, message);
+    let mut reports = SetupReports { failure: failure.map(failed), ..SetupReports::default() };
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(SetupReport::Warning(warning)) => reports.warnings.push(warning),
+            Ok(SetupReport::Failure(failure)) => reports.failure = Some(failure),
+            Err(_) => {
+                let message = "the setup failed without a readable reason".to_owned();
+                reports.failure = Some(failed(message));
+            }
+        }
     }
+    reports
 }
 
 fn start_failure(failure: SetupFailure, now: Timestamp) -> Termination {

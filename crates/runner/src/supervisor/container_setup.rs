@@ -1,8 +1,8 @@
 //! The setup of a container: this program, running in the container's process, sets up its environment
 //! and then executes the container's program.
 //!
-//! Standard input is a pipe to the supervisor. It carries the [`SetupFailure`]. If it closes without one, the
-//! container's program is running.
+//! Standard input is a pipe to the supervisor. It carries each [`SetupReport`] as a line of JSON. If it closes
+//! without a failure, the container's program is running.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,6 +21,14 @@ use super::{cgroup, mounts, pid_namespace, security, signals};
 use crate::pod_folder::PodFolder;
 use crate::pod_plan::{ContainerPlan, SCRATCH_MOUNT_POINT, TERMINATION_LOG_VARIABLE, UserPlan};
 use crate::pod_state::{ReasonAndMessage, reasons};
+
+/// A message of the setup to the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum SetupReport {
+    /// What could not be done, although the container runs.
+    Warning(String),
+    Failure(SetupFailure),
+}
 
 /// Why a container did not start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +51,7 @@ pub(super) fn become_container(folder: &Path, arguments: &[OsString]) -> ExitCod
         Ok((plan, program)) => exec_failure(&plan, &execute(&plan, &program)),
         Err(error) => SetupFailure::new(reasons::START_ERROR, 128, error.to_string()),
     };
-    let _ = send_failure(report_pipe, &failure);
+    let _ = send_report(&report_pipe, &SetupReport::Failure(failure));
     ExitCode::from(128)
 }
 
@@ -54,8 +62,10 @@ fn take_report_pipe() -> io::Result<OwnedFd> {
     Ok(pipe)
 }
 
-fn send_failure(report_pipe: OwnedFd, failure: &SetupFailure) -> io::Result<()> {
-    File::from(report_pipe).write_all(&serde_json::to_vec(failure)?)
+fn send_report(report_pipe: &OwnedFd, report: &SetupReport) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    File::from(report_pipe.try_clone()?).write_all(&line)
 }
 
 /// Does everything before the exec. Steps that need privileges precede the change of user.
@@ -78,9 +88,12 @@ fn set_up(
     for cgroup in cgroups {
         cgroup::join(Path::new(cgroup))?;
     }
-    let implicit_mounts = mounts::mount_volumes(&plan, &folder.run_folder(&plan.name))?;
-    if implicit_mounts == ImplicitMounts::Present {
+    let mounted = mounts::mount_volumes(&plan, &folder)?;
+    if mounted.implicit_mounts == ImplicitMounts::Present {
         use_implicit_mounts(&mut plan);
+    }
+    if let Some(warning) = mounted.warning {
+        send_report(report_pipe, &SetupReport::Warning(warning))?;
     }
     if plan.has_pid_namespace {
         pid_namespace::enter(report_pipe)?;

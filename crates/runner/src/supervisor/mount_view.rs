@@ -16,7 +16,7 @@ use rustix::mount::{
     MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind_recursive, move_mount, open_tree,
 };
 
-use super::beneath;
+use super::safe_open;
 use crate::pod_plan::{MissingSource, MountPlan};
 
 /// The file system view of a container.
@@ -69,11 +69,11 @@ impl MountView {
                 nearest.join(missing)
             }
         };
-        let root = beneath::open_root(Path::new("/"))?;
+        let root = safe_open::open_root(Path::new("/"))?;
         let relative = path.strip_prefix("/").map_err(io::Error::other)?;
         let missing =
             if is_folder { MissingSource::CreateFolder } else { MissingSource::CreateFile };
-        let mount_point = beneath::open(root, relative, missing)?;
+        let mount_point = safe_open::open(root, relative, missing)?;
         Ok((path, mount_point))
     }
 
@@ -147,7 +147,7 @@ fn is_owned(owned: &Path, folder: &Path) -> bool {
 }
 
 /// The deepest existing folder above a path.
-fn nearest_folder(target: &Path) -> PathBuf {
+pub(super) fn nearest_folder(target: &Path) -> PathBuf {
     let found = target.ancestors().skip(1).find(|folder| folder.is_dir());
     found.unwrap_or(Path::new("/")).to_owned()
 }

@@ -3,7 +3,7 @@
 //! Volumes are bind-mounted in a mount namespace of the container, so they are invisible to the rest of the
 //! machine and disappear with the container's last process. A mount point that does not exist on the
 //! machine is created only in that namespace (`mount_view`). Where a volume cannot be mounted, the container
-//! does not start.
+//! does not start. The namespace also hides the data directory (`hidden_data`).
 
 use std::fs;
 use std::io;
@@ -18,22 +18,26 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::mount_view::MountView;
-use super::{beneath, read_only};
+use super::hidden_data::HiddenData;
+use super::mount_view::{MountView, nearest_folder};
+use super::{read_only, safe_open};
+use crate::pod_folder::PodFolder;
 use crate::pod_plan::{ContainerPlan, MissingSource, MountPlan, SCRATCH_MOUNT_POINT};
 
 /// Mounts the volumes of a container. Any failure is an error: a program that expects a volume must not
 /// run without it.
-pub(super) fn mount_volumes(plan: &ContainerPlan, run_folder: &Path) -> io::Result<ImplicitMounts> {
+pub(super) fn mount_volumes(plan: &ContainerPlan, folder: &PodFolder) -> io::Result<Mounted> {
     let Some(namespace) = enter_namespace_if_needed(plan)? else {
-        return Ok(ImplicitMounts::Absent);
+        return Ok(Mounted { implicit_mounts: ImplicitMounts::Absent, warning: None });
     };
+    let run_folder = &folder.run_folder(&plan.name);
     let mut mounts: Vec<MountPlan> = plan.mounts.clone();
     mounts.extend(implicit_mounts(plan, run_folder, namespace));
     // A mount hides what was mounted below it before, so outer targets come first.
     mounts.sort_by_key(|mount| mount.target.components().count());
     // All sources are opened before a mount can hide one.
     let sources = mounts.iter().map(open_source).collect::<io::Result<Vec<OwnedFd>>>()?;
+    let hidden = HiddenData::open(folder, &plan.name).and_then(|data| data.hide());
     let mut view = MountView::new(run_folder, namespace == MountNamespace::User);
     view.replace_root_if_needed(&mounts)?;
     let mut targets = Vec::new();
@@ -42,12 +46,28 @@ pub(super) fn mount_volumes(plan: &ContainerPlan, run_folder: &Path) -> io::Resu
     }
     if plan.security.is_root_read_only {
         let failed = |error| io::Error::other(format!("cannot make the root read-only: {error}"));
+        targets.extend(read_only::mount_private_memory(&targets).map_err(failed)?);
         read_only::make_root_read_only(&targets).map_err(failed)?;
     }
-    Ok(match namespace {
+    let implicit_mounts = match namespace {
         MountNamespace::Root => ImplicitMounts::Present,
         MountNamespace::User => ImplicitMounts::Absent,
-    })
+    };
+    let warning = |error| {
+        let name = &plan.name;
+        format!(
+            "container {name:?} can read the data directory of punctual: cannot hide it: {error}"
+        )
+    };
+    Ok(Mounted { implicit_mounts, warning: hidden.err().map(warning) })
+}
+
+/// The result of mounting the volumes of a container.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    pub(super) implicit_mounts: ImplicitMounts,
+    /// Set if the data directory could not be hidden.
+    pub(super) warning: Option<String>,
 }
 
 /// The mounts that the manifest does not mention: the termination log and the scratch folder.
@@ -126,7 +146,7 @@ fn enter_user_namespace() -> rustix::io::Result<()> {
 }
 
 #[expect(unsafe_code, reason = "rustix has no safe function for this")]
-pub(super) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+pub(crate) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: only unsharing the table of open files is unsafe, and no caller requests that.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
@@ -201,17 +221,26 @@ fn open_source(mount: &MountPlan) -> io::Result<OwnedFd> {
     let path = mount.source.join(&mount.sub_path);
     let failed = |error| io::Error::other(format!("volume {}: {error}", path.display()));
     if !mount.sub_path.as_os_str().is_empty() {
-        let volume = beneath::open_root(&mount.source).map_err(failed)?;
-        return beneath::open(volume, &mount.sub_path, mount.missing_source).map_err(failed);
+        let volume = safe_open::open_root(&mount.source).map_err(failed)?;
+        return safe_open::open(volume, &mount.sub_path, mount.missing_source).map_err(failed);
     }
-    if !mount.source.exists() {
-        match mount.missing_source {
-            MissingSource::Fail => return Err(failed(io::ErrorKind::NotFound.into())),
-            MissingSource::CreateFolder => fs::create_dir_all(&mount.source).map_err(failed)?,
-            MissingSource::CreateFile => fs::write(&mount.source, "").map_err(failed)?,
+    match safe_open::open_root(&mount.source) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_source(&mount.source, mount.missing_source).map_err(failed)
         }
+        opened => opened.map_err(failed),
     }
-    beneath::open_root(&mount.source).map_err(failed)
+}
+
+/// Creates a path of the machine. Links in its missing part are not followed: a container can make a link to
+/// any place, and we may be root. As a kubelet does, the folder of a file is not created.
+fn create_source(path: &Path, missing: MissingSource) -> io::Result<OwnedFd> {
+    let nearest = nearest_folder(path);
+    if missing == MissingSource::CreateFile && path.parent() != Some(&nearest) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let relative = path.strip_prefix(&nearest).map_err(io::Error::other)?;
+    safe_open::open(safe_open::open_root(&nearest)?, relative, missing)
 }
 
 /// Mounts a source. Returns the path of the mount without links.
@@ -232,7 +261,7 @@ fn bind(mount: &MountPlan, source: &OwnedFd, view: &mut MountView) -> io::Result
 }
 
 /// Mounts a copy of a folder or file, with all mounts below it, at a mount point.
-fn attach(source: &OwnedFd, mount_point: &OwnedFd) -> rustix::io::Result<()> {
+pub(super) fn attach(source: &OwnedFd, mount_point: &OwnedFd) -> rustix::io::Result<()> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH

@@ -94,7 +94,7 @@ fn exit_like_program(init: Pid, status_pipe: OwnedFd) -> ! {
     }
     let status = ExitStatus::from_raw(i32::from_ne_bytes(bytes));
     if let Some(signal) = status.signal() {
-        signals::die_of(signal);
+        signals::exit_by_signal(signal);
     }
     std::process::exit(status.code().unwrap_or(SETUP_FAILED))
 }

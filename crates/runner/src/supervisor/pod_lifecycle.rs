@@ -194,6 +194,10 @@ impl PodLifecycle {
             StartResult::Running(container) => {
                 let pid = container.pid.as_raw_nonzero().get();
                 let started_at = container.started_at;
+                for warning in &container.warnings {
+                    let reason = reasons::DATA_DIRECTORY_VISIBLE;
+                    self.state.add_warning(ReasonAndMessage::new(reason, warning.clone()));
+                }
                 self.running.push(container);
                 self.set_run_state(index, RunState::Running { pid, started_at });
                 self.write_state(Durability::Atomic).await

@@ -1,16 +1,22 @@
 //! Makes mounts of a container's namespace read-only.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount_change, mount_remount};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change, mount_remount};
 
 use super::mount_view::unescape;
 
-/// The mounts that stay writable if the root is read-only.
-const WRITABLE: [&str; 2] = ["/dev", "/proc"];
+/// The mounts that stay writable if the root is read-only. Devices can be written on a read-only mount too.
+const WRITABLE: [&str; 2] = ["/dev/pts", "/proc"];
+
+/// The folder for memory that processes share.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Its size, as container runtimes have it.
+const SHARED_MEMORY_OPTIONS: &CStr = c"mode=1777,size=64m";
 
 /// Makes the mount at a path read-only and, if asked for, those below it.
 pub(super) fn make_read_only(target: &Path, is_recursive: bool) -> io::Result<()> {
@@ -21,7 +27,19 @@ pub(super) fn make_read_only(target: &Path, is_recursive: bool) -> io::Result<()
     Ok(())
 }
 
-/// Makes all mounts read-only except those below the given paths, `/dev` and `/proc`.
+/// Mounts a folder for shared memory that only the container sees. Returns its path; `None` if the machine has
+/// none or a volume is mounted there.
+pub(super) fn mount_private_memory(volumes: &[PathBuf]) -> io::Result<Option<PathBuf>> {
+    let path = PathBuf::from(SHARED_MEMORY);
+    if !path.is_dir() || volumes.iter().any(|volume| volume.starts_with(&path)) {
+        return Ok(None);
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", &path, "tmpfs", flags, SHARED_MEMORY_OPTIONS)?;
+    Ok(Some(path))
+}
+
+/// Makes all mounts read-only except those below the given paths, `/dev/pts` and `/proc`.
 pub(super) fn make_root_read_only(writable: &[PathBuf]) -> io::Result<()> {
     // A mount that the machine makes later would appear as a writable one.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;

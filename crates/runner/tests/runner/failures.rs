@@ -117,12 +117,15 @@ async fn a_pod_without_supervisor_and_with_an_unusable_state_fails_and_is_not_ru
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fifo_in_place_of_a_log_or_a_termination_message_hangs_nothing() {
     let node = TestNode::new().await;
-    // The container runs as our own user and may do that.
-    let text = "cd ..; rm termination-log; mkfifo termination-log; \
-        rm ../../logs/c/0.log; mkfifo ../../logs/c/0.log; exit 1";
-    let mut spec = script(text);
+    let mut spec = script("until [ -e gate ]; do sleep 0.01; done; exit 1");
     spec["containers"][0]["terminationMessagePath"] = "relative".into();
     let uid = node.create_pod("p", spec).await;
+    node.wait_until_running("p").await;
+    let folder = node.data().join("pods").join(&uid);
+    // A container that sees the data directory and runs as our own user may do that.
+    replace_file(&folder.join("run/c/termination-log"), "fifo");
+    replace_file(&folder.join("logs/c/0.log"), "fifo");
+    std::fs::write(folder.join("run/c/scratch/gate"), "").unwrap();
     let pod = node.wait_for_end("p").await;
     assert_eq!(crate::test_node::terminated(&pod)["message"], "exit code 1");
     let log = node.log(&uid, crate::test_node::query("c")).await;

@@ -70,24 +70,24 @@ impl InMemoryRuntime {
 }
 
 impl PodRuntime for InMemoryRuntime {
-    fn pod_uids(&self) -> io::Result<Vec<String>> {
-        Ok(self.pods.lock().unwrap().keys().cloned().collect())
+    fn pod_uids(&self) -> BoxFuture<'_, io::Result<Vec<String>>> {
+        Box::pin(async { Ok(self.pods.lock().unwrap().keys().cloned().collect()) })
     }
 
     fn is_valid_uid(&self, _uid: &str) -> bool {
         true
     }
 
-    fn is_prepared(&self, uid: &str) -> io::Result<bool> {
-        Ok(self.pods.lock().unwrap().contains_key(uid))
+    fn is_prepared<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<bool>> {
+        Box::pin(async move { Ok(self.pods.lock().unwrap().contains_key(uid)) })
     }
 
     fn state<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<Option<PodState>>> {
         Box::pin(async move { self.with_pod(uid, |pod| pod.state.borrow().clone()) })
     }
 
-    fn grace_seconds(&self, _uid: &str) -> Option<u64> {
-        None
+    fn grace_seconds<'a>(&'a self, _uid: &'a str) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async { None })
     }
 
     fn prepare(
@@ -110,15 +110,20 @@ impl PodRuntime for InMemoryRuntime {
         Box::pin(async { attached })
     }
 
-    fn start(&self, uid: &str, _stop_within: Option<u64>) -> io::Result<Box<dyn PodHandle>> {
+    fn start<'a>(
+        &'a self,
+        uid: &'a str,
+        _stop_within: Option<u64>,
+    ) -> BoxFuture<'a, io::Result<Box<dyn PodHandle>>> {
         let running = RunState::Running { pid: 1, started_at: Timestamp::UNIX_EPOCH };
         self.set_state(uid, PodPhase::Running, &running);
-        self.with_pod(uid, |pod| Box::new(InMemoryHandle(pod.state.clone())) as Box<dyn PodHandle>)
+        let handle = |pod: &InMemoryPod| Box::new(InMemoryHandle(pod.state.clone()));
+        Box::pin(async move { Ok(self.with_pod(uid, handle)? as Box<dyn PodHandle>) })
     }
 
-    fn remove(&self, uid: &str) -> io::Result<()> {
+    fn remove<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<()>> {
         self.pods.lock().unwrap().remove(uid);
-        Ok(())
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -135,13 +140,13 @@ impl PodHandle for InMemoryHandle {
         })
     }
 
-    fn stop(&mut self, _grace_seconds: u64) -> io::Result<()> {
+    fn stop(&mut self, _grace_seconds: u64) -> BoxFuture<'_, io::Result<()>> {
         self.0.send_modify(|state| {
             if let Some(state) = state {
                 state.phase = PodPhase::Failed;
             }
         });
-        Ok(())
+        Box::pin(async { Ok(()) })
     }
 }
 

@@ -8,7 +8,9 @@
 )]
 
 mod adoption;
+mod data_directory;
 mod environment;
+mod executor;
 mod exits;
 mod failures;
 mod in_memory_runtime;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::supervisors::{
-    change_plan, pod_folder, start, state, supervise_as_user, supervise_without_namespaces,
+    change_plan, pod_folder, scratch, start, state, supervise_as_user, supervise_without_namespaces,
 };
 use crate::test_node::{TestNode, kill, pod, poll_until_some, script};
 
@@ -50,12 +50,12 @@ fn a_container_sees_only_its_own_processes_and_its_exit_code_is_reported() {
     if is_skipped() {
         return;
     }
-    let text = "echo $$ > ../../../out; for p in /proc/[0-9]*; do cat $p/comm; done >> ../../../out; \
-        readlink /proc/self >> ../../../out; exit 7";
+    let text = "echo $$ > out; for p in /proc/[0-9]*; do cat $p/comm; done >> out; \
+        readlink /proc/self >> out; exit 7";
     let (_data, folder) = pod_folder_with_namespace(text);
     let end = run(&folder);
     assert_eq!(end["exitCode"], 7, "{end:#}");
-    let out = std::fs::read_to_string(folder.join("out")).unwrap();
+    let out = std::fs::read_to_string(scratch(&folder, "out")).unwrap();
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.first(), Some(&"2"), "its init is process 1: {out}");
     // The init and the shell, when the shell listed them, and the process that read the link.
@@ -83,10 +83,10 @@ async fn sigterm_ends_a_program_that_does_not_handle_it() {
     if is_skipped() {
         return;
     }
-    let (_data, folder) = pod_folder_with_namespace("echo > ../../../started; exec sleep 1000");
+    let (_data, folder) = pod_folder_with_namespace("echo > started; exec sleep 1000");
     change_plan(&folder, |plan| plan["graceSeconds"] = 600.into());
     let mut supervisor = start(&folder);
-    poll_until_some(|| folder.join("started").exists().then_some(())).await;
+    poll_until_some(|| scratch(&folder, "started").exists().then_some(())).await;
     std::fs::write(folder.join("stop"), json!({"graceSeconds": 600}).to_string()).unwrap();
     kill(supervisor.id().into(), "TERM");
     assert!(supervisor.wait().unwrap().success());
@@ -132,13 +132,13 @@ fn check_refused(folder: &Path) {
     let message = end["message"].as_str().unwrap();
     assert!(message.contains("punctual.dev/pid-namespace"), "{message}");
     assert!(message.to_lowercase().contains("run punctual as root"), "{message}");
-    assert!(!folder.join("out").exists(), "the container did not run");
+    assert!(!scratch(folder, "out").exists(), "the container did not run");
 }
 
 /// The kernel may refuse an ordinary user a user namespace, or `/proc` in it.
 #[test]
 fn an_ordinary_user_gets_a_pid_namespace_or_a_clear_error() {
-    let (_data, folder) = pod_folder_with_namespace("echo $$ > ../../../out; exit 5");
+    let (_data, folder) = pod_folder_with_namespace("echo $$ > out; exit 5");
     if is_root() {
         give_to_user(&folder);
         supervise_as_user(&folder);
@@ -148,7 +148,7 @@ fn an_ordinary_user_gets_a_pid_namespace_or_a_clear_error() {
     if state(&folder)["containers"][0]["current"]["exitCode"] != 5 {
         return check_refused(&folder);
     }
-    assert_eq!(std::fs::read_to_string(folder.join("out")).unwrap(), "2\n");
+    assert_eq!(std::fs::read_to_string(scratch(&folder, "out")).unwrap(), "2\n");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_user_without_namespaces_gets_a_clear_error() {
     if !is_root() {
         return println!("skipped: only root can start a supervisor in a chroot");
     }
-    let (_data, folder) = pod_folder_with_namespace("echo > ../../../out");
+    let (_data, folder) = pod_folder_with_namespace("echo > out");
     give_to_user(&folder);
     supervise_without_namespaces(&folder);
     check_refused(&folder);

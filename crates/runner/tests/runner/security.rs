@@ -78,6 +78,54 @@ async fn a_read_only_root_leaves_volumes_and_the_working_directory_writable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_read_only_root_has_devices_but_no_writable_folder_of_the_machine_in_dev() {
+    let node = TestNode::new().await;
+    let name = format!("punctual-test-{}", std::process::id());
+    let text = format!(
+        "for d in /dev /dev/mqueue; do touch $d/{name} 2> /dev/null && echo \"$d is writable\"; done; \
+         touch /dev/shm/{name} && ls /dev/shm; \
+         echo > /dev/null && head -c 1 /dev/zero | wc -c && head -c 1 /dev/urandom | wc -c"
+    );
+    let spec = with_context(&text, json!({"readOnlyRootFilesystem": true}));
+    let (pod, output) = run(&node, "p", spec).await;
+    let is_left = ["/dev", "/dev/mqueue", "/dev/shm"].map(|folder| {
+        // Removed before the check, so that a failed test leaves nothing on the machine.
+        std::fs::remove_file(Path::new(folder).join(&name)).is_ok()
+    });
+    assert_eq!(is_left, [false; 3], "a file was left on the machine: {pod:#}");
+    assert_eq!(output, format!("{name}\n1\n1\n"), "{pod:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_is_read_only_with_the_mounts_below_it_if_asked_for() {
+    if !is_root() {
+        return println!("skipped: only root can mount below a volume of the machine");
+    }
+    let node = TestNode::new().await;
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir(host.path().join("below")).unwrap();
+    let below = host.path().join("below");
+    let mount = |arguments: &[&str]| {
+        let path = below.to_str().unwrap();
+        std::process::Command::new(arguments[0]).args(&arguments[1..]).arg(path).status().unwrap()
+    };
+    if !mount(&["mount", "-t", "tmpfs", "none"]).success() {
+        return println!("skipped: this system allows no mounts");
+    }
+    let text = "touch /punctual-r/x /punctual-r/below/x 2> /dev/null || echo refused; \
+        ls /punctual-r/below; touch /punctual-n/below/y && ls /punctual-n/below";
+    let mut spec = script(text);
+    spec["volumes"] = json!([{"name": "h", "hostPath": {"path": host.path()}}]);
+    spec["containers"][0]["volumeMounts"] = json!([
+        {"name": "h", "mountPath": "/punctual-r", "readOnly": true, "recursiveReadOnly": "Enabled"},
+        {"name": "h", "mountPath": "/punctual-n", "readOnly": true},
+    ]);
+    let (pod, output) = run(&node, "p", spec).await;
+    assert!(mount(&["umount"]).success());
+    assert_eq!(output, "refused\ny\n", "{pod:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_new_privileges_and_refused_settings() {
     let node = TestNode::new().await;
     let text = "grep NoNewPrivs /proc/self/status";

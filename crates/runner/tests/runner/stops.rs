@@ -145,18 +145,69 @@ async fn a_pod_that_is_deleted_by_force_is_killed_soon() {
     wait_for_exit(pid).await;
 }
 
+/// A process without the mark of its container, in a session of its own, whose parent has exited.
+const ESCAPED: &str = "env -i setsid sh -c 'echo $$; exec sleep 1000' & sleep 1000";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_supervisor_that_hangs_is_killed_after_the_grace_period() {
+async fn a_supervisor_that_hangs_is_killed_with_all_its_processes_after_the_grace_period() {
+    for cgroups in [true, false] {
+        let node = TestNode::with(|options| {
+            options.runtime.use_cgroups = cgroups;
+            options.runtime.kill_delay = std::time::Duration::from_millis(200);
+        })
+        .await;
+        let uid = node.create_pod("p", script(ESCAPED)).await;
+        node.wait_until_running("p").await;
+        let text = follow_until(&node, &uid, |text| text.ends_with('\n')).await;
+        let state = node.state(&uid);
+        let pid = state["containers"][0]["current"]["pid"].as_i64().unwrap();
+        crate::test_node::kill(state["supervisorPid"].as_i64().unwrap(), "STOP");
+        node.delete("p", &DeleteParams::default().grace_period(1)).await;
+        node.wait_until_deleted("p").await;
+        wait_for_exit(pid).await;
+        wait_for_exit(text.trim().parse().unwrap()).await;
+    }
+}
+
+/// The variable that is set in the process of the following test.
+const ALONE: &str = "PUNCTUAL_TEST_ALONE";
+
+/// Runs in a process of its own: the daemon takes children that it did not start for orphans of Pods.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_process_of_a_pod_survives_when_the_pod_kills_its_supervisor() {
+    if std::env::var_os(ALONE).is_none() {
+        let name = "stops::no_process_of_a_pod_survives_when_the_pod_kills_its_supervisor";
+        let mut test = tokio::process::Command::new(std::env::current_exe().unwrap());
+        let output = test.args(["--exact", name]).env(ALONE, "1").output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
     let node = TestNode::with(|options| {
-        options.runtime.kill_delay = std::time::Duration::from_millis(200);
+        options.runtime.use_cgroups = false;
+        options.runtime.adopt_orphans = true;
     })
     .await;
-    let uid = node.create_pod("p", script("exec sleep 1000")).await;
+    let other = node.create_pod("other", script("echo $$; exec sleep 1000")).await;
+    node.wait_until_running("other").await;
+    let text = "(env -i setsid sh -c 'echo $$; (sleep 1001 &); exec sleep 1000' &); \
+        until [ -e gate ]; do sleep 0.01; done; kill -9 $PPID; sleep 1000";
+    let uid = node.create_pod("p", script(text)).await;
     node.wait_until_running("p").await;
-    let state = node.state(&uid);
-    let pid = state["containers"][0]["current"]["pid"].as_i64().unwrap();
-    crate::test_node::kill(state["supervisorPid"].as_i64().unwrap(), "STOP");
-    node.delete("p", &DeleteParams::default().grace_period(1)).await;
-    node.wait_until_deleted("p").await;
-    wait_for_exit(pid).await;
+    let pid: i64 =
+        follow_until(&node, &uid, |text| text.ends_with('\n')).await.trim().parse().unwrap();
+    std::fs::write(node.data().join("pods").join(&uid).join("run/c/scratch/gate"), "").unwrap();
+    let pod = node.wait_for_end("p").await;
+    assert_eq!(terminated(&pod)["reason"], "ContainerStatusUnknown", "{pod:#}");
+    assert!(!is_running(pid), "the process was killed before the Pod's end was reported");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "and waited for");
+    let supervisor = node.state(&other)["supervisorPid"].as_i64().unwrap();
+    assert!(is_running(supervisor), "other supervisors are not harmed");
+    assert_eq!(node.get("other").await["status"]["phase"], "Running");
+}
+
+/// Whether a process exists and has not exited.
+fn is_running(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }

@@ -31,25 +31,30 @@ pub(crate) fn start(folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
+/// A file in the working directory of the container.
+pub(crate) fn scratch(folder: &Path, name: &str) -> PathBuf {
+    folder.join("run/c/scratch").join(name)
+}
+
 pub(crate) fn state(folder: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(folder.join("state.json")).unwrap()).unwrap()
 }
 
 #[test]
 fn exactly_one_of_twenty_supervisors_runs_the_pod() {
-    let (_data, folder) = pod_folder("echo run >> ../../../runs; sleep 0.05");
+    let (_data, folder) = pod_folder("echo run >> runs; sleep 0.05");
     let all: Vec<Child> = (0..20).map(|_| start(&folder)).collect();
     for mut child in all {
         assert!(child.wait().unwrap().success());
     }
     assert!(start(&folder).wait().unwrap().success());
-    assert_eq!(std::fs::read_to_string(folder.join("runs")).unwrap(), "run\n");
+    assert_eq!(std::fs::read_to_string(scratch(&folder, "runs")).unwrap(), "run\n");
     assert_eq!(state(&folder)["phase"], "Succeeded");
 }
 
 #[tokio::test]
 async fn a_supervisor_outlives_the_process_that_started_it_and_its_session() {
-    let (_data, folder) = pod_folder("until [ -e ../../../gate ]; do sleep 0.01; done; exit 4");
+    let (_data, folder) = pod_folder("until [ -e gate ]; do sleep 0.01; done; exit 4");
     let text = format!(
         "{} supervise {} < /dev/null > /dev/null 2>&1 & sleep 1000",
         supervisor_program().display(),
@@ -62,7 +67,8 @@ async fn a_supervisor_outlives_the_process_that_started_it_and_its_session() {
     // Kills the session of the parent, as when a terminal is closed.
     kill(-i64::from(parent.id()), "KILL");
     parent.wait().unwrap();
-    std::fs::write(folder.join("gate"), "").unwrap();
+    poll_until_some(|| scratch(&folder, "").exists().then_some(())).await;
+    std::fs::write(scratch(&folder, "gate"), "").unwrap();
     wait_for_exit(pid).await;
     assert_eq!(state(&folder)["containers"][0]["current"]["exitCode"], 4);
 }
@@ -70,7 +76,7 @@ async fn a_supervisor_outlives_the_process_that_started_it_and_its_session() {
 #[tokio::test]
 async fn a_supervisor_killed_at_any_time_never_causes_a_second_run() {
     for delay_ms in (0..40).step_by(2) {
-        let (_data, folder) = pod_folder("echo run >> ../../../runs; sleep 0.03; exit 0");
+        let (_data, folder) = pod_folder("echo run >> runs; sleep 0.03; exit 0");
         let mut first = start(&folder);
         tokio::time::sleep(std::time::Duration::from_millis(delay_ms)).await;
         first.kill().unwrap();
@@ -80,7 +86,7 @@ async fn a_supervisor_killed_at_any_time_never_causes_a_second_run() {
         while !folder.join("state.json").exists() || !is_over(&state(&folder)) {
             assert!(start(&folder).wait().unwrap().success());
         }
-        let runs = std::fs::read_to_string(folder.join("runs")).unwrap_or_default();
+        let runs = std::fs::read_to_string(scratch(&folder, "runs")).unwrap_or_default();
         let state = state(&folder);
         assert!(runs.lines().count() <= 1, "after {delay_ms} ms: {state} {runs:?}");
     }
@@ -88,16 +94,16 @@ async fn a_supervisor_killed_at_any_time_never_causes_a_second_run() {
 
 #[tokio::test]
 async fn a_stop_request_before_the_start_starts_no_container() {
-    let (_data, folder) = pod_folder("echo run >> ../../../runs");
+    let (_data, folder) = pod_folder("echo run >> runs");
     std::fs::write(folder.join("stop"), json!({"graceSeconds": 1}).to_string()).unwrap();
     assert!(start(&folder).wait().unwrap().success());
-    assert!(!folder.join("runs").exists());
+    assert!(!scratch(&folder, "runs").exists());
     let end = &state(&folder)["containers"][0]["current"];
     assert_eq!((&end["exitCode"], &end["reason"]), (&json!(137), &json!("ContainerStatusUnknown")));
 }
 
 /// Adds volumes whose mount points do not exist on the machine, and gives the folder to a user.
-fn add_volumes(folder: &Path) {
+pub(crate) fn add_volumes(folder: &Path) {
     let path = folder.join("pod.json");
     let mut plan: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let volume = folder.join("volume");
@@ -122,14 +128,14 @@ fn volumes_are_mounted_without_root() {
     if !users_may_create_namespaces() {
         return println!("skipped: the kernel gives users no namespaces");
     }
-    let text = "cat /punctual-data/file /etc/punctual-data/file > ../../../out && \
-        ! touch /etc/punctual-data/x 2> /dev/null && touch /punctual-data/y && id -u >> ../../../out";
+    let text = "cat /punctual-data/file /etc/punctual-data/file > out && \
+        ! touch /etc/punctual-data/x 2> /dev/null && touch /punctual-data/y && id -u >> out";
     let (_data, folder) = pod_folder(text);
     add_volumes(&folder);
     supervise_as_user(&folder);
     let state = state(&folder);
     assert_eq!(state["phase"], "Succeeded", "{state:#}");
-    assert_eq!(std::fs::read_to_string(folder.join("out")).unwrap(), "contentcontent65534\n");
+    assert_eq!(std::fs::read_to_string(scratch(&folder, "out")).unwrap(), "contentcontent65534\n");
 }
 
 #[test]
@@ -137,7 +143,7 @@ fn a_container_does_not_start_if_its_volumes_cannot_be_mounted() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: only root can start a supervisor as another user");
     }
-    let (_data, folder) = pod_folder("echo ran > ../../../out");
+    let (_data, folder) = pod_folder("echo ran > out");
     add_volumes(&folder);
     supervise_without_namespaces(&folder);
     let state = state(&folder);
@@ -147,7 +153,7 @@ fn a_container_does_not_start_if_its_volumes_cannot_be_mounted() {
     let message = end["message"].as_str().unwrap();
     assert!(message.contains("cannot mount /punctual-data"), "{message}");
     assert!(message.contains("user.max_user_namespaces"), "{message}");
-    assert!(!folder.join("out").exists(), "the container did not run");
+    assert!(!scratch(&folder, "out").exists(), "the container did not run");
 }
 
 /// Runs a supervisor as an ordinary user in a chroot, in which the kernel allows no user namespace.
@@ -265,7 +271,7 @@ fn security_settings_hold_without_root_too() {
 
 #[test]
 fn signals_that_were_ignored_at_the_start_are_not_ignored_in_containers() {
-    let (_data, folder) = pod_folder("kill -HUP $$; echo survived > ../../../out");
+    let (_data, folder) = pod_folder("kill -HUP $$; echo survived > out");
     let text = format!(
         "trap '' HUP INT QUIT PIPE USR1; exec {} supervise {}",
         supervisor_program().display(),
@@ -274,16 +280,46 @@ fn signals_that_were_ignored_at_the_start_are_not_ignored_in_containers() {
     assert!(Command::new("sh").args(["-c", &text]).status().unwrap().success());
     let end = &state(&folder)["containers"][0]["current"];
     assert_eq!((&end["signal"], &end["exitCode"]), (&json!(1), &json!(129)), "{end}");
-    assert!(!folder.join("out").exists());
+    assert!(!scratch(&folder, "out").exists());
+}
+
+/// The C library uses these signals itself and refuses to change them.
+#[test]
+#[expect(unsafe_code, reason = "there is no safe function for this")]
+fn signals_of_the_c_library_that_were_ignored_at_the_start_are_not_ignored_in_containers() {
+    use std::os::unix::process::CommandExt as _;
+    let (_data, folder) = pod_folder("grep SigIgn /proc/self/status > out");
+    let mut command = Command::new(supervisor_program());
+    command.arg("supervise").arg(&folder).stdin(Stdio::null());
+    let ignore = || {
+        let ignored_action = [libc::SIG_IGN as u64, 0, 0, 0, 0, 0];
+        for signal in [libc::SIGHUP, 32, 33] {
+            // SAFETY: the call reads an action that ignores the signal, and writes nothing.
+            let result = unsafe {
+                let previous = std::ptr::null_mut::<u64>();
+                libc::syscall(libc::SYS_rt_sigaction, signal, ignored_action.as_ptr(), previous, 8)
+            };
+            if result != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes only system calls.
+    let status = unsafe { command.pre_exec(ignore) }.status().unwrap();
+    assert!(status.success());
+    let out = std::fs::read_to_string(scratch(&folder, "out")).unwrap();
+    assert_eq!(out, "SigIgn:\t0000000000000000\n");
 }
 
 #[tokio::test]
 async fn a_supervisor_has_the_name_of_its_pod() {
-    let (_data, folder) = pod_folder("until [ -e ../../../gate ]; do sleep 0.01; done");
+    let (_data, folder) = pod_folder("until [ -e gate ]; do sleep 0.01; done");
     let mut child = start(&folder);
     let path = format!("/proc/{}/comm", child.id());
     poll_until_some(|| (std::fs::read_to_string(&path).unwrap() == "pod:p\n").then_some(())).await;
-    std::fs::write(folder.join("gate"), "").unwrap();
+    poll_until_some(|| scratch(&folder, "").exists().then_some(())).await;
+    std::fs::write(scratch(&folder, "gate"), "").unwrap();
     assert!(child.wait().unwrap().success());
 }
 

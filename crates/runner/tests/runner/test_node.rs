@@ -274,7 +274,9 @@ fn exits_in_time(pid: i64) -> bool {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
     let timeout = Timespec::try_from(TIMEOUT).unwrap();
-    poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)) == Ok(1)
+    // A signal that another child has exited interrupts the wait.
+    let poll = || poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout));
+    rustix::io::retry_on_intr(poll) == Ok(1)
 }
 
 /// Polls until there is a value.

@@ -115,3 +115,42 @@ async fn a_missing_host_path_is_an_error_or_is_created() {
     node.wait_for_end("created").await;
     assert_eq!(std::fs::read_to_string(missing.join("f")).unwrap(), "in\n");
 }
+
+/// An unprivileged user can make a link in a folder that a hostPath names, and we may be root.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_host_path_is_not_created_through_a_link() {
+    let node = TestNode::new().await;
+    let outside = tempfile::tempdir().unwrap();
+    let folder = node.folder.path().join("shared");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("made"), folder.join("link")).unwrap();
+    for (number, (path, kind)) in [
+        ("link", "FileOrCreate"),
+        ("link", "DirectoryOrCreate"),
+        ("link/deeper", "FileOrCreate"),
+        ("link/deeper", "DirectoryOrCreate"),
+        ("none/deeper", "FileOrCreate"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut spec = script("true");
+        spec["volumes"] =
+            json!([{"name": "h", "hostPath": {"path": folder.join(path), "type": kind}}]);
+        spec["containers"][0]["volumeMounts"] = json!([{"name": "h", "mountPath": "/punctual-h"}]);
+        let name = format!("p{number}");
+        node.create_pod(&name, spec).await;
+        let pod = node.wait_for_end(&name).await;
+        assert_eq!(terminated(&pod)["reason"], "StartError", "{path} {kind}: {pod:#}");
+        let entries = std::fs::read_dir(outside.path()).unwrap().count();
+        assert_eq!(entries, 0, "{path} {kind} made something outside");
+    }
+    assert!(!folder.join("none").exists());
+    let mut spec = script("echo in > /punctual-h");
+    spec["volumes"] =
+        json!([{"name": "h", "hostPath": {"path": folder.join("file"), "type": "FileOrCreate"}}]);
+    spec["containers"][0]["volumeMounts"] = json!([{"name": "h", "mountPath": "/punctual-h"}]);
+    node.create_pod("created", spec).await;
+    node.wait_for_end("created").await;
+    assert_eq!(std::fs::read_to_string(folder.join("file")).unwrap(), "in\n");
+}

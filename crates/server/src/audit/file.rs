@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use super::record::AuditRecord;
-use crate::secret_file;
 
 /// When a file is rotated, and how many files are kept.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +25,7 @@ pub(super) struct AuditFile {
 
 impl AuditFile {
     pub(super) fn open(path: PathBuf, rotation: Rotation) -> std::io::Result<AuditFile> {
-        let file = secret_file::create_options().append(true).open(&path)?;
+        let file = punctual_files::open_append(&path)?;
         let bytes = file.metadata()?.len();
         Ok(AuditFile { path, rotation, file: BufWriter::new(file), bytes })
     }

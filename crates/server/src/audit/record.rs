@@ -39,6 +39,9 @@ pub(crate) struct AuditRecord {
     /// Whether the request had valid credentials.
     #[serde(skip)]
     pub(crate) is_authenticated: bool,
+    /// Whether the request is a self-subject review, which is posted and changes nothing.
+    #[serde(skip)]
+    pub(crate) is_review: bool,
 }
 
 /// The result of authentication and authorization.
@@ -82,8 +85,7 @@ impl AuditRecord {
     /// Whether the request may have changed something.
     pub(super) fn is_change(&self) -> bool {
         let is_read = ["get", "list", "watch"].contains(&self.verb);
-        let is_review = self.uri.contains("/selfsubject");
-        !is_read && !is_review && (200..300).contains(&self.code)
+        !is_read && !self.is_review && (200..300).contains(&self.code)
     }
 
     /// Returns the record with fields of bounded length.

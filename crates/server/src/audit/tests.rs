@@ -17,6 +17,7 @@ fn record(user: &str, verb: &'static str) -> AuditRecord {
         micros: 7,
         origin: RequestOrigin::Client,
         is_authenticated: !user.is_empty(),
+        is_review: false,
     }
 }
 

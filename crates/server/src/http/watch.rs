@@ -29,6 +29,8 @@ use crate::table::{self, partial_metadata};
 /// Shortest duration of a watch without `timeoutSeconds`. The duration is random, up to twice this
 /// value, so that clients do not reconnect all at once. kube-apiserver does the same.
 const MIN_TIMEOUT_SECONDS: u64 = 1800;
+/// Longest duration of a watch. Longer requests are shortened to it.
+const MAX_TIMEOUT_SECONDS: u64 = 3600;
 /// Interval of bookmarks.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -53,6 +55,7 @@ pub(super) fn respond(
     };
     let seconds = options.timeout_seconds.filter(|seconds| *seconds > 0);
     let seconds = seconds.unwrap_or_else(|| default_timeout_seconds(&*state.registry.env));
+    let seconds = seconds.min(MAX_TIMEOUT_SECONDS);
     let stream = match watch {
         // kube-apiserver reports these errors as an event in the stream, and clients expect that.
         Err(status) if status.reason == StatusReason::Expired || status.code == 500 => {
@@ -145,7 +148,7 @@ impl WatchResponse {
                 WatchPhase::Initial => self.next_initial(),
                 WatchPhase::Changes => self.next_change().await,
             };
-            let line = line.and_then(|line| self.charge(line));
+            let line = line.and_then(|line| self.reserve_line_bytes(line));
             let line = line.unwrap_or_else(|status| {
                 self.phase = WatchPhase::Done;
                 Some(encode_event("ERROR", &serde_json::to_value(&status).unwrap_or_default()))
@@ -157,7 +160,7 @@ impl WatchResponse {
     }
 
     /// Counts the bytes of a long line, which stays in memory until the client has read it.
-    fn charge(&mut self, line: Option<Bytes>) -> Result<Option<Bytes>, Status> {
+    fn reserve_line_bytes(&mut self, line: Option<Bytes>) -> Result<Option<Bytes>, Status> {
         self.line_bytes = None;
         let length = line.as_ref().map_or(0, Bytes::len);
         if length > FREE_LINE_BYTES

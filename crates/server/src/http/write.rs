@@ -94,11 +94,7 @@ pub(super) async fn delete(
     body: &mut Body,
 ) -> ApiResult {
     let response_options = request.response_options()?;
-    let bytes = body::read(request, body).await?;
-    let options = DeleteOptions::parse(
-        &request.query,
-        body::decode_delete_options(request, &bytes)?.as_ref(),
-    )?;
+    let options = read_delete_options(request, body).await?;
     let mut response = match request.server.state.registry.delete(object, &options).await? {
         DeleteResult::Object(stored) => {
             response::render_object(StatusCode::OK, &stored, response_options)?
@@ -107,6 +103,16 @@ pub(super) async fn delete(
     };
     warn_about_orphans(&mut response, object.collection.served.resource, &options);
     Ok(response)
+}
+
+/// Reads the options of a delete from its query and its body.
+async fn read_delete_options(
+    request: &RequestContext,
+    body: &mut Body,
+) -> Result<DeleteOptions, Status> {
+    let bytes = body::read(request, body).await?;
+    let given = body::decode_delete_options(request, &bytes)?;
+    DeleteOptions::parse(&request.query, given.as_ref())
 }
 
 /// Warns, as kube-apiserver does, that deleting a Job without a propagation policy keeps its Pods.
@@ -126,11 +132,7 @@ pub(super) async fn delete_collection(
     body: &mut Body,
 ) -> ApiResult {
     let response_options = request.response_options()?;
-    let bytes = body::read(request, body).await?;
-    let options = DeleteOptions::parse(
-        &request.query,
-        body::decode_delete_options(request, &bytes)?.as_ref(),
-    )?;
+    let options = read_delete_options(request, body).await?;
     let list = ListOptions::parse(&request.query, &collection.served)?;
     let registry = &request.server.state.registry;
     let (deleted, revision) =

@@ -1,13 +1,13 @@
 //! Enforces the limits on requests: their number, rate and size, fairly between users.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use punctual_api::Status;
 use tokio::time::Instant;
 
 use super::ServerLimits;
 use super::fair_share::{FairShare, Share};
-use super::rate::{FairRate, TokenBucket};
+use super::rate::FairRate;
 use crate::auth::User;
 
 /// The units of a response of unknown length: what its stream keeps in memory.
@@ -22,8 +22,8 @@ pub(crate) struct RequestLimiter {
     request_bytes: Arc<FairShare>,
     response_bytes: Arc<FairShare>,
     rate: FairRate,
-    cron_job_rate: Option<Mutex<TokenBucket>>,
-    job_rate: Option<Mutex<TokenBucket>>,
+    cron_job_rate: Option<FairRate>,
+    job_rate: Option<FairRate>,
 }
 
 /// The permit of a request. It must be kept until the response was sent.
@@ -41,7 +41,6 @@ pub(crate) struct BodyPermit {
 
 impl RequestLimiter {
     pub(crate) fn new(limits: &ServerLimits) -> RequestLimiter {
-        let bucket = |rate: u32| Mutex::new(TokenBucket::new(f64::from(rate)));
         RequestLimiter {
             requests: FairShare::new(limits.requests_max),
             watches: FairShare::new(limits.watches_max),
@@ -50,8 +49,8 @@ impl RequestLimiter {
             request_bytes: FairShare::new(limits.request_bytes_max),
             response_bytes: FairShare::new(limits.response_bytes_max),
             rate: FairRate::new(limits.requests_per_second),
-            cron_job_rate: limits.cron_job_requests_per_second.map(bucket),
-            job_rate: limits.job_requests_per_second.map(bucket),
+            cron_job_rate: limits.cron_job_requests_per_second.map(FairRate::new),
+            job_rate: limits.job_requests_per_second.map(FairRate::new),
         }
     }
 
@@ -71,7 +70,7 @@ impl RequestLimiter {
             _ => &None,
         };
         if let Some(rate) = resource_rate
-            && !rate.lock().unwrap_or_else(PoisonError::into_inner).try_take(now)
+            && !rate.try_take(user, now)
         {
             return Err(too_many(&format!("too many requests for {resource} in a second")));
         }
@@ -146,7 +145,7 @@ mod tests {
             ..ServerLimits::default()
         };
         let limiter = RequestLimiter::new(&limits);
-        let user = User::new("a", VIEW_GROUP);
+        let user = User::new("a", ADMIN_GROUP);
         let now = Instant::now();
         let accepted = |resource: &str| {
             let tries = std::iter::repeat_with(|| limiter.acquire_request(&user, resource, now));
@@ -154,6 +153,28 @@ mod tests {
         };
         assert_eq!((accepted("cronjobs"), accepted("scheduledjobs")), (2, 0));
         assert_eq!((accepted("jobs"), accepted("pods")), (1, 10));
+    }
+
+    #[test]
+    fn a_user_cannot_use_up_the_rates_of_cron_jobs_and_jobs_of_others() {
+        let limits = ServerLimits {
+            cron_job_requests_per_second: Some(40),
+            job_requests_per_second: Some(40),
+            ..ServerLimits::default()
+        };
+        let limiter = RequestLimiter::new(&limits);
+        let now = Instant::now();
+        for resource in ["cronjobs", "jobs"] {
+            let accepted = |name: &str, group: &str| {
+                let user = User::new(name, group);
+                let tries =
+                    std::iter::repeat_with(|| limiter.acquire_request(&user, resource, now));
+                tries.take(100).filter(Result::is_ok).count()
+            };
+            assert_eq!(accepted("a", VIEW_GROUP), 20, "half of the rate of {resource}");
+            assert_eq!(accepted("b", VIEW_GROUP), 20, "the other half");
+            assert_eq!(accepted("admin", ADMIN_GROUP), 40, "administrators have their own rate");
+        }
     }
 
     #[test]

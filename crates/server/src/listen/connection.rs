@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -28,6 +29,7 @@ use super::timed_io::TimedIo;
 use crate::auth::User;
 use crate::http as api;
 use crate::http::LongRunning;
+use crate::pki::{RevokedSerials, wait_for_revocation};
 use crate::server::Server;
 
 /// Maximum size of the headers of an HTTP/1.1 request, and of its buffers.
@@ -40,8 +42,8 @@ const STREAM_BUFFER_BYTES: usize = 64 << 10;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of a request that is no longer wanted is read before the connection is closed. A socket
 /// that is closed with unread bytes would discard the response.
-const LINGER_BYTES_MAX: usize = 16 << 20;
-const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+const GRACEFUL_CLOSE_BYTES_MAX: usize = 16 << 20;
+const GRACEFUL_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 type ApiFuture = BoxFuture<'static, Result<Response<ResponseBody>, Infallible>>;
 
@@ -51,6 +53,7 @@ pub(super) struct ConnectionServer {
     pub(super) acceptor: TlsAcceptor,
     /// Cancelled when connections must end after their current requests.
     pub(super) stop: CancellationToken,
+    pub(super) revoked: watch::Receiver<RevokedSerials>,
 }
 
 impl ConnectionServer {
@@ -67,11 +70,29 @@ impl ConnectionServer {
         connection.handshake_done(!is_http2);
         let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let user = certificate.and_then(|der| User::from_certificate(der));
+        let certificate = certificate.map(|der| der.to_vec());
         let requests = RequestHandler { server: self.server.clone(), connection, user };
-        if is_http2 {
-            Box::pin(self.serve_http2(stream, requests)).await;
-        } else {
-            Box::pin(self.serve_http1(stream, requests)).await;
+        let serving = async {
+            if is_http2 {
+                Box::pin(self.serve_http2(stream, requests)).await;
+            } else {
+                Box::pin(self.serve_http1(stream, requests)).await;
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            // Also ends watches, which would otherwise show changes to a user who was locked out.
+            () = self.revoked(certificate.as_deref()) => {
+                tracing::info!(%address, "closed a connection whose client certificate was revoked");
+            }
+        }
+    }
+
+    /// Returns when the certificate of a connection is revoked; never without a certificate.
+    async fn revoked(&self, certificate: Option<&[u8]>) {
+        match certificate {
+            Some(certificate) => wait_for_revocation(certificate, self.revoked.clone()).await,
+            None => std::future::pending().await,
         }
     }
 
@@ -126,7 +147,7 @@ impl ConnectionServer {
             }
         };
         if result.is_ok() {
-            linger(serving.into_parts().io.into_inner()).await;
+            close_gracefully(serving.into_parts().io.into_inner()).await;
         }
         log_failure(result);
     }
@@ -153,7 +174,8 @@ async fn close_deadline(connection: &ConnectionInfo) {
 }
 
 fn log_failure(result: hyper::Result<()>) {
-    // Disconnects and malformed requests are the client's problem.
+    // Disconnects and malformed requests are caused by the client, so they are logged at debug level
+    // only.
     if let Err(error) = result {
         tracing::debug!(%error, "a client connection failed");
     }
@@ -161,19 +183,19 @@ fn log_failure(result: hyper::Result<()>) {
 
 /// Closes a connection after its last response. Reads what the client is still sending, within
 /// bounds, so that the response is not discarded.
-async fn linger(mut stream: TlsStream<TimedIo>) {
+async fn close_gracefully(mut stream: TlsStream<TimedIo>) {
     let closing = async {
         let _ = stream.shutdown().await;
         let mut buffer = vec![0; 16 << 10];
         let mut total = 0;
-        while total < LINGER_BYTES_MAX {
+        while total < GRACEFUL_CLOSE_BYTES_MAX {
             match stream.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => total += count,
             }
         }
     };
-    let _ = tokio::time::timeout(LINGER_TIMEOUT, closing).await;
+    let _ = tokio::time::timeout(GRACEFUL_CLOSE_TIMEOUT, closing).await;
 }
 
 /// Passes the requests of one connection to the API.

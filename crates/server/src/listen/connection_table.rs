@@ -136,7 +136,7 @@ impl TableState {
         entry.evict.cancel();
         let address = entry.address;
         self.evicting += 1;
-        self.leave_address(address);
+        self.decrement_address_count(address);
     }
 
     /// Makes a connection idle since a time, or not idle.
@@ -157,7 +157,7 @@ impl TableState {
         }
     }
 
-    fn leave_address(&mut self, address: IpAddr) {
+    fn decrement_address_count(&mut self, address: IpAddr) {
         let Some(of_address) = self.addresses.get_mut(&address) else { return };
         of_address.count -= 1;
         if of_address.count == 0 {
@@ -171,7 +171,7 @@ impl TableState {
         if entry.is_evicted {
             self.evicting -= 1;
         } else {
-            self.leave_address(entry.address);
+            self.decrement_address_count(entry.address);
         }
         if let Some(user) = entry.user
             && let Some(count) = self.users.get_mut(&user)
@@ -185,7 +185,7 @@ impl TableState {
 }
 
 impl ConnectionEntry {
-    /// Returns the token that is cancelled when the connection must make room.
+    /// Returns the token that is cancelled when the connection is evicted.
     pub(crate) fn evicted(&self) -> CancellationToken {
         self.evict.clone()
     }
@@ -216,8 +216,8 @@ impl ConnectionEntry {
         }
     }
 
-    /// Records the user of the first authenticated request. Returns whether the user may have one
-    /// connection more.
+    /// Records the user of the first authenticated request. Returns whether the user may have
+    /// another connection.
     pub(super) fn set_user(&self, user: &str) -> bool {
         let mut guard = self.table.lock();
         let state = &mut *guard;

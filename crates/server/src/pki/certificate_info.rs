@@ -41,6 +41,11 @@ impl CertificateInfo {
         })
     }
 
+    /// Whether the validity begins later: the certificate was issued with a clock that was wrong.
+    pub(super) fn is_not_yet_valid(&self, now: Timestamp) -> bool {
+        self.not_before > now
+    }
+
     pub(super) fn expires_within(&self, days: i32, now: Timestamp) -> bool {
         let period = SignedDuration::from_hours(24) * days;
         self.not_after <= now.saturating_add(period).unwrap_or(now)

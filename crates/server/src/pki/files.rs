@@ -17,7 +17,7 @@ pub(super) fn read_or_create(
     path: &Path,
     create: impl FnOnce() -> Result<String, PkiError>,
 ) -> Result<String, PkiError> {
-    match fs::read_to_string(path) {
+    match punctual_files::read_text(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text = create()?;

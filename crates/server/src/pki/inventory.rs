@@ -19,7 +19,9 @@ use super::{ISSUED_FILE, PkiError, REVOKED_FILE, ServerIdentity};
 pub enum CertificateStatus {
     /// It is accepted.
     Valid,
-    /// The clock is before or after its validity.
+    /// Its validity begins later than now. It was issued with a clock that was wrong.
+    NotYetValid,
+    /// Its validity has ended.
     Expired,
     /// It was revoked.
     Revoked,
@@ -50,7 +52,9 @@ impl ServerIdentity {
                 let Some(info) = CertificateInfo::from_der(&der) else { continue };
                 let status = if revoked.contains(&info.serial) {
                     CertificateStatus::Revoked
-                } else if now < info.not_before || now >= info.not_after {
+                } else if info.is_not_yet_valid(now) {
+                    CertificateStatus::NotYetValid
+                } else if now >= info.not_after {
                     CertificateStatus::Expired
                 } else {
                     CertificateStatus::Valid
@@ -101,7 +105,7 @@ pub fn rotate_authority(folder: &Path, now: Timestamp) -> Result<(), PkiError> {
 }
 
 fn read_optional(path: &Path) -> Result<String, PkiError> {
-    match fs::read_to_string(path) {
+    match punctual_files::read_text(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(source) => Err(file_error("read", path, source)),

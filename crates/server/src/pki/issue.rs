@@ -63,15 +63,21 @@ impl Authority {
         let mut certificate_pem = read_or_create(&path, sign)?;
         let newest = CertificateInfo::parse(&certificate_pem);
         let newest = newest.ok_or_else(|| unusable(&path, "it is not a certificate"))?;
-        if newest.not_before > now {
+        let is_wrong_clock = newest.is_not_yet_valid(now) && check_clock(now).is_err();
+        if newest.is_not_yet_valid(now) {
             tracing::warn!(
-                "the clock shows {now}, before the certificate authority becomes valid at {}; clients \
-                 do not trust the server until the clock is set",
-                newest.not_before
+                "the clock shows {now}, before the certificate authority becomes valid at {}; {}",
+                newest.not_before,
+                if is_wrong_clock {
+                    "clients do not trust the server until the clock is set"
+                } else {
+                    "it gets a new certificate; clients may need the new kubeconfig"
+                }
             );
         }
         // The key stays, so clients that know only the old certificate trust the server until it ends.
         if newest.expires_within(AUTHORITY_RENEW_DAYS, now)
+            || newest.is_not_yet_valid(now) && !is_wrong_clock
             || newest.public_key != key.public_key_raw()
         {
             certificate_pem = format!("{}{certificate_pem}", sign()?);
@@ -93,8 +99,9 @@ impl Authority {
     ) -> Result<(String, String), PkiError> {
         let path = folder.join(format!("{name}.crt"));
         let key_path = folder.join(format!("{name}.key"));
-        let stored =
-            std::fs::read_to_string(&path).ok().zip(std::fs::read_to_string(&key_path).ok());
+        // What cannot be read is replaced.
+        let stored = punctual_files::read_text(&path).ok();
+        let stored = stored.zip(punctual_files::read_text(&key_path).ok());
         if let Some((certificate, key)) = stored
             && is_fit(&certificate, purpose, now)
         {
@@ -196,9 +203,12 @@ fn set_validity(params: &mut CertificateParams, now: Timestamp, days: i32) {
     params.not_after = date_of(now.saturating_add(DAY * days).unwrap_or(now));
 }
 
-/// Whether a certificate is valid long enough and contains every address.
+/// Whether a certificate is valid long enough and contains every address. One that becomes valid later
+/// is fit only if the clock is certainly wrong, because no better one can be issued then.
 fn is_fit(pem: &str, purpose: &CertificateUse<'_>, now: Timestamp) -> bool {
-    if CertificateInfo::parse(pem).is_none_or(|info| info.expires_within(RENEW_DAYS, now)) {
+    let Some(info) = CertificateInfo::parse(pem) else { return false };
+    let is_early = info.is_not_yet_valid(now) && check_clock(now).is_ok();
+    if is_early || info.expires_within(RENEW_DAYS, now) {
         return false;
     }
     let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else {

@@ -31,7 +31,22 @@ pub(super) struct RenewingCertificate {
 
 struct IssuedCertificate {
     key: Arc<CertifiedKey>,
+    not_before: Timestamp,
     renew_at: Timestamp,
+    /// When the last renewal failed.
+    failed_at: Option<Timestamp>,
+}
+
+impl IssuedCertificate {
+    /// Whether to try a renewal: the certificate ends soon, or the clock was set back to a time before
+    /// it begins.
+    fn is_renewal_due(&self, now: Timestamp) -> bool {
+        let is_unfit = now < self.not_before || now >= self.renew_at;
+        let is_retry_due = self.failed_at.is_none_or(|failed_at| {
+            now < failed_at || now >= failed_at.saturating_add(RETRY).unwrap_or(now)
+        });
+        is_unfit && is_retry_due
+    }
 }
 
 /// What is needed to issue server certificates.
@@ -71,16 +86,20 @@ fn issue(
     let key = provider.key_provider.load_private_key(key);
     let key = key.map_err(|why| PkiError::Unusable { path, reason: why.to_string() })?;
     let period = SignedDuration::from_hours(24) * RENEW_DAYS;
-    let expires_at = CertificateInfo::parse(&certificate).map_or(now, |info| info.not_after);
-    let renew_at = expires_at.saturating_sub(period).unwrap_or(now);
-    Ok(IssuedCertificate { key: Arc::new(CertifiedKey::new(chain, key)), renew_at })
+    let info = CertificateInfo::parse(&certificate);
+    let not_before = info.as_ref().map_or(now, |info| info.not_before);
+    let renew_at = info.map_or(now, |info| info.not_after).saturating_sub(period).unwrap_or(now);
+    let key = Arc::new(CertifiedKey::new(chain, key));
+    // A certificate that is still not valid was issued by the right clock, and this clock is wrong.
+    let failed_at = (now < not_before).then_some(now);
+    Ok(IssuedCertificate { key, not_before, renew_at, failed_at })
 }
 
 impl ResolvesServerCert for RenewingCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let now = (self.clock)();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if now >= current.renew_at {
+        if current.is_renewal_due(now) {
             match issue(&self.authority, &self.folder, &self.addresses, &self.provider, now) {
                 Ok(renewed) => {
                     tracing::info!("renewed the server certificate");
@@ -88,7 +107,7 @@ impl ResolvesServerCert for RenewingCertificate {
                 }
                 Err(error) => {
                     tracing::error!(%error, "cannot renew the server certificate; retrying in an hour");
-                    current.renew_at = now.saturating_add(RETRY).unwrap_or(now);
+                    current.failed_at = Some(now);
                 }
             }
         }

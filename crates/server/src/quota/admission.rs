@@ -5,7 +5,7 @@ use std::sync::Arc;
 use punctual_api::core_v1::ResourceQuota;
 use punctual_api::quota::CountedObjects;
 use punctual_api::{Quantity, Status};
-use punctual_store::{Change, Guard};
+use punctual_store::{Change, CommitCondition};
 
 use super::usage::{ObjectCount, UsageCounts};
 use super::{counted_prefix, quota_prefix, read_quotas};
@@ -29,20 +29,20 @@ impl Limit {
 }
 
 impl Registry {
-    /// Checks that a new object fits into all quotas of its namespace. Returns a guard that fails the
+    /// Checks that a new object fits into all quotas of its namespace. Returns a condition that fails the
     /// commit if the quotas change or the object does not fit any more.
     pub(crate) fn check_quotas(
         &self,
         collection: &CollectionRef,
         name: &str,
-    ) -> Result<Option<Guard>, Status> {
+    ) -> Result<Option<CommitCondition>, Status> {
         let namespace = &collection.namespace;
         let prefix = quota_prefix(namespace);
         if namespace.is_empty() || self.store.snapshot().prefix(&prefix).next().is_none() {
             return Ok(None);
         }
         self.usage.read(&self.store, |counts| {
-            // Quotas are read after the counts, so the guard sees every later change of both.
+            // Quotas are read after the counts, so the condition sees every later change of both.
             let quotas = read_quotas(&self.store.snapshot(), &prefix);
             let mut limits = Vec::new();
             for quota in &quotas {
@@ -52,7 +52,7 @@ impl Registry {
             }
             Ok((!limits.is_empty()).then(|| {
                 let collection = collection.prefix();
-                Guard::new(counts.revision, move |changes| {
+                CommitCondition::new(counts.revision, move |changes| {
                     is_met(&limits, &collection, &prefix, changes)
                 })
             }))

@@ -21,7 +21,7 @@ pub(super) struct ObjectCount {
 
 impl ObjectCount {
     /// Counts one object, or nothing if there is no entry.
-    fn of(key: &str, entry: Option<&StoreEntry>) -> ObjectCount {
+    fn count_one(key: &str, entry: Option<&StoreEntry>) -> ObjectCount {
         let Some(entry) = entry else { return ObjectCount::default() };
         let is_finished = key.starts_with(&resource_prefix(&PODS)) && is_finished_pod(entry);
         ObjectCount { all: 1, finished_pods: i64::from(is_finished) }
@@ -29,8 +29,8 @@ impl ObjectCount {
 
     /// Returns the difference that a change makes.
     pub(super) fn difference(change: &Change) -> ObjectCount {
-        let current = ObjectCount::of(&change.key, change.current.as_ref());
-        let previous = ObjectCount::of(&change.key, change.previous.as_ref());
+        let current = ObjectCount::count_one(&change.key, change.current.as_ref());
+        let previous = ObjectCount::count_one(&change.key, change.previous.as_ref());
         ObjectCount {
             all: current.all - previous.all,
             finished_pods: current.finished_pods - previous.finished_pods,
@@ -75,11 +75,11 @@ pub(super) struct UsageCounts {
 }
 
 impl UsageCounts {
-    fn of_snapshot(snapshot: &Snapshot) -> UsageCounts {
+    fn from_snapshot(snapshot: &Snapshot) -> UsageCounts {
         let mut counts =
             UsageCounts { revision: snapshot.revision(), by_collection: HashMap::new() };
         for (key, entry) in snapshot.prefix("/") {
-            counts.add(key, ObjectCount::of(key, Some(entry)));
+            counts.add(key, ObjectCount::count_one(key, Some(entry)));
         }
         counts
     }
@@ -93,7 +93,7 @@ impl UsageCounts {
                 }
                 self.revision = revision;
             }
-            Err(_) => *self = UsageCounts::of_snapshot(&store.snapshot()),
+            Err(_) => *self = UsageCounts::from_snapshot(&store.snapshot()),
         }
     }
 
@@ -131,7 +131,7 @@ impl UsageTracker {
     /// Brings the counts up to date and reads them.
     pub(super) fn read<T>(&self, store: &Store, read: impl FnOnce(&UsageCounts) -> T) -> T {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = counts.get_or_insert_with(|| UsageCounts::of_snapshot(&store.snapshot()));
+        let counts = counts.get_or_insert_with(|| UsageCounts::from_snapshot(&store.snapshot()));
         counts.advance(store);
         read(counts)
     }

@@ -3,7 +3,7 @@
 
 use punctual_api::Status;
 use punctual_api::write_rules::{self, AdmittedObject, CreateContext, ResourceKind};
-use punctual_store::{Error, Guard, Op, Transaction};
+use punctual_store::{CommitCondition, Error, Op, Transaction};
 use serde_json::Value;
 
 use super::{
@@ -48,8 +48,8 @@ impl Registry {
             write_rules::check_namespace(&object, &collection.namespace)?;
             let precondition = self.check_namespace_active(collection, &name)?;
             let admitted = self.admit_create(collection, object.clone(), context, tracking)?;
-            let guard = self.check_quotas(collection, text(&admitted.object, "/metadata/name"))?;
-            let conditions = CreateConditions { namespace: precondition, quotas: guard };
+            let quotas = self.check_quotas(collection, text(&admitted.object, "/metadata/name"))?;
+            let conditions = CreateConditions { namespace: precondition, quotas };
             match self.commit_create(collection, &admitted, conditions, context).await? {
                 CreateAttempt::Created(stored) => {
                     return Ok(WriteResult {
@@ -128,8 +128,8 @@ impl Registry {
         let create = Op::create(key.as_str(), value);
         let ops: Vec<Op> = conditions.namespace.into_iter().chain([create]).collect();
         let mut transaction = Transaction::from(ops);
-        if let Some(guard) = conditions.quotas {
-            transaction = transaction.with_guard(guard);
+        if let Some(condition) = conditions.quotas {
+            transaction = transaction.with_condition(condition);
         }
         match self.store.write(transaction).await {
             Ok(committed) => {
@@ -139,7 +139,7 @@ impl Registry {
             Err(Error::Conflict(conflict)) if *conflict.key == *key => {
                 Ok(CreateAttempt::NameTaken(name))
             }
-            Err(Error::Conflict(_) | Error::GuardFailed) => Ok(CreateAttempt::ConditionFailed),
+            Err(Error::Conflict(_) | Error::ConditionFailed) => Ok(CreateAttempt::ConditionFailed),
             Err(other) => Err(store_error(&other)),
         }
     }
@@ -150,7 +150,7 @@ struct CreateConditions {
     /// The namespace has not changed.
     namespace: Option<Op>,
     /// The object fits into the quotas of the namespace.
-    quotas: Option<Guard>,
+    quotas: Option<CommitCondition>,
 }
 
 /// The outcome of one attempt to commit a new object.

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
 mod auth;
 mod bodies;
 mod client;

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::AsyncReadExt as _;
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use punctual_server::{
@@ -16,6 +18,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +45,12 @@ impl TlsServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let tls = Arc::new(identity.tls(&[], SystemEnv.now()).unwrap());
-        let config = Config { tokens: identity.tokens(), limits, ..Config::new(store) };
+        let config = Config {
+            tokens: identity.tokens(),
+            limits,
+            revocations: Some(identity.revocations()),
+            ..Config::new(store)
+        };
         let server = Server::start(config).await.unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(punctual_server::serve(server, listener, tls, stop.clone()));
@@ -212,6 +220,29 @@ async fn a_revoked_client_certificate_is_rejected_without_a_restart() {
     assert!(username(&again).await.is_err());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revocation_ends_the_open_watches_of_the_certificate() {
+    let server = TlsServer::start().await;
+    let user = User::new("alice", VIEW_GROUP);
+    let alice = server.client_of(&user, &server.identity).await;
+    let bob = server.client_of(&User::new("bob", VIEW_GROUP), &server.identity).await;
+    let watch = |client: kube::Client| async move {
+        let request = http::Request::get("/api/v1/pods?watch=true").body(Vec::new()).unwrap();
+        client.request_stream(request).await.unwrap()
+    };
+    let mut of_alice = Box::pin(watch(alice).await);
+    let mut of_bob = Box::pin(watch(bob).await);
+    let listed = server.identity.certificates(SystemEnv.now()).unwrap();
+    let serial = &listed.iter().find(|it| it.info.name == "alice").unwrap().info.serial;
+    server.identity.revoke(serial).unwrap();
+    let mut buffer = [0; 16];
+    let ended = timeout(Duration::from_secs(30), of_alice.read(&mut buffer)).await;
+    let ended = ended.expect("the watch continues");
+    assert!(!matches!(ended, Ok(count) if count > 0), "{ended:?}");
+    let second = timeout(Duration::from_millis(500), of_bob.read(&mut buffer)).await;
+    assert!(second.is_err(), "the watch of another user ended: {second:?}");
+}
+
 /// The time that the renewing server sees: a year later.
 fn a_year_later() -> Timestamp {
     SystemEnv.now().saturating_add(jiff::SignedDuration::from_hours(24 * 330)).unwrap()
@@ -238,6 +269,94 @@ async fn the_server_certificate_is_renewed_while_the_server_runs() {
     assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "the handshake renewed it");
     stop.cancel();
     serving.await.unwrap();
+}
+
+/// The time of a clock that was set back.
+fn months_earlier() -> Timestamp {
+    SystemEnv.now().saturating_sub(jiff::SignedDuration::from_hours(24 * 100)).unwrap()
+}
+
+/// A clock that is a number of days ahead.
+struct DaysAhead(i64);
+
+impl ServerEnv for DaysAhead {
+    fn now(&self) -> Timestamp {
+        let ahead = jiff::SignedDuration::from_hours(24 * self.0);
+        SystemEnv.now().saturating_add(ahead).unwrap()
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        SystemEnv.fill_random(bytes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_of_a_clock_that_was_ahead_are_issued_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("pki");
+    let ahead = DaysAhead(4_000);
+    ServerIdentity::open(&pki, &ahead).unwrap().tls(&[], ahead.now()).unwrap();
+    let user = User::new("alice", ADMIN_GROUP);
+    let identity = ServerIdentity::open(&pki, &ahead).unwrap();
+    identity.client_kubeconfig("x", &user, ahead.now()).unwrap();
+    // The clock is right again.
+    let identity = ServerIdentity::open(&pki, &SystemEnv).unwrap();
+    let tls = identity.tls(&[], SystemEnv.now()).unwrap();
+    let listed = identity.certificates(SystemEnv.now()).unwrap();
+    let statuses: Vec<_> = listed.iter().map(|it| (it.purpose, it.status)).collect();
+    let not_yet_valid = CertificateStatus::NotYetValid;
+    assert_eq!(
+        statuses,
+        [
+            ("authority", CertificateStatus::Valid),
+            ("authority", not_yet_valid),
+            ("server", CertificateStatus::Valid),
+            ("client", not_yet_valid),
+        ]
+    );
+    let again = ServerIdentity::open(&pki, &SystemEnv).unwrap();
+    assert_eq!(again.ca_pem, identity.ca_pem, "the authority is signed once");
+    let (address, stop, serving) = serve_identity(folder.path(), &identity, tls).await;
+    let kubeconfig = identity.admin_kubeconfig(&format!("https://{address}"));
+    assert_eq!(username(&client(&kubeconfig).await).await.unwrap(), "admin");
+    stop.cancel();
+    serving.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_certificate_is_renewed_when_the_clock_is_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("pki");
+    let identity = ServerIdentity::open(&pki, &SystemEnv).unwrap();
+    let tls = identity.tls_with_clock(&[], SystemEnv.now(), months_earlier).unwrap();
+    let read = || std::fs::read_to_string(pki.join("server.crt")).unwrap();
+    let before = read();
+    let (address, stop, serving) = serve_identity(folder.path(), &identity, tls).await;
+    let kubeconfig = identity.admin_kubeconfig(&format!("https://{address}"));
+    assert_eq!(username(&client(&kubeconfig).await).await.unwrap(), "admin");
+    let renewed = read();
+    assert_ne!(renewed, before, "the handshake renewed it");
+    assert_eq!(username(&client(&kubeconfig).await).await.unwrap(), "admin");
+    assert_eq!(read(), renewed, "it is renewed once");
+    stop.cancel();
+    serving.await.unwrap();
+}
+
+/// Serves with an identity and a TLS configuration.
+async fn serve_identity(
+    folder: &std::path::Path,
+    identity: &ServerIdentity,
+    tls: rustls::ServerConfig,
+) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let store = Store::open(folder.join("store"), Options::default()).unwrap();
+    let config = Config { tokens: identity.tokens(), ..Config::new(store) };
+    let server = Server::start(config).await.unwrap();
+    let stop = CancellationToken::new();
+    let serving =
+        tokio::spawn(punctual_server::serve(server, listener, Arc::new(tls), stop.clone()));
+    (address, stop, serving)
 }
 
 #[test]

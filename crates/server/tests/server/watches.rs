@@ -54,6 +54,19 @@ async fn a_watch_times_out_with_a_bookmark_of_the_latest_revision() {
     assert_eq!(revision, server.store.revision().to_string());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_lasts_at_most_an_hour_whatever_the_client_asks_for() {
+    let server = TestServer::new().await;
+    let client = server.admin();
+    for seconds in ["3601", "2147483648", "18446744073709551", "9223372036854775807"] {
+        let start = tokio::time::Instant::now();
+        let query = format!("watch=true&timeoutSeconds={seconds}");
+        let watch = client.watch(&format!("/api/v1/pods?{query}")).await;
+        assert_eq!(watch.collect().await, Vec::<Value>::new(), "{seconds}");
+        assert_eq!(start.elapsed().as_secs(), 3600, "{seconds}");
+    }
+}
+
 #[tokio::test]
 async fn watches_from_unknown_versions_end_with_expired() {
     let options = Options { history_changes_max: 2, ..Options::default() };

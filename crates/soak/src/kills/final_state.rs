@@ -39,7 +39,7 @@ impl FinalState {
         instance: &UpInstance,
         cluster: &Cluster,
     ) -> anyhow::Result<FinalState> {
-        let mut connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+        let mut connection = Connection::open(&ConnectionTarget::from_cluster(cluster)?).await?;
         let start = clock::now();
         loop {
             let state = FinalState {

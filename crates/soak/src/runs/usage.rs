@@ -52,7 +52,7 @@ pub(super) struct UsageReader<'a> {
 impl<'a> UsageReader<'a> {
     pub(super) async fn open(instance: &'a UpInstance, cluster: &Cluster) -> anyhow::Result<Self> {
         let pid = cluster.pids().first().copied().context("the server has no process")?;
-        let connection = Connection::open(&ConnectionTarget::of(cluster)?).await?;
+        let connection = Connection::open(&ConnectionTarget::from_cluster(cluster)?).await?;
         Ok(UsageReader { instance, pid, connection })
     }
 

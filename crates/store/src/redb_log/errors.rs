@@ -4,6 +4,14 @@ use std::{io, path::Path};
 
 use crate::Error;
 
+/// Converts an error of [`punctual_files`]. Something else in the place of a file is not damage.
+pub(crate) fn from_open(action: &'static str, path: &Path, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::InvalidData => Error::Io { action, path: path.to_owned(), source },
+        _ => from_io(action, path, source),
+    }
+}
+
 pub(crate) fn from_io(action: &'static str, path: &Path, source: io::Error) -> Error {
     let path = path.to_owned();
     match source.kind() {

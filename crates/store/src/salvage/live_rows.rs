@@ -39,7 +39,8 @@ pub(super) struct LiveRows {
 impl LiveRows {
     /// Reads the newest commit of a file; `None` if no commit slot is readable.
     pub(super) fn read(file: &PageFile<'_>) -> Option<Self> {
-        let mut commits = file.slots().into_iter().map(|slot| Self::read_slot(file, &slot));
+        let mut commits =
+            file.commit_slots().into_iter().map(|slot| Self::read_commit(file, &slot));
         let newest = commits.next()?;
         if newest.is_intact() || !file.is_unclean() {
             return Some(newest);
@@ -57,7 +58,7 @@ impl LiveRows {
         }
     }
 
-    fn read_slot(file: &PageFile<'_>, slot: &CommitSlot) -> Self {
+    fn read_commit(file: &PageFile<'_>, slot: &CommitSlot) -> Self {
         let mut live = Self::default();
         let header = file.table_root(slot, HEADER_TABLE).and_then(|root| file.single_value(root));
         live.header = header.and_then(|bytes| LogHeader::decode(bytes).ok());

@@ -82,13 +82,13 @@ impl<'a> PageFile<'a> {
     }
 
     /// Returns the valid commit slots, newest first.
-    pub(super) fn slots(&self) -> Vec<CommitSlot> {
-        let mut slots: Vec<_> = SLOTS_AT.iter().filter_map(|at| self.slot(*at)).collect();
+    pub(super) fn commit_slots(&self) -> Vec<CommitSlot> {
+        let mut slots: Vec<_> = SLOTS_AT.iter().filter_map(|at| self.commit_slot(*at)).collect();
         slots.sort_by_key(|slot| std::cmp::Reverse(slot.transaction));
         slots
     }
 
-    fn slot(&self, at: usize) -> Option<CommitSlot> {
+    fn commit_slot(&self, at: usize) -> Option<CommitSlot> {
         let slot = self.bytes.get(at..at + SLOT_BYTES)?;
         let is_valid = slot.first() == Some(&SLOT_VERSION)
             && slot.get(1) != Some(&0)

@@ -3,7 +3,8 @@
 use std::thread;
 
 use punctual_store::{
-    ChangeKind, Error, Guard, Op, Options, Precondition, Store, Transaction, TransactionLimits,
+    ChangeKind, CommitCondition, Error, Op, Options, Precondition, Store, Transaction,
+    TransactionLimits,
 };
 
 use crate::{in_memory, with_options};
@@ -82,14 +83,14 @@ fn create_below(store: &Store, key: &str, max: usize) -> bool {
         if count >= max {
             return false;
         }
-        let guard = Guard::new(snapshot.revision(), move |changes| {
+        let condition = CommitCondition::new(snapshot.revision(), move |changes| {
             let created = changes.iter().filter(|change| change.kind() == ChangeKind::Created);
             count + created.count() < max
         });
-        let create = Transaction::from(Op::create(key, "x")).with_guard(guard);
+        let create = Transaction::from(Op::create(key, "x")).with_condition(condition);
         match store.write_blocking(create) {
             Ok(_) => return true,
-            Err(error) => assert!(matches!(error, Error::GuardFailed), "{error}"),
+            Err(error) => assert!(matches!(error, Error::ConditionFailed), "{error}"),
         }
     }
 }
@@ -114,13 +115,13 @@ fn a_failed_guard_changes_nothing_and_a_compacted_revision_fails_every_guard() {
     let store = in_memory();
     put(&store, "/a");
     let create = |since: u64, is_met: bool| {
-        let guard = Guard::new(since, move |_| is_met);
-        store.write_blocking(Transaction::from(Op::create("/b", "x")).with_guard(guard))
+        let condition = CommitCondition::new(since, move |_| is_met);
+        store.write_blocking(Transaction::from(Op::create("/b", "x")).with_condition(condition))
     };
-    assert!(matches!(create(1, false), Err(Error::GuardFailed)));
+    assert!(matches!(create(1, false), Err(Error::ConditionFailed)));
     assert_eq!((store.get("/b"), store.revision()), (None, 1));
     store.compact_blocking(1).unwrap();
-    assert!(matches!(create(0, true), Err(Error::GuardFailed)));
+    assert!(matches!(create(0, true), Err(Error::ConditionFailed)));
     assert!(create(1, true).is_ok());
 }
 

@@ -19,11 +19,11 @@ pub(super) fn check(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>]
     for pod in &observations.pods {
         let process = process_of_pod.get(pod.uid.as_str()).copied();
         let findings = [
-            not_started(context, pod, process, processes),
-            wrong_result(pod, process),
-            not_reported(context, pod, process),
-            not_stopped(context, pod, process),
-            orphaned(pod, process),
+            find_unstarted(context, pod, process, processes),
+            find_wrong_result(pod, process),
+            find_unreported(context, pod, process),
+            find_unstopped(context, pod, process),
+            find_orphaned(pod, process),
         ];
         for (at, rule, text) in findings.into_iter().flatten() {
             context.report(at, rule, format!("{} ({}): {text}", pod.key, pod.uid));
@@ -33,7 +33,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, processes: &[PodProcess<'_>]
 }
 
 /// A Pod is started once it exists, unless it is deleted or the node has no room for it.
-fn not_started(
+fn find_unstarted(
     context: &CheckContext<'_>,
     pod: &PodRecord,
     process: Option<&PodProcess<'_>>,
@@ -58,7 +58,7 @@ fn not_started(
 
 /// The result in the status is that of the process, and does not change. Only a Pod that is deleted may
 /// end without a process.
-fn wrong_result(pod: &PodRecord, process: Option<&PodProcess<'_>>) -> Option<Finding> {
+fn find_wrong_result(pod: &PodRecord, process: Option<&PodProcess<'_>>) -> Option<Finding> {
     let mut last = None;
     for (at, result) in &pod.results {
         let is_right = match (last, result) {
@@ -93,7 +93,7 @@ fn is_result_of(
 }
 
 /// The end of a process is reported.
-fn not_reported(
+fn find_unreported(
     context: &CheckContext<'_>,
     pod: &PodRecord,
     process: Option<&PodProcess<'_>>,
@@ -112,7 +112,7 @@ fn not_reported(
 }
 
 /// The process of a Pod that is deleted ends within the grace period.
-fn not_stopped(
+fn find_unstopped(
     context: &CheckContext<'_>,
     pod: &PodRecord,
     process: Option<&PodProcess<'_>>,
@@ -128,7 +128,7 @@ fn not_stopped(
 }
 
 /// A Pod's object is not removed before its process has ended.
-fn orphaned(pod: &PodRecord, process: Option<&PodProcess<'_>>) -> Option<Finding> {
+fn find_orphaned(pod: &PodRecord, process: Option<&PodProcess<'_>>) -> Option<Finding> {
     let process = process?;
     if process.to <= pod.removed_at {
         return None;

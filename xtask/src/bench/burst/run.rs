@@ -10,7 +10,6 @@ use punctual_e2e::{
         clock,
         connection::{Connection, ConnectionTarget},
         create,
-        latency::Latencies,
         prometheus_text::{Histogram, PrometheusText},
         revisions::{self, RevisionLog},
     },
@@ -21,9 +20,17 @@ use super::{
     super::{
         bench_server,
         job_watch::{self, JobArrival, JobWatch},
+        report::Figures,
     },
     manifest::{self, JobPods},
 };
+
+/// Names of figures that have a limit.
+pub(in super::super) const SKEW_P99: &str = "skew p99";
+pub(in super::super) const UNWRITTEN_STATUSES: &str = "statuses not written";
+pub(in super::super) const PROCESSOR: &str = "processor time";
+pub(in super::super) const MEMORY: &str = "memory after";
+pub(in super::super) const PEAK_MEMORY: &str = "peak memory";
 
 const CLIENTS: usize = 64;
 /// The server must be idle this long before the slot.
@@ -48,36 +55,9 @@ pub(in super::super) struct BurstRun<'a> {
     pub(in super::super) lead: u32,
 }
 
-/// The measurements of one burst.
-#[derive(Debug)]
-pub(in super::super) struct BurstResults {
-    /// The time from the slot to the Job's arrival at the watch.
-    pub(in super::super) skews: Latencies,
-    /// The time from the slot until all statuses that have the slot were written.
-    pub(in super::super) all_statuses_written: Option<Duration>,
-    /// The number of CronJobs whose status does not have the slot.
-    pub(in super::super) unwritten_statuses: usize,
-    /// The time from the slot to the last write of any kind.
-    pub(in super::super) quiet: Duration,
-    /// The skews in the server's own metrics, if it has them.
-    pub(in super::super) own_skews: Option<Histogram>,
-    /// Processor time from just before the slot to the last write.
-    pub(in super::super) processor: Duration,
-    pub(in super::super) memory: u64,
-    /// The peak memory.
-    pub(in super::super) peak: u64,
-}
-
-impl BurstResults {
-    /// Jobs per second between the slot and the last arrival.
-    pub(in super::super) fn per_second(&self) -> f64 {
-        self.skews.count() as f64 / self.skews.max().as_secs_f64()
-    }
-}
-
 impl BurstRun<'_> {
-    pub(in super::super) async fn measure(&self) -> anyhow::Result<BurstResults> {
-        let target = ConnectionTarget::of(self.cluster)?;
+    pub(in super::super) async fn measure(&self) -> anyhow::Result<Figures> {
+        let target = ConnectionTarget::from_cluster(self.cluster)?;
         let mut connection = Connection::open(&target).await?;
         let slot = manifest::slot(clock::wall_time(), self.lead)?;
         self.create_cron_jobs(&target, slot).await?;
@@ -92,20 +72,23 @@ impl BurstRun<'_> {
         let processor = bench_server::processor_time(&self.pids)?.saturating_sub(before);
         println!("all Jobs have arrived; decoding them");
         tokio::time::sleep(SETTLE_TIME).await;
-        let memory = bench_server::resident_memory(&self.pids)?;
-        let peak = bench_server::peak_memory(&self.pids)?;
+        let mut figures = Figures::default();
+        self.add_skews(&arrivals, &mut figures)?;
+        let mut add_since_slot = |name: &str, at: Option<Timestamp>| {
+            if let Some(at) = at {
+                figures.add_time(name, at.duration_since(slot).unsigned_abs());
+            }
+        };
+        let last_status = recorded.last().and_then(|last| log.reached(*last));
+        add_since_slot("statuses written after", last_status);
+        add_since_slot("no more writes after", log.last_write());
+        figures.add(UNWRITTEN_STATUSES, "", self.count.saturating_sub(recorded.len()) as f64);
+        figures.add_time(PROCESSOR, processor);
+        figures.add_memory(MEMORY, bench_server::resident_memory(&self.pids)?);
+        figures.add_memory(PEAK_MEMORY, bench_server::peak_memory(&self.pids)?);
         let metrics = PrometheusText::read(&mut connection).await?;
-        let since = |at: Option<Timestamp>| at.map(|at| at.duration_since(slot).unsigned_abs());
-        Ok(BurstResults {
-            skews: self.skews(&arrivals)?,
-            all_statuses_written: since(recorded.last().and_then(|last| log.reached(*last))),
-            unwritten_statuses: self.count.saturating_sub(recorded.len()),
-            quiet: since(log.last_write()).unwrap_or_default(),
-            own_skews: metrics.histogram("punctual_start_skew_seconds"),
-            processor,
-            memory,
-            peak,
-        })
+        add_histogram(&mut figures, "own skew", metrics.histogram("punctual_start_skew_seconds"));
+        Ok(figures)
     }
 
     async fn create_cron_jobs(
@@ -155,10 +138,22 @@ impl BurstRun<'_> {
         Ok((log, recorded))
     }
 
-    fn skews(&self, arrivals: &[JobArrival]) -> anyhow::Result<Latencies> {
+    fn add_skews(&self, arrivals: &[JobArrival], figures: &mut Figures) -> anyhow::Result<()> {
         let count = arrivals.len();
         ensure!(count == self.count, "{count} Jobs for {} CronJobs", self.count);
-        job_watch::start_skews(arrivals)
+        let skews = job_watch::start_skews(arrivals)?;
+        figures.add_latencies("skew", &skews);
+        figures.add("Jobs a second", "/s", count as f64 / skews.max().as_secs_f64());
+        Ok(())
+    }
+}
+
+/// Adds percentiles of a histogram, if there is one. They are upper bounds.
+pub(super) fn add_histogram(figures: &mut Figures, name: &str, histogram: Option<Histogram>) {
+    for percent in [50.0, 99.0, 100.0] {
+        if let Some(seconds) = histogram.as_ref().and_then(|it| it.percentile(percent)) {
+            figures.add(format!("{name} p{percent}, at most"), "ms", seconds * 1e3);
+        }
     }
 }
 

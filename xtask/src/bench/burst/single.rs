@@ -6,13 +6,13 @@ use std::{path::Path, time::Duration};
 use punctual_e2e::load::{
     connection::{Connection, ConnectionTarget},
     create,
-    latency::Latencies,
 };
 
 use super::{
     super::{
         bench_server::BenchServer,
         job_watch::{self, JobWatch},
+        report::Figures,
     },
     manifest::{self, JobPods},
 };
@@ -21,24 +21,24 @@ const SCHEDULE: &str = "@every 2s";
 /// Several slots without a Job are a failure.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A measurement of one CronJob.
-pub(super) struct SingleRun<'a> {
-    pub(super) server: &'a BenchServer,
-    pub(super) slots: usize,
-    pub(super) folder: &'a Path,
-}
+pub(super) const MAX: &str = "skew of a single CronJob max";
 
-impl SingleRun<'_> {
-    /// The skew of each slot.
-    pub(super) async fn measure(&self) -> anyhow::Result<Latencies> {
-        println!("a single CronJob, {} slots", self.slots);
-        let (cluster, _) = self.server.start(self.folder)?;
-        let target = ConnectionTarget::of(&cluster)?;
-        let watch = JobWatch::open(&target).await?;
-        let mut connection = Connection::open(&target).await?;
-        connection
-            .post(create::CRON_JOBS, manifest::body("single", SCHEDULE, JobPods::None))
-            .await?;
-        job_watch::start_skews(&watch.collect(self.slots, EVENT_TIMEOUT).await?)
-    }
+/// Measures the skew of each slot.
+pub(super) async fn measure(
+    server: &BenchServer,
+    slots: usize,
+    folder: &Path,
+) -> anyhow::Result<Figures> {
+    println!("a single CronJob, {slots} slots");
+    let folder = tempfile::tempdir_in(folder)?;
+    let (cluster, _) = server.start(folder.path())?;
+    let target = ConnectionTarget::from_cluster(&cluster)?;
+    let watch = JobWatch::open(&target).await?;
+    let mut connection = Connection::open(&target).await?;
+    let body = manifest::body("single", SCHEDULE, JobPods::None);
+    connection.post(create::CRON_JOBS, body).await?;
+    let skews = job_watch::start_skews(&watch.collect(slots, EVENT_TIMEOUT).await?)?;
+    let mut figures = Figures::default();
+    figures.add_latencies("skew of a single CronJob", &skews);
+    Ok(figures)
 }

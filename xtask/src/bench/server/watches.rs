@@ -12,6 +12,8 @@ use punctual_e2e::load::{
 };
 use tokio::{task::JoinHandle, time::timeout};
 
+use crate::bench::report::Figures;
+
 /// A watch without an event for this long has failed.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -24,20 +26,13 @@ pub(super) struct WatchLoad {
     pub(super) creates: usize,
 }
 
-/// The measurements of the watches.
-#[derive(Clone, Debug)]
-pub(super) struct WatchResults {
-    pub(super) load: WatchLoad,
-    /// The time from sending a create to its event at one watch.
-    pub(super) latencies: Latencies,
-    pub(super) duration: Duration,
-}
-
 /// Opens the watches, creates CronJobs one after the other, and waits until every watch has all events.
+/// A latency is the time from sending a create to its event at one watch.
 pub(super) async fn run(
     target: &ConnectionTarget,
     load: WatchLoad,
-) -> anyhow::Result<WatchResults> {
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     let mut connection = Connection::open(target).await?;
     let since = revisions::current_revision(&mut connection).await?;
     let path = format!("{}?resourceVersion={since}&timeoutSeconds=600", create::CRON_JOBS);
@@ -60,7 +55,9 @@ pub(super) async fn run(
     }
     let expected = load.watches * load.creates;
     ensure!(samples.len() == expected, "{} of {expected} events", samples.len());
-    Ok(WatchResults { load, duration: start.elapsed(), latencies: Latencies::new(samples) })
+    figures.add("events delivered", "/s", expected as f64 / start.elapsed().as_secs_f64());
+    figures.add_latencies(&format!("event at {} watches", load.watches), &Latencies::new(samples));
+    Ok(())
 }
 
 /// The arrival time of each event. Events must arrive in the order of the creates.

@@ -8,18 +8,18 @@ use punctual_api::pod::status::{ContainerStateTerminated, phase};
 const CHARS_MAX: usize = 300;
 
 /// Why a Pod failed or restarts a container; `None` if its status has no message about that.
-pub(super) fn of_pod(pod: &Pod) -> Option<String> {
+pub(super) fn describe_pod(pod: &Pod) -> Option<String> {
     let status = &pod.status;
     let init = status.init_container_statuses.iter();
     let containers = init.chain(&status.container_statuses);
-    let text = containers.filter_map(of_container).next().or_else(|| {
+    let text = containers.filter_map(describe_container).next().or_else(|| {
         let has_message = status.phase == phase::FAILED && !status.message.is_empty();
         has_message.then(|| format!("{}: {}", status.reason, status.message))
     })?;
     Some(one_line(&format!("Pod {}: {text}", pod.metadata.name)))
 }
 
-fn of_container(status: &ContainerStatus) -> Option<String> {
+fn describe_container(status: &ContainerStatus) -> Option<String> {
     let states = [&status.state, &status.last_state].into_iter();
     let failed = |end: &&ContainerStateTerminated| end.exit_code != 0 && !end.message.is_empty();
     let end = states.filter_map(|state| state.terminated.as_ref()).find(failed)?;
@@ -53,7 +53,7 @@ mod tests {
 
     fn text(status: Value) -> Option<String> {
         let pod = json!({"metadata": {"name": "p"}, "status": status});
-        of_pod(&serde_json::from_value(pod).unwrap())
+        describe_pod(&serde_json::from_value(pod).unwrap())
     }
 
     fn ended(state: Value) -> Value {

@@ -12,7 +12,7 @@ use super::{PodLifecycle, unknown_termination};
 use crate::pod_folder::Durability;
 use crate::pod_plan::SizeLimit;
 use crate::pod_state::{ContainerRecord, PodPhase, ReasonAndMessage, RunState, reasons};
-use crate::supervisor::process_tree;
+use crate::process_tree;
 
 /// How long killed processes may take to disappear.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Finds and kills the processes of a Pod that has no cgroup.
+//! Finds and kills the processes of Pods, for which a cgroup is not needed.
 //!
 //! A process can escape from its process group, but not from its supervisor: orphans become children of the
 //! supervisor. Which container a process belongs to is known by the mark in its environment, which every
@@ -11,9 +11,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::pod_plan::{CONTAINER_MARK, container_mark};
 
 /// The descendants of this process that have not exited.
-pub(super) fn descendants() -> Vec<Pid> {
+pub(crate) fn descendants() -> Vec<Pid> {
+    descendants_of(rustix::process::getpid())
+}
+
+/// The descendants of a process that have not exited.
+pub(crate) fn descendants_of(ancestor: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
-    let mut parents = vec![rustix::process::getpid()];
+    let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
             parents.push(pid);
@@ -26,7 +31,7 @@ pub(super) fn descendants() -> Vec<Pid> {
 }
 
 /// The descendants of this process with the mark of a container.
-pub(super) fn descendants_in_container(uid: &str, container: &str) -> Vec<Pid> {
+pub(crate) fn descendants_in_container(uid: &str, container: &str) -> Vec<Pid> {
     let mark = format!("{CONTAINER_MARK}={}", container_mark(uid, container));
     let mut found = descendants();
     found.retain(|pid| has_variable(*pid, |variable| variable == mark.as_bytes()));
@@ -35,7 +40,7 @@ pub(super) fn descendants_in_container(uid: &str, container: &str) -> Vec<Pid> {
 
 /// All processes with the mark of any container of a Pod. They may be descendants of any process, because
 /// their supervisor was killed, so this reads the environment of every process of the machine.
-pub(super) fn processes_of_pod(uid: &str) -> Vec<Pid> {
+pub(crate) fn processes_of_pod(uid: &str) -> Vec<Pid> {
     let prefix = format!("{CONTAINER_MARK}={}", container_mark(uid, ""));
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -46,14 +51,14 @@ pub(super) fn processes_of_pod(uid: &str) -> Vec<Pid> {
 }
 
 /// Kills processes. Ignores those that have exited and those that we may not kill.
-pub(super) fn kill(pids: &[Pid]) {
+pub(crate) fn kill(pids: &[Pid]) {
     for pid in pids {
         let _ = kill_process(*pid, Signal::KILL);
     }
 }
 
 /// The children of all threads of a process.
-fn children(pid: Pid) -> Vec<Pid> {
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
     let threads = threads.into_iter().flatten().flatten();
     let texts =
@@ -73,8 +78,21 @@ fn has_variable(pid: Pid, is_match: impl Fn(&[u8]) -> bool) -> bool {
 
 /// Whether a process exists and has not exited.
 fn is_alive(pid: Pid) -> bool {
-    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    // The name before the state may contain any character, also brackets.
-    let state = text.iter().rposition(|byte| *byte == b')').and_then(|end| text.get(end + 2));
-    state.is_some_and(|state| !b"ZX".contains(state))
+    let state = stat_fields(pid).and_then(|fields| fields.first()?.bytes().next());
+    state.is_some_and(|state| !b"ZX".contains(&state))
+}
+
+/// Whether a process is a child of this one, even if it has exited and was not waited for.
+pub(crate) fn is_child(pid: Pid) -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    stat_fields(pid).is_some_and(|fields| fields.get(1) == Some(&own))
+}
+
+/// The fields of a process after its name: the state, the parent and others.
+fn stat_fields(pid: Pid) -> Option<Vec<String>> {
+    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name may contain any character, also brackets.
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let fields = String::from_utf8_lossy(text.get(end + 1..)?).into_owned();
+    Some(fields.split_ascii_whitespace().map(str::to_owned).collect())
 }
