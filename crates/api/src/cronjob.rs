@@ -22,6 +22,7 @@ pub use self::effective_schedule::EffectiveSchedule;
 pub use self::pending_deadline::{PendingDeadlineConflict, pending_deadline_conflicts};
 use crate::job::JobTemplateSpec;
 use crate::meta::{Condition, Extra, ObjectMeta, ObjectReference, is_zero};
+use crate::slot_record::SlotRecord;
 use crate::time::Time;
 use crate::well_known::annotations;
 
@@ -177,6 +178,12 @@ pub struct CronJobStatus {
     /// The latest missed slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_missed_time: Option<Time>,
+    /// Since when the CronJob is suspended, as far as the controller has seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended_since: Option<Time>,
+    /// The newest slot records and those of active runs, in the order of their slots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<SlotRecord>,
     /// The conditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

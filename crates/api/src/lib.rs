@@ -31,6 +31,7 @@ pub mod proto;
 mod quantity;
 pub mod quota;
 pub mod schema;
+pub mod slot_record;
 pub mod status;
 #[cfg(test)]
 mod table_differences;

@@ -26,7 +26,11 @@ const INTENDED: &[IntendedDifferences] = &[
             "CronJobStatus.missedRuns: not in Kubernetes",
             "CronJobStatus.nextScheduleTime: not in Kubernetes",
             "CronJobStatus.skippedRuns: not in Kubernetes",
+            "CronJobStatus.slots: not in Kubernetes",
             "CronJobStatus.successfulRuns: not in Kubernetes",
+            "CronJobStatus.suspendedSince: not in Kubernetes",
+            "SlotJob: not in Kubernetes",
+            "SlotRecord: not in Kubernetes",
         ],
     },
     IntendedDifferences {
