@@ -178,6 +178,9 @@ pub struct CronJobStatus {
     /// The latest missed slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_missed_time: Option<Time>,
+    /// The latest skipped slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_skipped_time: Option<Time>,
     /// Since when the CronJob is suspended, as far as the controller has seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_since: Option<Time>,

@@ -42,6 +42,15 @@ pub mod annotations {
     pub const MISSED: &str = "punctual.dev/missed";
     /// The number of skipped slots, for statuses without that field.
     pub const SKIPPED: &str = "punctual.dev/skipped";
+    /// When the controller resumes a suspended CronJob, in RFC 3339.
+    pub const SUSPENDED_UNTIL: &str = "punctual.dev/suspended-until";
+    /// Why a CronJob is suspended.
+    pub const SUSPENDED_REASON: &str = "punctual.dev/suspended-reason";
+    /// The user who suspended a CronJob.
+    pub const SUSPENDED_BY: &str = "punctual.dev/suspended-by";
+    /// Which slots of a suspension start after it: `latest` (the default) or `drop` for none. Removed once it
+    /// is applied.
+    pub const RESUME_MISSED: &str = "punctual.dev/resume-missed";
     /// Marks the CronJob that detects a competing controller; our controller ignores it.
     pub const PROBE: &str = "punctual.dev/probe";
     /// The current schedule and the time since which it is in effect.

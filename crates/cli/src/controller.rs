@@ -25,6 +25,7 @@ use punctual_controller::{
     Election, ElectionConfig, Fence, LeaseAccess, Metrics, SystemClock, export_standby,
     run_cron_jobs, run_elected,
 };
+use punctual_engine::cronjob::RecordRetention;
 use punctual_schedule::Zone;
 use punctual_server::{HealthEndpoints, ServerEnv as _, SystemEnv, serve_health};
 use tokio::net::TcpListener;
@@ -41,6 +42,9 @@ use crate::{logging, output, signals};
 /// How long after a time-out the server may still execute a create request. API calls have a deadline
 /// of 30 seconds, and proxies drop older requests.
 const LATE_CREATE_WINDOW: Duration = Duration::from_secs(30);
+
+/// How many slot records the status of a ScheduledJob keeps. All of them are logged.
+const RECORD_RETENTION: RecordRetention = RecordRetention::Newest(10);
 
 /// The deadline for deleting the probe object on exit.
 const PROBE_REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -118,6 +122,7 @@ impl<'a> ControllerProcess<'a> {
             // The schema of our CustomResourceDefinition has all fields, so only batch/v1 is pruned.
             pruned_kinds: vec![CronJobKind::BatchV1],
             late_create_window: LATE_CREATE_WINDOW,
+            record_retention: RECORD_RETENTION,
             ..ClusterOptions::default()
         };
         let election = election(args, &namespace)?;

@@ -12,7 +12,7 @@ use punctual_engine::{
     PendingEvent,
     cronjob::{
         self, CreateJob, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
-        Plan, Settled, StartDecision, Timetable,
+        Plan, RecordRetention, Settled, StartDecision, Timetable,
     },
 };
 use punctual_schedule::Zone;
@@ -139,6 +139,7 @@ fn decide(
         live_jobs: &[],
         older_object_of_same_name: None,
         gates,
+        retention: RecordRetention::Archived,
     };
     let existing_jobs = [listed, server].concat();
     let plan = plan(observed, &existing_jobs, now);
@@ -179,7 +180,11 @@ fn apply_plan(
             None => {
                 created = Some(create.clone());
                 let uid = format!("uid-{}", create.name);
-                CreateResult::Created { uid, resource_version: String::new() }
+                CreateResult::Created {
+                    uid,
+                    resource_version: String::new(),
+                    created_at: Some(now),
+                }
             }
         };
         results.push(EffectResult::Created(created_result));

@@ -88,7 +88,8 @@ fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
         return 0;
     };
     let pending = plan.pending_slots;
-    let create_result = CreateResult::Created { uid: "new".into(), resource_version: "1".into() };
+    let create_result =
+        CreateResult::Created { uid: "new".into(), resource_version: "1".into(), created_at: None };
     let settled = cronjob::settle(*plan, &[EffectResult::Created(create_result)], now);
     pending + settled.status.map_or(0, |status| status.active.len() as u64)
 }

@@ -14,6 +14,8 @@
 //! - `conditions`: the conditions of the status
 //! - `future_record`: which recorded times lie in the future
 //! - `feature_gates`: which features are on
+//! - `suspension`: which slots are skipped after a suspension
+//! - `ledger`: the records of what was decided about each slot
 //! - `settle`: the status after the effects
 
 mod active_jobs;
@@ -25,6 +27,7 @@ mod future_record;
 mod history_limits;
 mod job_manifest;
 mod job_view;
+mod ledger;
 mod next_wake;
 mod pending_deadline;
 mod pending_slots;
@@ -33,6 +36,7 @@ mod reasons;
 mod schedule_error;
 mod settle;
 mod skipped_slots;
+mod suspension;
 mod timetable;
 mod zone_gate_record;
 
@@ -45,6 +49,7 @@ pub use feature_gates::{FeatureGate, FeatureGates, FeatureGatesError};
 pub use future_record::FutureRecord;
 pub use job_manifest::build_job_manifest;
 pub use job_view::{JobResult, JobView};
+pub use ledger::RecordRetention;
 pub use plan::{
     CreateError, CreateJob, CreateResult, CronJobRef, Decision, DeleteError, EffectResult,
     FinishedRun, GiveUpJob, JobKey, MissReason, MissedSlots, Plan, Settled, StartDecision,
@@ -52,6 +57,7 @@ pub use plan::{
 pub use schedule_error::ScheduleError;
 pub use settle::settle;
 pub use skipped_slots::SkippedSlots;
+pub use suspension::SuspensionChange;
 pub use timetable::Timetable;
 pub use zone_gate_record::ZoneGateRecord;
 
@@ -74,6 +80,8 @@ pub struct Observed<'a> {
     pub older_object_of_same_name: Option<&'a Timetable>,
     /// The features that are on. The timetable must be made with the same gates.
     pub gates: FeatureGates,
+    /// How many slot records the status keeps.
+    pub retention: RecordRetention,
 }
 
 /// Decides what to do for a CronJob at `now`.
@@ -93,16 +101,20 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
     if let Ok(timetable) = observed.timetable {
         pending_slots::count_slots_before_unrecorded_jobs(observed, timetable, &mut plan, now);
     }
+    suspension::update_suspended_since(observed, &mut plan, now);
     match blocked_reason(observed) {
         // 4. Start nothing if the CronJob is being deleted, is suspended or has no valid schedule.
-        Err(reason) => plan.start_decision = reason,
+        Err(reason) => {
+            plan.start_decision = reason;
+            suspension::plan_resume(observed, &mut plan, now);
+        }
         Ok(timetable) => {
             plan.events.extend(timetable.unsupported_zone_event());
             // 5. Find the slots that are due and not started. Count those past their deadline as missed.
             let pending = pending_slots::find_pending_slots(observed, timetable, &mut plan, now);
             // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
             plan.start_decision =
-                concurrency::choose_slot(observed, timetable, &pending, &mut plan);
+                concurrency::choose_slot(observed, timetable, &pending, &mut plan, now);
             if let Some(job) = concurrency::job_to_read_before_replace(observed, &plan) {
                 return Decision::ReadJobs(vec![job]);
             }

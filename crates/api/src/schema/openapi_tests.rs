@@ -23,6 +23,7 @@ const INTENDED: &[IntendedDifferences] = &[
             "CronJobStatus.failedRuns: not in Kubernetes",
             "CronJobStatus.failuresSinceSuccess: not in Kubernetes",
             "CronJobStatus.lastMissedTime: not in Kubernetes",
+            "CronJobStatus.lastSkippedTime: not in Kubernetes",
             "CronJobStatus.missedRuns: not in Kubernetes",
             "CronJobStatus.nextScheduleTime: not in Kubernetes",
             "CronJobStatus.skippedRuns: not in Kubernetes",

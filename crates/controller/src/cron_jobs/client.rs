@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use punctual_api::cronjob::CronJobStatus;
-use punctual_api::well_known::finalizers;
-use punctual_api::{CronJob, CronJobKind};
+use punctual_api::well_known::{annotations, finalizers};
+use punctual_api::{CronJob, CronJobKind, Time};
 use punctual_client::resources::JOBS;
 use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
-use punctual_engine::cronjob::{CreateError, CreateResult, GiveUpJob, JobKey, JobView};
+use punctual_engine::cronjob::{
+    CreateError, CreateResult, GiveUpJob, JobKey, JobView, SuspensionChange,
+};
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -37,6 +39,7 @@ struct CreatedJob {
 struct CreatedMetadata {
     uid: String,
     resource_version: String,
+    creation_timestamp: Option<Time>,
 }
 
 impl CronJobClient {
@@ -68,8 +71,10 @@ impl CronJobClient {
     /// Creates a Job. If the name is taken, reads the Job that has it.
     pub(super) async fn create_job(&self, namespace: &str, name: &str, text: String) -> Creation {
         match self.api.create::<CreatedJob>(&JOBS.collection_path(namespace), text).await {
-            Ok(CreatedJob { metadata: CreatedMetadata { uid, resource_version } }) => {
-                Creation::confirmed(CreateResult::Created { uid, resource_version })
+            Ok(CreatedJob { metadata }) => {
+                let CreatedMetadata { uid, resource_version, creation_timestamp } = metadata;
+                let created_at = creation_timestamp.map(Time::timestamp);
+                Creation::confirmed(CreateResult::Created { uid, resource_version, created_at })
             }
             Err(error) if error.is_conflict() => match self.read_job(namespace, name).await {
                 Ok(Some(job)) => Creation::confirmed(CreateResult::AlreadyExists(job)),
@@ -135,6 +140,38 @@ impl CronJobClient {
             "resourceVersion": cron_job.metadata.resource_version,
             "annotations": annotations,
         }});
+        let written = self.api.merge_patch(&name.path(), &patch).await?;
+        Ok(self.storage(name.kind).decode(written))
+    }
+
+    /// Resumes a CronJob, or removes the annotation about its last suspension. Fails with a conflict if the
+    /// CronJob changed since it was read.
+    pub(super) async fn change_suspension(
+        &self,
+        name: &CronJobName,
+        cron_job: &CronJob,
+        change: SuspensionChange,
+    ) -> Result<Arc<CronJob>, ApiError> {
+        let metadata = &cron_job.metadata;
+        let patch = match change {
+            SuspensionChange::Resume => json!({
+                "metadata": {
+                    "uid": metadata.uid,
+                    "resourceVersion": metadata.resource_version,
+                    "annotations": {
+                        annotations::SUSPENDED_UNTIL: null,
+                        annotations::SUSPENDED_REASON: null,
+                        annotations::SUSPENDED_BY: null,
+                    },
+                },
+                "spec": {"suspend": false},
+            }),
+            SuspensionChange::RemoveChoice => json!({"metadata": {
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+                "annotations": {annotations::RESUME_MISSED: null},
+            }}),
+        };
         let written = self.api.merge_patch(&name.path(), &patch).await?;
         Ok(self.storage(name.kind).decode(written))
     }

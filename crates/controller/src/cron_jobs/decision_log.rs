@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use punctual_api::CronJob;
 use punctual_api::cronjob::CronJobStatus;
+use punctual_api::slot_record::{SlotDecision, SlotRecord};
 use punctual_engine::cronjob::{
     CreateError, CreateJob, CreateResult, DeleteError, EffectResult, FinishedRun, FutureRecord,
-    GiveUpJob, MissedSlots, Plan, ScheduleError, Settled, StartDecision,
+    GiveUpJob, MissedSlots, Plan, ScheduleError, Settled, StartDecision, SuspensionChange,
 };
 
 use super::key::CronJobName;
@@ -32,6 +33,9 @@ pub(super) struct DecisionLog<'a> {
     pub(super) name: &'a CronJobName,
     pub(super) cron_job: &'a CronJob,
 }
+
+/// The target of the lines that contain slot records.
+const LEDGER_TARGET: &str = "punctual::ledger";
 
 /// The reason of the event about a large number of pending slots.
 const TOO_MANY_MISSED_TIMES: &str = "TooManyMissedTimes";
@@ -194,19 +198,79 @@ impl DecisionLog<'_> {
         );
     }
 
-    /// Logs slots that were missed.
-    pub(super) fn log_missed_slots(&self, missed: &[MissedSlots]) {
-        for MissedSlots { latest, count, reason } in missed {
-            let cause = reason.to_string();
-            let reason = reason.as_str();
-            log_line!(warn, self, slot = %latest, count, reason, "missed slots: {cause}");
+    /// Logs that the CronJob was changed at the end of its suspension.
+    pub(super) fn log_suspension_change(&self, change: SuspensionChange) {
+        match change {
+            SuspensionChange::Resume => {
+                log_line!(info, self, "resumed the CronJob, because its suspension is over");
+            }
+            SuspensionChange::RemoveChoice => {
+                log_line!(debug, self, "removed the annotation about the slots of a suspension");
+            }
         }
     }
 
-    /// Logs that slots were skipped, if any were.
-    pub(super) fn log_skipped_slots(&self, count: i64) {
-        if count > 0 {
-            log_line!(info, self, count, "skipped slots: a later slot started instead");
+    /// Logs that the CronJob could not be changed at the end of its suspension.
+    pub(super) fn log_suspension_error(&self, change: SuspensionChange, error: &str) {
+        log_line!(
+            warn,
+            self,
+            ?change,
+            error,
+            "could not change the CronJob at the end of its suspension; retrying with backoff. On a \
+             cluster, grant the RBAC verb `patch` on this kind"
+        );
+    }
+
+    /// Logs slots that were missed.
+    pub(super) fn log_missed_slots(&self, missed: &[MissedSlots]) {
+        for MissedSlots { oldest, latest, count, reason } in missed {
+            let cause = reason.to_string();
+            let reason = reason.as_str();
+            log_line!(
+                warn,
+                self,
+                slot = %oldest,
+                through = %latest,
+                count,
+                reason,
+                "missed slots: {cause}"
+            );
+        }
+    }
+
+    /// Logs the slots that were skipped.
+    pub(super) fn log_skipped_slots(&self, records: &[SlotRecord]) {
+        let is_skipped = |record: &&SlotRecord| record.decision == SlotDecision::Skipped;
+        for record in records.iter().filter(is_skipped) {
+            log_line!(
+                info,
+                self,
+                slot = record.slot.map(tracing::field::display),
+                through = record.last_slot().map(tracing::field::display),
+                count = record.slots(),
+                reason = record.reason,
+                "skipped slots"
+            );
+        }
+    }
+
+    /// Logs each new or changed slot record as one line of JSON, for homes without an archive.
+    pub(super) fn log_slot_records(&self, records: &[SlotRecord]) {
+        let CronJobName { kind, namespace, name } = self.name;
+        let uid = &self.cron_job.metadata.uid;
+        for record in records {
+            // The fields are strings, numbers and times, which always have a form in JSON.
+            let Ok(record) = serde_json::to_string(record) else { continue };
+            tracing::info!(
+                target: LEDGER_TARGET,
+                namespace,
+                cron_job = name,
+                kind = kind.kind(),
+                uid,
+                record,
+                "slot record"
+            );
         }
     }
 

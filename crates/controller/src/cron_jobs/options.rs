@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use punctual_api::CronJobKind;
-use punctual_engine::cronjob::FeatureGates;
+use punctual_engine::cronjob::{FeatureGates, RecordRetention};
 use punctual_schedule::Zone;
 
 use super::signals::Signals;
@@ -36,11 +36,22 @@ pub struct ClusterOptions {
     /// How long a create may still reach the server after its sender gave up. Finished Jobs are kept for this
     /// time after the start and after each unconfirmed create, so that a late create finds its name taken.
     pub late_create_window: Duration,
+    /// How many slot records the status of a CronJob keeps. A pruned kind keeps none.
+    pub record_retention: RecordRetention,
     /// Where the controller reports its state.
     pub signals: Signals,
 }
 
 impl ClusterOptions {
+    /// How many slot records the status of a kind keeps.
+    pub(super) fn retention(&self, kind: CronJobKind) -> RecordRetention {
+        if self.pruned_kinds.contains(&kind) {
+            RecordRetention::Newest(0)
+        } else {
+            self.record_retention
+        }
+    }
+
     /// The scopes to watch: all namespaces (`None`), or each of the configured ones.
     pub(super) fn watched_namespaces(&self) -> Vec<Option<String>> {
         if self.namespaces.is_empty() {

@@ -16,8 +16,8 @@ use punctual_api::cronjob::CronJobStatus;
 use punctual_api::meta::ObjectReference;
 use punctual_client::ApiError;
 use punctual_engine::cronjob::{
-    CreateJob, CreateResult, Decision, DeleteError, EffectResult, Observed, Plan, Settled,
-    build_job_manifest, decide, settle,
+    CreateJob, CreateResult, Decision, DeleteError, EffectResult, Observed, Plan, RecordRetention,
+    Settled, SuspensionChange, build_job_manifest, decide, settle,
 };
 use punctual_engine::{EventType, PendingEvent};
 use punctual_queue::Failure;
@@ -48,6 +48,13 @@ pub(super) struct Executed {
     /// Names of unconfirmed Jobs that were read for this plan. They count as confirmed once the status is
     /// written.
     pub(super) resolved: Vec<String>,
+}
+
+/// A CronJob after the writes of a reconcile.
+struct WrittenCronJob {
+    cron_job: Arc<CronJob>,
+    /// Why the annotations could not be written.
+    annotation_error: Option<ApiError>,
 }
 
 impl CronJobController {
@@ -105,6 +112,7 @@ impl CronJobController {
                 live_jobs: &snapshot.live,
                 older_object_of_same_name: snapshot.older_object_of_same_name(),
                 gates: self.options.gates,
+                retention: self.options.cluster.retention(name.kind),
             };
             match decide(&observed, self.clock.now()) {
                 Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),
@@ -231,8 +239,8 @@ impl CronJobController {
         resolved.extend(created.clone());
         let settled = settle(*plan, &results, self.clock.now());
         let reference = object_reference(name, &parsed.cron_job);
-        let annotation_error = match self.write(name, &parsed.cron_job, &settled).await {
-            Ok(annotation_error) => annotation_error,
+        let written = match self.write(name, &parsed.cron_job, &settled).await {
+            Ok(written) => written,
             Err(error) => {
                 // The next reconcile does not repeat these effects, so their events are recorded now.
                 for event in settled.events.iter().filter(|event| is_about_an_effect(event)) {
@@ -245,13 +253,19 @@ impl CronJobController {
             self.remove_unconfirmed(name, job);
         }
         log.log_settled(&settled, created.as_deref());
+        if self.options.cluster.record_retention != RecordRetention::Archived {
+            log.log_slot_records(&settled.slot_records);
+        }
         self.set_in_future(name, settled.future_record.is_some());
         for event in &settled.events {
             self.recorder.record(&reference, event);
         }
         let is_clean = self.clean_up_and_set_wake(key, &log, &reference, &settled).await;
-        if let Some(error) = annotation_error {
+        if let Some(error) = written.annotation_error {
             return Err(error.to_failure());
+        }
+        if let Some(change) = settled.suspension_change {
+            self.change_suspension(key, name, &written.cron_job, change).await?;
         }
         // Later pending slots may count from a miss that this write recorded, so reconcile again.
         let last_missed = settled.status.as_ref().and_then(|status| status.last_missed_time);
@@ -261,14 +275,14 @@ impl CronJobController {
         if settled.needs_retry || !is_clean { Err(failure) } else { Ok(()) }
     }
 
-    /// Writes the changed annotations, then the changed status. Returns the error of the annotations if they can
-    /// permanently not be written, for example because RBAC forbids it; the status is written anyway.
+    /// Writes the changed annotations, then the changed status. If the annotations can permanently not be written,
+    /// for example because RBAC forbids it, the status is written anyway.
     async fn write(
         &self,
         name: &Arc<CronJobName>,
         cron_job: &Arc<CronJob>,
         settled: &Settled,
-    ) -> Result<Option<ApiError>, ApiError> {
+    ) -> Result<WrittenCronJob, ApiError> {
         let storage = self.client.storage(name.kind);
         let log = DecisionLog { name, cron_job };
         let mut current = cron_job.clone();
@@ -289,6 +303,7 @@ impl CronJobController {
         if let Some(status) = storage.changed_status(cron_job, settled) {
             let written = self.client.write_status(name, &current, status).await?;
             self.apply_response(name, &written);
+            current = written;
             // Missed runs that are not recorded would be counted at every reconcile.
             if annotation_error.is_none()
                 && let Some(status) = &settled.status
@@ -302,7 +317,9 @@ impl CronJobController {
         {
             let skipped = status.skipped_runs - cron_job.status.skipped_runs;
             self.count_outcome(name, RunOutcome::Skipped, skipped);
-            log.log_skipped_slots(skipped);
+            if skipped > 0 {
+                log.log_skipped_slots(&settled.slot_records);
+            }
         }
         if let Some(error) = &annotation_error {
             tracing::warn!(
@@ -313,7 +330,30 @@ impl CronJobController {
                  the RBAC verb `patch` on cronjobs"
             );
         }
-        Ok(annotation_error)
+        Ok(WrittenCronJob { cron_job: current, annotation_error })
+    }
+
+    /// Resumes the CronJob or removes the annotation about its last suspension, and reconciles it again.
+    async fn change_suspension(
+        &self,
+        key: &ReconcileKey,
+        name: &Arc<CronJobName>,
+        cron_job: &CronJob,
+        change: SuspensionChange,
+    ) -> Result<(), Failure> {
+        let log = DecisionLog { name, cron_job };
+        match self.client.change_suspension(name, cron_job, change).await {
+            Ok(changed) => {
+                log.log_suspension_change(change);
+                self.apply_response(name, &changed);
+                self.queue.add(key);
+                Ok(())
+            }
+            Err(error) => {
+                log.log_suspension_error(change, error.message());
+                self.handle_write_error(key, name, cron_job, &error).await
+            }
+        }
     }
 
     /// Reads the CronJob again after a write failed, because it changed or the result of the write is unknown.

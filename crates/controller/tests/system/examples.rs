@@ -249,7 +249,8 @@ async fn a_suspended_example_starts_nothing_until_it_is_resumed() {
     assert_eq!(cluster.jobs("cleanup"), [""; 0]);
     cluster.patch("cleanup", json!({"spec": {"suspend": false}})).await;
     let found = wait_for_next(&cluster, "cleanup", "2026-01-31T12:00:00Z").await;
-    assert_eq!(found["status"]["missedRuns"], 3);
+    assert_eq!(found["status"]["skippedRuns"], 3);
+    assert_eq!(found["status"]["slots"][0]["reason"], "Suspended");
     assert_eq!(cluster.jobs("cleanup"), [""; 0], "hours that passed long ago do not run");
     cluster.set_time("12:00:00");
     wait_for_active(&cluster, "cleanup", "12:00:00").await;

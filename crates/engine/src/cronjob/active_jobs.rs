@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference};
+use punctual_api::{Time, cronjob::CronJobStatus, meta::ObjectReference, slot_record::RunResult};
 
 use super::{
     Observed,
     job_view::{JobResult, JobView},
+    ledger,
     plan::{FinishedRun, JobKey, Plan},
     reasons,
 };
@@ -56,6 +57,10 @@ fn add_unrecorded_jobs(observed: &Observed<'_>, plan: &mut Plan) {
             Some(slot) => {
                 add_active(observed, &mut plan.status, job);
                 record_slot(&mut plan.status, slot);
+                if !is_recorded {
+                    let record = ledger::started_before(observed, job, slot);
+                    ledger::add_started(&mut plan.status, record, &job.uid);
+                }
             }
             None => plan.events.push(PendingEvent::warning(
                 reasons::UNEXPECTED_JOB,
@@ -116,6 +121,7 @@ fn count_finished_jobs(observed: &Observed<'_>, plan: &mut Plan) {
         }
         plan.status.active.retain(|entry| entry.uid != job.uid);
         count_result(&mut plan.status, result);
+        ledger::end_run(observed, plan, job, result);
         plan.finished_runs.push(FinishedRun::new(job, result));
         // Like Kubernetes, record either that a Job was deleted or that it completed, not both.
         if !plan.jobs_to_clean_up.iter().any(|delete| delete.uid == job.uid) {
@@ -156,6 +162,7 @@ fn remove_missing_jobs(observed: &Observed<'_>, plan: &mut Plan) {
     let (missing, existing): (Vec<_>, Vec<_>) = active.into_iter().partition(is_missing);
     plan.status.active = existing;
     for entry in missing {
+        ledger::end_run_without_result(&mut plan.status, &entry.uid, RunResult::Deleted, None);
         let message = format!("Active job went missing: {}", entry.name);
         plan.events.push(PendingEvent::normal(reasons::MISSING_JOB, message));
     }

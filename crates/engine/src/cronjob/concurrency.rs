@@ -1,10 +1,11 @@
 //! Chooses the pending slot (scheduled time) to start, given the active Jobs and the concurrency
 //! policy.
 
+use jiff::Timestamp;
 use punctual_api::{ConcurrencyPolicy, Time, meta::ObjectReference, names};
 
 use super::{
-    Observed, Timetable, active_jobs,
+    Observed, Timetable, active_jobs, ledger,
     pending_slots::{self, PendingSlots},
     plan::{CreateJob, JobKey, MissReason, MissedSlots, Plan, StartDecision},
     reasons, skipped_slots,
@@ -23,6 +24,7 @@ pub(crate) fn choose_slot(
     timetable: &Timetable,
     pending: &PendingSlots,
     plan: &mut Plan,
+    now: Timestamp,
 ) -> StartDecision {
     plan.pending_slots = pending.count;
     let policy = observed.gates.concurrency_policy(observed.cron_job);
@@ -38,11 +40,11 @@ pub(crate) fn choose_slot(
              clock skew",
         ));
     }
-    let job = CreateJob {
-        name: names::job_name(&observed.cron_job.metadata.name, slot),
-        slot,
-        skipped: skipped_slots::slots_superseded_by(slot, pending.after, timetable),
-    };
+    let name = names::job_name(&observed.cron_job.metadata.name, slot);
+    let blocked_until = ledger::blocked_until(observed, plan);
+    let skipped = skipped_slots::slots_superseded_by(slot, pending.after, timetable, blocked_until);
+    let record = ledger::started(observed, Some(timetable), slot, &name, now);
+    let job = CreateJob { name, slot, skipped, record };
     if observed.older_object_of_same_name.is_some_and(|other| other.schedule().matches(slot)) {
         return miss_reserved_slot(observed, &job, plan);
     }
@@ -68,11 +70,11 @@ pub(crate) fn choose_slot(
 /// Counts a slot as missed whose Job name belongs to an older object of the same name. Both would
 /// otherwise compete for the name, and `Replace` could delete a run for a slot that does not start.
 fn miss_reserved_slot(observed: &Observed<'_>, job: &CreateJob, plan: &mut Plan) -> StartDecision {
-    let CreateJob { name, slot, skipped } = job;
+    let CreateJob { name, slot, skipped, .. } = job;
     if let Some(skipped) = skipped {
         skipped_slots::count_skipped(skipped, *slot, plan);
     }
-    let missed = MissedSlots { latest: *slot, count: 1, reason: MissReason::NameTaken };
+    let missed = MissedSlots::one(*slot, MissReason::NameTaken);
     pending_slots::count_missed(plan, missed);
     let message = format!(
         "Missed the slot {}: its job name {name:?} belongs to an older object of another kind with the \
@@ -139,16 +141,18 @@ pub(crate) fn keep_jobs_if_name_is_taken(observed: &Observed<'_>, plan: &mut Pla
 
 /// Creates the Job of a slot, or records it if the cache has it already.
 fn start_slot(observed: &Observed<'_>, job: CreateJob, plan: &mut Plan) -> StartDecision {
-    let CreateJob { slot, skipped, .. } = job;
+    let slot = job.slot;
     let Some(existing) = observed.jobs.iter().find(|existing| existing.name == job.name) else {
         plan.job_to_create = Some(job);
         return StartDecision::Due { slot };
     };
     plan.jobs_to_replace.retain(|delete| delete.uid != existing.uid);
     active_jobs::record_slot(&mut plan.status, slot);
-    if let Some(skipped) = skipped {
-        skipped_slots::count_skipped(&skipped, slot, plan);
+    if let Some(skipped) = &job.skipped {
+        skipped_slots::count_skipped(skipped, slot, plan);
     }
+    let record = ledger::started_before(observed, existing, slot);
+    ledger::add_started(&mut plan.status, record, &existing.uid);
     if !active_jobs::is_listed(&plan.status, &existing.uid) {
         active_jobs::add_active(observed, &mut plan.status, existing);
     }

@@ -51,6 +51,10 @@ pub struct JobView {
     pub finished_at: Option<Timestamp>,
     /// The result, if it has finished.
     pub result: Option<JobResult>,
+    /// The reason of the condition `Failed`; empty if it has not failed.
+    pub failure_reason: String,
+    /// How many of its Pods ended.
+    pub ended_pods: i32,
     /// Whether it has a deletion timestamp.
     pub is_deleting: bool,
     /// `spec.activeDeadlineSeconds`.
@@ -70,12 +74,16 @@ impl JobView {
                 condition::FAILED => JobResult::Failed,
                 _ => return None,
             };
-            (found.status == "True").then_some((result, found.last_transition_time))
+            (found.status == "True").then_some((result, found))
         });
         let meta = &job.metadata;
         let slot = meta.annotation(annotations::SCHEDULED_TIMESTAMP);
         let completed_at = job.status.completion_time.map(|time| time.timestamp());
-        let condition_time = finished.and_then(|(_, time)| time).map(|time| time.timestamp());
+        let condition_time = finished.and_then(|(_, found)| found.last_transition_time);
+        let failure_reason = match finished {
+            Some((JobResult::Failed, found)) => found.reason.clone(),
+            _ => String::new(),
+        };
         JobView {
             name: meta.name.clone(),
             uid: meta.uid.clone(),
@@ -85,8 +93,10 @@ impl JobView {
             created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             started_at: job.status.start_time.map(|time| time.timestamp()),
             completed_at,
-            finished_at: completed_at.or(condition_time),
+            finished_at: completed_at.or(condition_time.map(|time| time.timestamp())),
             result: finished.map(|(result, _)| result),
+            failure_reason,
+            ended_pods: job.status.succeeded.saturating_add(job.status.failed),
             is_deleting: meta.deletion_timestamp.is_some(),
             active_deadline_seconds: job.spec.active_deadline_seconds,
             has_no_started_pod: has_no_started_pod(&job.status),

@@ -24,11 +24,12 @@ pub(crate) fn set_next_wake(
         _ => pending.anchor,
     };
     plan.wake_at = next_effective_time(timetable, anchor, now);
-    // With CatchUp the next Job runs for the oldest slot that stays pending, even if its time has passed.
+    // The next Job runs for the slot that waits for the active run, or with CatchUp for the oldest slot that
+    // stays pending, even if its time has passed.
     let policy = observed.gates.concurrency_policy(observed.cron_job);
     let catches_up = policy == ConcurrencyPolicy::CatchUp;
     let still_pending = match &plan.start_decision {
-        StartDecision::Blocked { slot } if catches_up => Some(timetable.effective_time(*slot)),
+        StartDecision::Blocked { slot } => Some(timetable.effective_time(*slot)),
         StartDecision::Due { slot } if catches_up && pending.count > 1 => {
             timetable.schedule().next_after(*slot).map(|slot| timetable.effective_time(slot))
         }

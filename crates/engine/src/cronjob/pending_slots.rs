@@ -6,8 +6,10 @@ use punctual_api::{ConcurrencyPolicy, Time};
 
 use super::{
     Observed, Timetable, active_jobs, conditions,
+    ledger::{self, SlotRange},
     plan::{MissReason, MissedSlots, Plan},
     skipped_slots::{self, SkippedSlots},
+    suspension,
 };
 use crate::PendingEvent;
 
@@ -27,6 +29,13 @@ pub(crate) struct PendingSlots {
     pub(crate) after: Timestamp,
 }
 
+impl PendingSlots {
+    /// All of them; `None` if there are none.
+    pub(crate) fn range(&self) -> Option<SlotRange> {
+        Some(SlotRange { oldest: self.oldest?, latest: self.latest?, count: self.count })
+    }
+}
+
 /// Finds the pending slots. Slots whose deadline has passed are counted as missed.
 pub(crate) fn find_pending_slots(
     observed: &Observed<'_>,
@@ -39,7 +48,8 @@ pub(crate) fn find_pending_slots(
     if conditions::one_shot_outcome(observed, plan).is_some() {
         return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
     }
-    let after = count_expired_slots(timetable, anchor, missed_until, plan);
+    let after = suspension::skip_suspended_slots(observed, timetable, anchor, now, None, plan);
+    let after = count_expired_slots(timetable, after, missed_until, plan);
     let pending = slots_between(timetable, anchor, after, now);
     match catch_up_limit(observed) {
         Some(limit) if pending.count > limit => {
@@ -74,7 +84,8 @@ fn count_slots_beyond_limit(
     };
     let reason = MissReason::CatchUpLimitExceeded;
     let count = pending.count.saturating_sub(limit);
-    count_missed(plan, MissedSlots { latest, count, reason });
+    let oldest = pending.oldest.unwrap_or(latest);
+    count_missed(plan, MissedSlots { oldest, latest, count, reason });
     let message = format!(
         "Missed {count} slots up to {latest}: more than {limit} slots were pending with policy \
          CatchUp, and only the newest {limit} run"
@@ -98,9 +109,20 @@ pub(crate) fn count_slots_before_unrecorded_jobs(
     for (slot, created_at) in active_jobs::unrecorded_slots(observed, recorded) {
         // The slot has a Job, so only slots before it can be missed.
         let before_slot = slot.checked_sub(SignedDuration::from_secs(1)).unwrap_or(slot);
+        let after = suspension::skip_suspended_slots(
+            observed,
+            timetable,
+            anchor,
+            created_at,
+            Some(slot),
+            plan,
+        );
         let missed_until = missed_until(observed, created_at).map(|until| until.min(before_slot));
-        let after = count_expired_slots(timetable, anchor, missed_until, plan);
-        if let Some(skipped) = skipped_slots::slots_superseded_by(slot, after, timetable) {
+        let after = count_expired_slots(timetable, after, missed_until, plan);
+        let blocked_until = ledger::blocked_until(observed, plan);
+        if let Some(skipped) =
+            skipped_slots::slots_superseded_by(slot, after, timetable, blocked_until)
+        {
             count_superseded(observed, &skipped, slot, plan);
         }
         anchor = anchor.max(slot);
@@ -118,19 +140,19 @@ fn count_superseded(
     if catch_up_limit(observed).is_none() {
         return skipped_slots::count_skipped(skipped, slot, plan);
     }
-    let SkippedSlots { latest, count, .. } = *skipped;
+    let SkippedSlots { oldest, latest, count, .. } = *skipped;
     let reason = MissReason::CatchUpLimitExceeded;
-    count_missed(plan, MissedSlots { latest, count, reason });
+    count_missed(plan, MissedSlots { oldest, latest, count, reason });
 }
 
 /// Returns the time up to which slots are missed at `now`; `None` without a deadline.
-fn missed_until(observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn missed_until(observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
     let deadline = observed.cron_job.spec.starting_deadline_seconds?;
     Some(now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN))
 }
 
 /// Counts the slots after `anchor` that are missed. Returns the time after which slots are pending.
-fn count_expired_slots(
+pub(crate) fn count_expired_slots(
     timetable: &Timetable,
     anchor: Timestamp,
     missed_until: Option<Timestamp>,
@@ -148,7 +170,7 @@ fn count_expired_slots(
     }
 }
 
-/// Returns the time after which slots count: the last recorded slot, the last missed slot, the
+/// Returns the time after which slots count: the last recorded slot, the last missed or skipped slot, the
 /// creation of the CronJob, the last change of its schedule or the last switch of the feature gate
 /// `TimeZone`, whichever is latest.
 fn anchor(
@@ -160,13 +182,14 @@ fn anchor(
     let created = observed.cron_job.metadata.creation_timestamp.map_or(now, Time::timestamp);
     let last = recorded.map_or(created, Time::timestamp);
     let missed = plan.status.last_missed_time.map_or(last, Time::timestamp);
+    let skipped = plan.status.last_skipped_time.map_or(last, Time::timestamp);
     let since = plan.schedule_effective_since.unwrap_or(last);
     let zone_since = plan.zone_gate.map_or(last, |record| record.since);
-    last.max(missed).max(since).max(zone_since)
+    last.max(missed).max(skipped).max(since).max(zone_since)
 }
 
 /// Returns the slots in `(after, until]` whose effective time is at or before `until`.
-fn slots_between(
+pub(crate) fn slots_between(
     timetable: &Timetable,
     anchor: Timestamp,
     after: Timestamp,
@@ -202,7 +225,8 @@ fn latest_of_interval(
 fn count_misses(missed: &PendingSlots, plan: &mut Plan) {
     let Some(latest) = missed.latest else { return };
     let reason = MissReason::DeadlinePassed;
-    count_missed(plan, MissedSlots { latest, count: missed.count, reason });
+    let oldest = missed.oldest.unwrap_or(latest);
+    count_missed(plan, MissedSlots { oldest, latest, count: missed.count, reason });
     let slot = latest.strftime("%a, %d %b %Y %H:%M:%S +0000");
     let message = format!("Missed scheduled time to start a job: {slot}");
     plan.events.push(PendingEvent::warning(reason.as_str(), message));
@@ -216,5 +240,6 @@ pub(crate) fn count_missed(plan: &mut Plan, missed: MissedSlots) {
     status.missed_runs = status.missed_runs.saturating_add(count);
     status.failed_runs = status.failed_runs.saturating_add(count);
     status.failures_since_success = status.failures_since_success.saturating_add(count);
+    ledger::add_missed(plan, &missed);
     plan.missed_slots.push(missed);
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::cronjob::CronJobStatus;
+use punctual_api::slot_record::SlotRecord;
 
 use super::{
     EffectiveSchedule, Observed,
@@ -12,9 +13,11 @@ use super::{
     effective_schedule::schedule_effective_since,
     future_record::FutureRecord,
     job_view::{JobResult, JobView},
+    ledger::RecordRetention,
     reasons::{self, condition_reason},
     schedule_error::ScheduleError,
     skipped_slots::SkippedSlots,
+    suspension::{self, SuspensionChange},
     zone_gate_record::ZoneGateRecord,
 };
 use crate::PendingEvent;
@@ -73,6 +76,12 @@ pub struct Plan {
     pub name_taken: Option<String>,
     /// A recorded time in the future that keeps slots from starting.
     pub future_record: Option<FutureRecord>,
+    /// The annotations and fields of the CronJob to change because of its suspension.
+    pub suspension_change: Option<SuspensionChange>,
+    /// When the CronJob was suspended, if it was resumed and the slots of the suspension are not skipped yet.
+    pub ended_suspension: Option<Timestamp>,
+    /// How many slot records the status keeps.
+    pub retention: RecordRetention,
     /// The conditions to write if every effect succeeds.
     pub conditions: ConditionsDraft,
     /// The CronJob that the plan is for.
@@ -116,6 +125,9 @@ impl Plan {
             pending_slots: 0,
             name_taken: None,
             future_record: None,
+            suspension_change: suspension::applied_choice(observed),
+            ended_suspension: suspension::ended_suspension(observed),
+            retention: observed.retention,
             conditions: ConditionsDraft::default(),
             owner: CronJobRef {
                 namespace: observed.cron_job.metadata.namespace.clone(),
@@ -190,12 +202,21 @@ impl FinishedRun {
 /// Slots that were missed for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissedSlots {
+    /// The first of them.
+    pub oldest: Timestamp,
     /// The last of them.
     pub latest: Timestamp,
     /// How many there are.
     pub count: u64,
     /// Why they were missed.
     pub reason: MissReason,
+}
+
+impl MissedSlots {
+    /// One missed slot.
+    pub(crate) fn one(slot: Timestamp, reason: MissReason) -> MissedSlots {
+        MissedSlots { oldest: slot, latest: slot, count: 1, reason }
+    }
 }
 
 /// Why a slot was missed.
@@ -291,6 +312,8 @@ pub struct CreateJob {
     pub slot: Timestamp,
     /// The slots that are skipped once this slot is recorded.
     pub skipped: Option<SkippedSlots>,
+    /// The record of the slot, without the UID of the Job.
+    pub record: SlotRecord,
 }
 
 /// The result of one effect of a plan.
@@ -311,6 +334,8 @@ pub enum CreateResult {
         uid: String,
         /// The resource version.
         resource_version: String,
+        /// `metadata.creationTimestamp`.
+        created_at: Option<Timestamp>,
     },
     /// A Job of that name already existed; a live read returned this one.
     AlreadyExists(JobView),
@@ -361,6 +386,10 @@ pub struct Settled {
     pub finished_runs: Vec<FinishedRun>,
     /// Slots that the status counts as missed for the first time.
     pub missed_slots: Vec<MissedSlots>,
+    /// The change of the CronJob to write after the status.
+    pub suspension_change: Option<SuspensionChange>,
+    /// Slot records that are new or have changed.
+    pub slot_records: Vec<SlotRecord>,
     /// Jobs to delete after the status is written.
     pub jobs_to_clean_up: Vec<JobKey>,
     /// Jobs from which to remove our finalizer after the status is written.

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 use punctual_api::Time;
+use punctual_api::slot_record::RunResult;
 
 use super::{
     active_jobs,
     conditions::Unsettled,
     job_view::JobView,
-    pending_slots,
+    ledger, pending_slots,
     plan::{
         CreateError, CreateJob, CreateResult, DeleteError, EffectResult, JobKey, MissReason,
         MissedSlots, Plan, Settled,
@@ -21,10 +22,11 @@ use crate::PendingEvent;
 ///
 /// An effect without a result was not executed, or its result is unknown: it is retried.
 pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settled {
-    let mut needs_retry = !settle_deletes(&mut plan, results);
+    let mut needs_retry = !settle_deletes(&mut plan, results, now);
     if let Some(create) = plan.job_to_create.take() {
         needs_retry |= !settle_create(&mut plan, &create, results);
     }
+    let slot_records = ledger::finish(&mut plan.status, &plan.observed_status, plan.retention);
     plan.conditions.write_to(&mut plan.status, plan.owner.generation, now);
     let is_changed = plan.status != plan.observed_status;
     Settled {
@@ -32,6 +34,8 @@ pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settl
         events: plan.events,
         finished_runs: plan.finished_runs,
         missed_slots: plan.missed_slots,
+        suspension_change: plan.suspension_change,
+        slot_records,
         jobs_to_clean_up: plan.jobs_to_clean_up,
         finalizers_to_remove: plan.finalizers_to_remove,
         jobs_to_give_up: plan.jobs_to_give_up,
@@ -44,12 +48,15 @@ pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settl
 }
 
 /// Removes the replaced Jobs from `status.active`. Returns whether all deletes succeeded.
-fn settle_deletes(plan: &mut Plan, results: &[EffectResult]) -> bool {
+fn settle_deletes(plan: &mut Plan, results: &[EffectResult], now: Timestamp) -> bool {
     let mut all_deleted = true;
     for delete in std::mem::take(&mut plan.jobs_to_replace) {
         match delete_result(&delete, results) {
             Some(Ok(())) => {
-                plan.status.active.retain(|entry| entry.uid != delete.uid);
+                let status = &mut plan.status;
+                status.active.retain(|entry| entry.uid != delete.uid);
+                let result = RunResult::Replaced;
+                ledger::end_run_without_result(status, &delete.uid, result, Some(now));
                 plan.events.push(delete.deleted_event());
             }
             Some(Err(error)) => {
@@ -80,8 +87,8 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) 
         EffectResult::Deleted(..) => None,
     });
     let is_finished = match create_result {
-        Some(CreateResult::Created { uid, resource_version }) => {
-            record_job(plan, create, uid, resource_version);
+        Some(CreateResult::Created { uid, resource_version, created_at }) => {
+            record_job(plan, create, uid, resource_version, *created_at);
             let message = format!("Created job {}", create.name);
             plan.events.push(PendingEvent::normal(reasons::SUCCESSFUL_CREATE, message));
             true
@@ -106,11 +113,11 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) 
 /// the Job belongs to another owner, the slot is missed, because only one Job can have its name.
 fn settle_existing_job(plan: &mut Plan, create: &CreateJob, job: &JobView) {
     if job.controller_uid == plan.owner.uid {
-        record_job(plan, create, &job.uid, &job.resource_version);
+        record_job(plan, create, &job.uid, &job.resource_version, job.created_at);
         return;
     }
     let CreateJob { name, slot, .. } = create;
-    let missed = MissedSlots { latest: *slot, count: 1, reason: MissReason::NameTaken };
+    let missed = MissedSlots::one(*slot, MissReason::NameTaken);
     pending_slots::count_missed(plan, missed);
     let message = format!(
         "Error creating job: jobs.batch {name:?} already exists and is not controlled by this \
@@ -133,7 +140,16 @@ fn settle_create_error(plan: &mut Plan, error: &CreateError) {
 }
 
 /// Adds the Job to `status.active` and records its slot.
-fn record_job(plan: &mut Plan, create: &CreateJob, uid: &str, resource_version: &str) {
+fn record_job(
+    plan: &mut Plan,
+    create: &CreateJob,
+    uid: &str,
+    resource_version: &str,
+    created_at: Option<Timestamp>,
+) {
+    let mut record = create.record.clone();
+    record.created_time = created_at.map(Time::new).or(record.created_time);
+    ledger::add_started(&mut plan.status, record, uid);
     if !active_jobs::is_listed(&plan.status, uid) {
         let namespace = &plan.owner.namespace;
         let entry = active_jobs::job_reference(namespace, &create.name, uid, resource_version);

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_api::slot_record::{SlotDecision, reason};
 use punctual_api::{ConcurrencyPolicy, CronJob, Time};
 use punctual_engine::cronjob::{FeatureGates, Timetable};
 use punctual_schedule::Zones;
@@ -18,9 +19,9 @@ pub(crate) struct Checker {
     started: HashSet<Timestamp>,
     /// The last slot that was started before the current reconcile.
     started_before: Option<Timestamp>,
-    /// The last missed slot before the current reconcile. A miss is final.
-    missed_before: Option<Time>,
-    missed: Option<Time>,
+    /// The last slot that was missed or skipped before the current reconcile. Both are final.
+    not_started_before: Option<Time>,
+    not_started: Option<Time>,
     last_schedule_time: Option<Time>,
     skipped_runs: i64,
     pub(crate) created: Timestamp,
@@ -53,8 +54,8 @@ impl Checker {
             checked: 0,
             started: HashSet::new(),
             started_before: None,
-            missed_before: None,
-            missed: None,
+            not_started_before: None,
+            not_started: None,
             last_schedule_time: None,
             skipped_runs: 0,
             created,
@@ -74,7 +75,8 @@ impl Checker {
         assert!(status.skipped_runs >= self.skipped_runs, "skippedRuns decreased");
         self.skipped_runs = status.skipped_runs;
         self.started_before = self.started.iter().max().copied();
-        self.missed_before = std::mem::replace(&mut self.missed, status.last_missed_time);
+        let not_started = status.last_missed_time.max(status.last_skipped_time);
+        self.not_started_before = std::mem::replace(&mut self.not_started, not_started);
         for created in &server.log[self.checked..] {
             self.check_created(created);
         }
@@ -137,7 +139,7 @@ impl Checker {
         cron_job: &CronJob,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        let last = self.started_before.max(self.missed_before.map(Time::timestamp));
+        let last = self.started_before.max(self.not_started_before.map(Time::timestamp));
         let from =
             last.map_or(self.need_not_start_until, |last| last.max(self.need_not_start_until));
         let is_startable = |slot: &Timestamp| {
@@ -185,6 +187,7 @@ impl Checker {
             return;
         }
         let recorded = status.last_schedule_time.max(status.last_missed_time);
+        let recorded = recorded.max(status.last_skipped_time);
         let slots = recorded.map_or(0, |recorded| {
             timetable.schedule().count_in(self.created, recorded.timestamp())
         });
@@ -196,7 +199,13 @@ impl Checker {
         // A missed slot counts as skipped if a crash and a longer deadline hide that it was missed.
         let has_one_deadline = edits.deadlines.iter().all(|other| *other == edits.deadlines[0]);
         if has_one_deadline && edits.policies.iter().all(|policy| policy == "CatchUp") {
-            assert_eq!(status.skipped_runs, 0, "skipped with CatchUp");
+            let records = server.slot_records();
+            let mut skipped =
+                records.iter().filter(|record| record.decision == SlotDecision::Skipped);
+            assert!(
+                skipped.all(|record| record.reason == reason::SUSPENDED),
+                "skipped with CatchUp"
+            );
         }
     }
 }

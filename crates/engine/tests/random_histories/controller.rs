@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use punctual_engine::cronjob::{
     self, CreateError, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed, Plan,
-    ScheduleError, Timetable,
+    RecordRetention, ScheduleError, Timetable,
 };
 use punctual_schedule::Zones;
 use punctual_testing::TestRng;
@@ -126,6 +126,7 @@ fn try_reconcile(
             live_jobs: &live,
             older_object_of_same_name: None,
             gates: FeatureGates::default(),
+            retention: RecordRetention::Archived,
         };
         match cronjob::decide(&observed, now) {
             Decision::Execute(plan) => break *plan,
@@ -137,7 +138,7 @@ fn try_reconcile(
     let results = execute(server, state, &plan, &timetable, budget, now)?;
     let settled = cronjob::settle(plan, &results, now);
     if let Some(status) = settled.status {
-        server.cron_job.status = status;
+        server.write_status(status);
         budget.spend()?;
     }
     for job in settled.jobs_to_clean_up {
@@ -181,8 +182,8 @@ fn execute(
     }
     let manifest = cronjob::build_job_manifest(&server.cron_job, timetable, create.slot).unwrap();
     let create_result = match server.create(&manifest, now) {
-        Ok(JobView { uid, resource_version, .. }) => {
-            CreateResult::Created { uid, resource_version }
+        Ok(JobView { uid, resource_version, created_at, .. }) => {
+            CreateResult::Created { uid, resource_version, created_at }
         }
         Err(existing) => CreateResult::AlreadyExists(*existing),
     };

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{
     checker::{Checker, ObservedEdits},
     controller::{self, ControllerState, InjectedFault, ReconcileResult},
+    ledger_checker,
     server::FakeServer,
 };
 
@@ -250,8 +251,11 @@ impl RandomHistory {
             "the controller writes without a change"
         );
         self.checker.check_end(&self.server);
+        ledger_checker::check_sums(&self.server);
+        ledger_checker::check_runs(&self.server);
         if !self.has_edited_schedule {
             self.checker.check_every_slot_is_counted(&self.server, &self.edits);
+            ledger_checker::check_coverage(&self.server, self.checker.created);
         }
     }
 }

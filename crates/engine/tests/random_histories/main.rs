@@ -15,6 +15,7 @@
 mod checker;
 mod controller;
 mod history;
+mod ledger_checker;
 mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};

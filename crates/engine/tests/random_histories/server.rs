@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use punctual_api::cronjob::CronJobStatus;
+use punctual_api::slot_record::SlotRecord;
 use punctual_api::{CronJob, Job, Time, job::JobCondition};
 use punctual_engine::cronjob::{JobResult, JobView};
 
@@ -27,6 +29,8 @@ pub(crate) struct FakeServer {
     pub(crate) failed: i64,
     /// The number of Jobs that were replaced although they had already finished.
     pub(crate) replaced_finished: i64,
+    /// Slot records that the status no longer has.
+    pub(crate) archive: Vec<SlotRecord>,
     last_uid: u64,
 }
 
@@ -39,8 +43,27 @@ impl FakeServer {
             completed: 0,
             failed: 0,
             replaced_finished: 0,
+            archive: Vec::new(),
             last_uid: 0,
         }
+    }
+
+    /// Writes the status. Like the real server, moves all slot records into the archive except the newest
+    /// one and those of active runs.
+    pub(crate) fn write_status(&mut self, mut status: CronJobStatus) {
+        let newest = status.slots.iter().map(|record| record.slot).max();
+        let is_kept = |record: &SlotRecord| record.is_running() || Some(record.slot) == newest;
+        let (kept, archived): (Vec<_>, Vec<_>) = status.slots.into_iter().partition(is_kept);
+        status.slots = kept;
+        self.archive.extend(archived);
+        self.cron_job.status = status;
+    }
+
+    /// All slot records, in the order of their slots.
+    pub(crate) fn slot_records(&self) -> Vec<&SlotRecord> {
+        let mut records: Vec<_> = self.archive.iter().chain(&self.cron_job.status.slots).collect();
+        records.sort_by_key(|record| record.slot);
+        records
     }
 
     pub(crate) fn views(&self) -> Vec<JobView> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_api::{CronJob, Job, cronjob::CronJobStatus};
 use punctual_engine::cronjob::{
     self, CreateError, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
-    Settled, StartDecision, Timetable,
+    RecordRetention, Settled, StartDecision, Timetable,
 };
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub(crate) struct Fixture {
     jobs: Vec<Value>,
     create: CreateResponse,
     gates: FeatureGates,
+    retention: RecordRetention,
     older_object_of_same_name: Option<Timetable>,
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         jobs: Vec::new(),
         create: CreateResponse::Created,
         gates: FeatureGates::default(),
+        retention: RecordRetention::Archived,
         older_object_of_same_name: None,
     }
 }
@@ -81,6 +83,12 @@ pub(crate) fn job_name(slot: &str) -> String {
 }
 
 impl Fixture {
+    /// Lets the status keep only the newest slot records.
+    pub(crate) fn newest_records(mut self, kept: usize) -> Fixture {
+        self.retention = RecordRetention::Newest(kept);
+        self
+    }
+
     pub(crate) fn status(mut self, status: Value) -> Fixture {
         merge(&mut self.cron_job["status"], status);
         self
@@ -226,6 +234,7 @@ impl Fixture {
                 live_jobs: &live,
                 older_object_of_same_name: self.older_object_of_same_name.as_ref(),
                 gates: self.gates,
+                retention: self.retention,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => break *plan,
@@ -270,7 +279,8 @@ impl Fixture {
     fn create_result(&self, name: &str) -> CreateResult {
         match &self.create {
             CreateResponse::Created => {
-                CreateResult::Created { uid: format!("uid-{name}"), resource_version: "1".into() }
+                let uid = format!("uid-{name}");
+                CreateResult::Created { uid, resource_version: "1".into(), created_at: None }
             }
             CreateResponse::Rejected(message) => CreateResult::Failed(CreateError {
                 message: (*message).into(),

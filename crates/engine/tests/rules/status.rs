@@ -9,13 +9,21 @@ use crate::fixture::{CreateResponse, at, fixture, job_name};
 const TEN: &str = "2026-03-01T10:00:00Z";
 
 #[test]
-fn next_schedule_time_is_the_next_slot_with_allow_forbid_and_replace() {
-    for policy in ["Allow", "Forbid", "Replace"] {
+fn next_schedule_time_is_the_next_slot_with_allow_and_replace() {
+    for policy in ["Allow", "Replace"] {
         let result =
             fixture(json!({"concurrencyPolicy": policy})).last_scheduled(TEN).active_job(TEN);
         let result = result.reconcile_at("2026-03-01T11:00:05Z");
         assert_eq!(result.next_scheduled().as_deref(), Some("2026-03-01T12:00:00Z"), "{policy}");
     }
+}
+
+#[test]
+fn next_schedule_time_with_forbid_is_the_slot_that_waits() {
+    let fixture = fixture(json!({"concurrencyPolicy": "Forbid"})).last_scheduled(TEN);
+    let blocked = fixture.active_job(TEN).reconcile_at("2026-03-01T12:30:00Z");
+    assert_eq!(blocked.next_scheduled().as_deref(), Some("2026-03-01T12:00:00Z"));
+    assert_eq!(blocked.settled.wake_at, Some(at("2026-03-01T13:00:00Z")));
 }
 
 #[test]
@@ -97,7 +105,8 @@ fn each_finished_run_and_missed_slot_is_reported_when_it_is_counted() {
     };
     assert_eq!(result.finished_runs, [run]);
     let latest = at("2026-03-01T12:00:00Z");
-    let missed = MissedSlots { latest, count: 2, reason: MissReason::DeadlinePassed };
+    let oldest = at("2026-03-01T11:00:00Z");
+    let missed = MissedSlots { oldest, latest, count: 2, reason: MissReason::DeadlinePassed };
     assert_eq!(result.missed_slots, [missed]);
     let recorded = fixture.status(serde_json::to_value(result.status.unwrap()).unwrap());
     let recorded = recorded.status(json!({"active": []})).reconcile_at("2026-03-01T12:31:00Z");
@@ -113,7 +122,9 @@ fn a_slot_whose_name_is_taken_is_reported_as_missed() {
         .last_scheduled("2026-03-01T09:00:00Z")
         .create(CreateResponse::NameTaken(Box::new(other)))
         .reconcile_at(TEN);
-    let missed = MissedSlots { latest: at(TEN), count: 1, reason: MissReason::NameTaken };
+    let slot = at(TEN);
+    let missed =
+        MissedSlots { oldest: slot, latest: slot, count: 1, reason: MissReason::NameTaken };
     assert_eq!(result.settled.missed_slots, [missed]);
 }
 

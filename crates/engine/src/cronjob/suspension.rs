@@ -1,0 +1,135 @@
+//! Resumes a CronJob at the end of its suspension, and skips the slots that were due meanwhile.
+//!
+//! Like Kubernetes, the latest of them starts when the CronJob is resumed. With the policy `CatchUp` all
+//! of them start. The others are skipped, not missed: the user asked for it. With the annotation
+//! `punctual.dev/resume-missed: drop` none of them starts.
+
+use jiff::Timestamp;
+use punctual_api::well_known::annotations;
+use punctual_api::{ConcurrencyPolicy, Time};
+
+use super::{
+    Observed, Timetable,
+    ledger::{self, SlotRange},
+    pending_slots::{count_expired_slots, missed_until, slots_between},
+    plan::Plan,
+    skipped_slots::{self, SkippedSlots},
+};
+
+/// A change of a CronJob because of its suspension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuspensionChange {
+    /// Resume it, and remove the annotations about the suspension.
+    Resume,
+    /// Remove the annotation about the slots of a suspension, because it is applied.
+    RemoveChoice,
+}
+
+/// The value of [`annotations::RESUME_MISSED`] with which no slot of a suspension starts.
+const DROP: &str = "drop";
+
+/// Resumes the CronJob if its suspension is over, or wakes up when it is.
+pub(crate) fn plan_resume(observed: &Observed<'_>, plan: &mut Plan, now: Timestamp) {
+    let metadata = &observed.cron_job.metadata;
+    let until = metadata.annotation(annotations::SUSPENDED_UNTIL);
+    if metadata.deletion_timestamp.is_some() || !observed.cron_job.is_suspended() {
+        return;
+    }
+    // Malformed text counts as absent: a CronJob that stays suspended is safer than one that starts.
+    let Some(until) = until.and_then(|until| until.parse::<Timestamp>().ok()) else { return };
+    if until <= now {
+        plan.suspension_change = Some(SuspensionChange::Resume);
+    } else {
+        plan.wake_at = Some(until);
+    }
+}
+
+/// Returns the change that follows the write of the status that applied the user's choice about the slots
+/// of a suspension.
+pub(crate) fn applied_choice(observed: &Observed<'_>) -> Option<SuspensionChange> {
+    let cron_job = observed.cron_job;
+    let has_choice = cron_job.metadata.annotation(annotations::RESUME_MISSED).is_some();
+    let is_active = !cron_job.is_suspended() && cron_job.metadata.deletion_timestamp.is_none();
+    (has_choice && is_active).then_some(SuspensionChange::RemoveChoice)
+}
+
+/// Records when the CronJob was suspended. The record is removed when it is resumed, in the write that
+/// skips the slots of the suspension.
+pub(crate) fn update_suspended_since(observed: &Observed<'_>, plan: &mut Plan, now: Timestamp) {
+    let since = plan.observed_status.suspended_since;
+    let is_suspended = observed.cron_job.is_suspended();
+    plan.status.suspended_since = is_suspended.then(|| since.unwrap_or(Time::new(now)));
+}
+
+/// Returns when the CronJob was suspended, if it was resumed after the last status write.
+pub(crate) fn ended_suspension(observed: &Observed<'_>) -> Option<Timestamp> {
+    let since = observed.cron_job.status.suspended_since?;
+    (!observed.cron_job.is_suspended()).then(|| since.timestamp())
+}
+
+/// Skips the slots after `anchor` of a suspension that has ended, except those that may still start at
+/// `now`. `started` is the slot that was started after the suspension, if that is known. Returns the
+/// time after which slots are pending or missed.
+///
+/// A schedule with a single slot has nothing to skip. The slots of an interval depend on the last one, so
+/// they are treated as if there was no suspension.
+pub(crate) fn skip_suspended_slots(
+    observed: &Observed<'_>,
+    timetable: &Timetable,
+    anchor: Timestamp,
+    now: Timestamp,
+    started: Option<Timestamp>,
+    plan: &mut Plan,
+) -> Timestamp {
+    let is_over = |since: &mut Timestamp| started.is_none_or(|started| started >= *since);
+    let Some(since) = plan.ended_suspension.take_if(is_over) else { return anchor };
+    if timetable.interval().is_some() || timetable.is_single() {
+        return anchor;
+    }
+    let before_since = ledger::before(since);
+    let missed_until = missed_until(observed, now);
+    let missed_before = missed_until.map(|until| until.min(before_since));
+    let after = count_expired_slots(timetable, anchor, missed_before, plan);
+    let until = match started {
+        Some(slot) => Some(ledger::before(slot)),
+        None => {
+            let expired =
+                missed_until.and_then(|until| slots_between(timetable, after, after, until).latest);
+            expired.max(superseded_until(observed, timetable, after, now))
+        }
+    };
+    let Some(until) = until else { return after };
+    // Slots from before the suspension that are still pending are superseded by those that follow.
+    let earlier = slots_between(timetable, after, after, before_since).range();
+    let since_slot = earlier.map_or(after, |range| range.latest);
+    let Some(suspended) = SlotRange::find(timetable, since_slot, until) else { return after };
+    let mut records =
+        earlier.map_or_else(Vec::new, |range| ledger::superseded(range, timetable, None));
+    records.push(ledger::suspended(suspended));
+    let skipped = SkippedSlots {
+        oldest: earlier.unwrap_or(suspended).oldest,
+        latest: suspended.latest,
+        count: suspended.count + earlier.map_or(0, |range| range.count),
+        records,
+    };
+    skipped_slots::count_suspended(&skipped, plan);
+    suspended.latest
+}
+
+/// Returns the last instant before the latest pending slot: the slots until then do not start. With the
+/// policy `CatchUp` all of them start, unless the user chose that none of them does.
+fn superseded_until(
+    observed: &Observed<'_>,
+    timetable: &Timetable,
+    after: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let latest = slots_between(timetable, after, after, now).latest;
+    if observed.cron_job.metadata.annotation(annotations::RESUME_MISSED) == Some(DROP) {
+        return latest;
+    }
+    if observed.gates.concurrency_policy(observed.cron_job) == ConcurrencyPolicy::CatchUp {
+        return None;
+    }
+    latest.map(ledger::before)
+}
