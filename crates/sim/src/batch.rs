@@ -27,6 +27,8 @@ pub struct BatchResult {
     pub slots: u64,
     /// Jobs that were created for slots.
     pub runs: u64,
+    /// Slot records that the checker checked.
+    pub slot_records: u64,
     /// Changes that the disk stored.
     pub writes: u64,
     /// Faults that were injected.
@@ -75,6 +77,7 @@ fn run_seed(seed: u64) -> BatchResult {
         millis: scenario.end().unsigned_abs(),
         slots: run.report.runs + run.report.not_run,
         runs: run.report.runs,
+        slot_records: run.report.slot_records,
         writes: run.writes(),
         faults: scenario.faults.len() as u64,
         failed: Vec::new(),
@@ -91,6 +94,7 @@ impl BatchResult {
         self.millis += other.millis;
         self.slots += other.slots;
         self.runs += other.runs;
+        self.slot_records += other.slot_records;
         self.writes += other.writes;
         self.faults += other.faults;
         self.failed.extend(other.failed);

@@ -77,10 +77,11 @@ fn run_preset(preset: Preset, seed: u64) -> ExitCode {
 fn run_seeds(arguments: &Arguments) -> ExitCode {
     let seeds = arguments.first..arguments.first.saturating_add(arguments.seeds);
     let result = run_batch(seeds, arguments.threads, |count| println!("{count} simulations"));
-    let BatchResult { simulations, millis, slots, runs, writes, faults, failed } = &result;
+    let BatchResult { simulations, millis, slots, runs, slot_records, writes, faults, failed } =
+        &result;
     println!(
         "{simulations} simulations, {} virtual hours, {faults} faults: {slots} slots, {runs} runs, \
-         {writes} writes, {} failed",
+         {slot_records} slot records, {writes} writes, {} failed",
         millis / 3_600_000,
         failed.len()
     );

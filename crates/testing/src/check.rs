@@ -26,6 +26,7 @@ mod observations;
 mod pod_lifecycles;
 mod pods;
 mod skipped_slots;
+mod slot_records;
 mod starts;
 mod status;
 
@@ -65,6 +66,8 @@ pub struct CheckReport {
     pub runs: u64,
     /// Slots without a Job for any reason: expired, superseded, forbidden or suspended.
     pub not_run: u64,
+    /// Slot records that were checked.
+    pub slot_records: u64,
     /// The number of CronJobs.
     pub cron_jobs: u64,
     /// Schedules that the oracle does not support, so that their slots were not checked.
@@ -90,6 +93,7 @@ pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> Che
         status::check(&mut context, cron_job);
         missed_slots::check(&mut context, cron_job);
         skipped_slots::check(&mut context, cron_job);
+        slot_records::check(&mut context, cron_job);
         history_limits::check(&mut context, cron_job);
         jitter::check(&mut context, cron_job);
     }

@@ -8,6 +8,7 @@ use crate::ConcurrencyPolicy;
 
 use super::calm_periods::REACTION_MAX;
 use super::cron_job_history::{CronJobHistory, OPEN_END, SpecPeriod};
+use super::objects::StoredStatus;
 use super::starts::SKEW_MAX;
 use super::{CheckContext, Finding, format_slot};
 use crate::oracle::{ScheduleOracle, UnixSeconds};
@@ -205,7 +206,7 @@ fn was_passed_over(
 ) -> bool {
     let recorded = if context.clocks.were_wrong_before(by) {
         let status = cron_job.status_at(by);
-        status.and_then(|status| status.last_schedule_time.max(status.last_missed_time))
+        status.and_then(StoredStatus::last_decided_slot)
     } else {
         None
     };

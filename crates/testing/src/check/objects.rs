@@ -1,9 +1,11 @@
 //! Parses the fields of stored objects that the rules need. All others are skipped.
 
-use crate::ConcurrencyPolicy;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+
+use crate::ConcurrencyPolicy;
+use crate::oracle::UnixSeconds;
 
 /// A CronJob or a ScheduledJob.
 #[derive(Deserialize)]
@@ -73,6 +75,53 @@ pub(super) struct StoredStatus {
     pub(super) failed_runs: i64,
     pub(super) missed_runs: i64,
     pub(super) skipped_runs: i64,
+    pub(super) last_skipped_time: Option<Timestamp>,
+    pub(super) slots: Vec<StoredSlotRecord>,
+}
+
+impl StoredStatus {
+    /// The last slot that was started, missed or skipped.
+    pub(super) fn last_decided_slot(&self) -> Option<Timestamp> {
+        self.last_schedule_time.max(self.last_missed_time).max(self.last_skipped_time)
+    }
+}
+
+/// A slot record in the status.
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StoredSlotRecord {
+    #[serde(deserialize_with = "unix_seconds")]
+    pub(super) slot: UnixSeconds,
+    #[serde(deserialize_with = "some_unix_seconds")]
+    pub(super) through: Option<UnixSeconds>,
+    pub(super) count: Option<i64>,
+    pub(super) decision: String,
+    pub(super) reason: String,
+    pub(super) result: Option<String>,
+    pub(super) job: Option<StoredActiveJob>,
+}
+
+impl StoredSlotRecord {
+    /// The number of slots.
+    pub(super) fn slots(&self) -> i64 {
+        self.count.unwrap_or(1)
+    }
+
+    pub(super) fn last_slot(&self) -> UnixSeconds {
+        self.through.unwrap_or(self.slot)
+    }
+
+    pub(super) fn job_uid(&self) -> Option<&str> {
+        self.job.as_ref().map(|job| &*job.uid)
+    }
+}
+
+fn unix_seconds<'de, D: Deserializer<'de>>(input: D) -> Result<UnixSeconds, D::Error> {
+    Timestamp::deserialize(input).map(Timestamp::as_second)
+}
+
+fn some_unix_seconds<'de, D: Deserializer<'de>>(input: D) -> Result<Option<UnixSeconds>, D::Error> {
+    Option::<Timestamp>::deserialize(input).map(|at| at.map(Timestamp::as_second))
 }
 
 /// An active Job in the status.

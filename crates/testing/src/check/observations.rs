@@ -20,6 +20,8 @@ pub(super) struct Observations {
     pub(super) events: Vec<StoredEvent>,
     /// The time and the status code of the response to each action, by its index.
     pub(super) responses: HashMap<usize, (Millis, u16)>,
+    /// Whether any status has slot records.
+    pub(super) has_slot_records: bool,
     /// Objects that could not be parsed.
     pub(super) unreadable: Vec<(Millis, Arc<str>)>,
 }
@@ -94,6 +96,8 @@ impl HistoryReader {
             return Some(());
         };
         let object: StoredCronJob = from_slice(value).ok()?;
+        self.observations.has_slot_records |= !object.status.slots.is_empty();
+        let cron_jobs = &mut self.observations.cron_jobs;
         let existing = self.cron_jobs_by_key.get(key).and_then(|n| cron_jobs.get_mut(*n));
         if let Some(cron_job) = existing
             && cron_job.uid == object.metadata.uid

@@ -33,7 +33,7 @@ fn bounds(
     if !cron_job.exists_at_end() || !periods.all(|period| period.spec.has_schedule_of(spec)) {
         return None;
     }
-    let recorded = status.last_schedule_time.max(status.last_missed_time);
+    let recorded = status.last_decided_slot();
     let recorded = recorded.map_or(cron_job.creation, |recorded| recorded.as_second());
     let slots = slots_until(context.oracle(spec)?, cron_job, recorded)?;
     let count_started = |is_counted: fn(&JobRun) -> bool| {

@@ -37,6 +37,7 @@ fn decreases(cron_job: &CronJobHistory) -> Vec<(Millis, String)> {
             ("lastScheduleTime", old.last_schedule_time, new.last_schedule_time),
             ("lastSuccessfulTime", old.last_successful_time, new.last_successful_time),
             ("lastMissedTime", old.last_missed_time, new.last_missed_time),
+            ("lastSkippedTime", old.last_skipped_time, new.last_skipped_time),
         ];
         let counters = [
             ("successfulRuns", old.successful_runs, new.successful_runs),
