@@ -201,7 +201,7 @@ pub enum ConcurrencyPolicy {
     /// Starts a concurrent Job.
     #[default]
     Allow,
-    /// Skips the slot.
+    /// Starts no Job while one is active. When it ends, the latest pending slot starts.
     Forbid,
     /// Deletes the active Job and starts a new one.
     Replace,
