@@ -1,9 +1,10 @@
 //! Cron schedules in time zones: the next slot, the previous slot and exact counts at bounded cost.
 //!
 //! The grammar is that of robfig/cron v3's `ParseStandard`, which Kubernetes CronJobs use, with the
-//! same special cases and error messages. The instants of a schedule, its *slots*, follow one rule:
+//! same special cases and error messages. The instants of a schedule are its *slots*. Those of a cron
+//! expression follow one rule:
 //!
-//! > **A slot is every whole UTC minute whose civil time in the zone matches the fields.**
+//! > **The slots are all whole UTC minutes whose civil time in the zone matches the fields.**
 //!
 //! [`Schedule::next_after`] returns the first slot after an instant,
 //! [`Schedule::latest_at_or_before`] the last slot at or before it, and [`Schedule::count_in`] the

@@ -1,6 +1,6 @@
 //! Searches and counts the slots of a calendar rule in a zone.
 //!
-//! A slot is every whole UTC minute whose civil time matches the rule. Within a segment the search
+//! The slots are all whole UTC minutes whose civil time matches the rule. Within a segment the search
 //! is civil arithmetic; between segments it steps along the offset table. All three operations take
 //! a bounded number of steps, whatever distance they cover.
 
