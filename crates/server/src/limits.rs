@@ -11,10 +11,11 @@ pub(crate) use self::fair_share::Share;
 pub(crate) use self::rate::TokenBucket;
 pub(crate) use self::request_limiter::{RequestLimiter, RequestPermit};
 
-/// The limits of a server.
+/// The limits of a server. Those on numbers, rates and total bytes are server-wide and are shared fairly
+/// between users. The sizes and times of a single request apply to each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Maximum size of a request body in bytes.
+    /// Maximum size of one request body in bytes.
     pub body_bytes_max: usize,
     /// Maximum number of concurrent requests other than watches.
     pub requests_max: usize,
@@ -23,16 +24,18 @@ pub struct ServerLimits {
     /// Maximum number of logs that are read at a time. Each one needs a file descriptor.
     pub log_streams_max: usize,
     /// Maximum number of request bodies that are received at a time.
-    pub bodies_max: usize,
-    /// Maximum number of bytes of request bodies in memory.
-    pub request_bytes_max: usize,
-    /// Maximum number of bytes of responses that wait to be sent.
+    pub concurrent_bodies_max: usize,
+    /// Maximum number of bytes of all request bodies in memory.
+    pub total_body_bytes_max: usize,
+    /// Maximum number of bytes of all responses that wait to be sent.
     pub response_bytes_max: usize,
     /// Maximum rate of requests other than watches. Bursts of one second's worth are allowed.
     pub requests_per_second: u32,
-    /// Maximum rate of requests for CronJobs and ScheduledJobs, other than watches.
+    /// Maximum rate of requests for CronJobs and ScheduledJobs, other than watches. With `None`, only
+    /// `requests_per_second` limits them.
     pub cron_job_requests_per_second: Option<u32>,
-    /// Maximum rate of requests for Jobs, other than watches.
+    /// Maximum rate of requests for Jobs, other than watches. With `None`, only `requests_per_second`
+    /// limits them.
     pub job_requests_per_second: Option<u32>,
     /// Time limit of a request other than a watch, until its response begins.
     pub request_timeout: Duration,
@@ -75,8 +78,8 @@ impl Default for ServerLimits {
             requests_max: 1_000,
             watches_max: 10_000,
             log_streams_max: 1_000,
-            bodies_max: 500,
-            request_bytes_max: 256 << 20,
+            concurrent_bodies_max: 500,
+            total_body_bytes_max: 256 << 20,
             response_bytes_max: 256 << 20,
             requests_per_second: 20_000,
             cron_job_requests_per_second: None,

@@ -1,4 +1,4 @@
-//! Responses: objects, lists, tables and errors in the format that the client accepts.
+//! Renders objects, lists and tables in the format that the client accepts, and errors as JSON.
 
 mod list;
 
@@ -17,7 +17,7 @@ use crate::table::{self, IncludeObject, TableOptions, partial_metadata};
 /// A response, or an error that becomes one.
 pub(crate) type ApiResult = Result<Response<Body>, Status>;
 
-/// What the client asked for in the `Accept` header and the query: how objects are rendered.
+/// How objects are rendered, as requested by the `Accept` header and the query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseOptions {
     /// JSON or YAML; whole objects, metadata or a table.

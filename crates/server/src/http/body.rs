@@ -17,7 +17,8 @@ use super::{RequestContext, is_in_process};
 use crate::limits::{ServerLimits, Share};
 use crate::request::{BodyEncoding, TextFormat, encoding};
 
-/// The body of a request. It counts as bytes in memory until it is dropped.
+/// The body of a request. Until it is dropped, its bytes count for the limit on all request bodies in
+/// memory.
 pub(super) struct ReceivedBody {
     bytes: Bytes,
     _permit: Option<Share>,

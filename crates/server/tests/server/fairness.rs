@@ -18,7 +18,8 @@ fn unfinished(client: &TestClient) -> http::Request<Body> {
 
 #[tokio::test]
 async fn unfinished_bodies_of_a_user_do_not_lock_out_administrators_and_health_checks() {
-    let limits = ServerLimits { requests_max: 100, bodies_max: 50, ..ServerLimits::default() };
+    let limits =
+        ServerLimits { requests_max: 100, concurrent_bodies_max: 50, ..ServerLimits::default() };
     let server = TestServer::limited(limits).await;
     let viewer = server.client(VIEW);
     let mut pending = Vec::new();
