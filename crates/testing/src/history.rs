@@ -23,7 +23,7 @@ pub struct HistoryRecord {
 /// An event.
 #[derive(Clone, Debug)]
 pub enum HistoryEvent {
-    /// The disk stored a change. Revisions increase by one, also across restarts.
+    /// The disk stored a change. Revisions increase by one, even across restarts.
     Written {
         /// The revision.
         revision: u64,

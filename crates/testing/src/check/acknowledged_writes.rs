@@ -29,7 +29,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
     }
 }
 
-/// Revisions increase by one, also across restarts.
+/// Revisions increase by one, even across restarts.
 fn check_revisions(context: &mut CheckContext<'_>, history: &[HistoryRecord]) {
     let mut last: Option<u64> = None;
     for HistoryRecord { at, event } in history {

@@ -1,7 +1,7 @@
 //! Every slot up to the last recorded one was started, is missed or is skipped: the number of skipped
 //! slots is the number of slots that were neither started nor missed.
 //!
-//! This holds whatever happened, also with wrong clocks. Only edits of the schedule are excluded, because
+//! This always holds, even with wrong clocks. Only edits of the schedule are excluded, because
 //! the slots that were pending at an edit are dropped, and intervals with a deadline, because the deadline
 //! moves their slots.
 

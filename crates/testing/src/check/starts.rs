@@ -11,13 +11,14 @@ const ROUNDING: Millis = 1_000;
 pub(super) const SKEW_MAX: Millis = 600_000;
 
 /// A broken rule and its description.
-type StartFault = (&'static str, String);
+type StartViolation = (&'static str, String);
 
 pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for (index, run) in cron_job.runs.iter().enumerate() {
         let Some(slot) = run.slot else {
-            faults.push((run.created_at, ("wrong-slot", format!("{} has no slot", run.name()))));
+            violations
+                .push((run.created_at, ("wrong-slot", format!("{} has no slot", run.name()))));
             continue;
         };
         let earlier = cron_job.runs.get(..index).unwrap_or_default();
@@ -32,24 +33,28 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
             superseded(context, earlier, run, slot),
             after_deletion(context, cron_job, run),
         ];
-        faults.extend(found.into_iter().flatten().map(|fault| (run.created_at, fault)));
+        violations.extend(found.into_iter().flatten().map(|violation| (run.created_at, violation)));
     }
-    for (at, (rule, text)) in faults {
+    for (at, (rule, text)) in violations {
         context.report_for(cron_job, at, rule, &text);
     }
 }
 
-/// No slot starts twice, whatever happened to its first Job. The only exception: a user deleted that Job
-/// before its slot was recorded, which looks as if it had never been created.
-fn duplicate_slot(earlier: &[JobRun], slot: UnixSeconds) -> Option<StartFault> {
+/// No slot starts twice. The only exception is a slot whose first Job a user deleted: if the slot was not
+/// recorded before, the controller cannot know of that Job.
+fn duplicate_slot(earlier: &[JobRun], slot: UnixSeconds) -> Option<StartViolation> {
     let is_first = |run: &&JobRun| run.slot == Some(slot) && !run.is_deleted_by_user;
     let first = earlier.iter().find(is_first)?;
     let text =
         format!("slot {} started again; first at {} ms", format_slot(slot), first.created_at);
-    Some(("doubled-slot", text))
+    Some(("duplicate-slot", text))
 }
 
-fn wrong_name(cron_job: &CronJobHistory, run: &JobRun, slot: UnixSeconds) -> Option<StartFault> {
+fn wrong_name(
+    cron_job: &CronJobHistory,
+    run: &JobRun,
+    slot: UnixSeconds,
+) -> Option<StartViolation> {
     let expected = cron_job.job_key(slot);
     (*run.key != *expected).then(|| {
         let text = format!("{} should be {expected} for {}", run.key, format_slot(slot));
@@ -59,20 +64,20 @@ fn wrong_name(cron_job: &CronJobHistory, run: &JobRun, slot: UnixSeconds) -> Opt
 
 /// A Job names the kind of its owner. With a wrong kind the garbage collector would not find the owner
 /// and would delete the Job.
-fn wrong_owner(cron_job: &CronJobHistory, run: &JobRun) -> Option<StartFault> {
+fn wrong_owner(cron_job: &CronJobHistory, run: &JobRun) -> Option<StartViolation> {
     (run.owner_kind != cron_job.kind).then(|| {
         ("wrong-owner", format!("{} has an owner of kind {:?}", run.name(), run.owner_kind))
     })
 }
 
-/// The slot must be one of a schedule that the controller may have seen as the current one, that was not
-/// suspended, and that was in effect at the slot.
+/// At least one spec that the controller may have seen as the current one must allow the start: it is not
+/// suspended, its schedule has the slot, and the schedule took effect before the slot.
 fn not_scheduled(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
     slot: UnixSeconds,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let staleness = context.calm_periods.staleness(run.created_at);
     let mut last = None;
     for period in cron_job.visible_at(run.created_at, staleness) {
@@ -88,7 +93,7 @@ fn objection(
     cron_job: &CronJobHistory,
     period: &SpecPeriod,
     slot: UnixSeconds,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let spec = &period.spec;
     if spec.is_suspended {
         return Some(("suspended-start", "the CronJob is suspended".to_owned()));
@@ -108,14 +113,14 @@ fn objection(
     is_past.then(|| ("retroactive", format!("the schedule took effect at {since} ms")))
 }
 
-/// The slots of an interval are multiples of it after the creation, unless an edit or a deadline moved
-/// the time that it counts from. In that case they are at least one interval apart.
+/// The slots of `@every` are whole multiples of the interval after the creation. An edit or a deadline
+/// moves the time from which the interval counts; then the slots must be at least one interval apart.
 fn wrong_interval(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
     slot: UnixSeconds,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let period = cron_job.visible_at(run.created_at, 0).last()?;
     let Some(ScheduleOracle::Every(interval)) = context.oracle(&period.spec) else { return None };
     let is_unmoved = |other: &SpecPeriod| {
@@ -137,7 +142,7 @@ fn too_close(
     period: &SpecPeriod,
     slot: UnixSeconds,
     interval: i64,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     // Runs of two different schedules may be close.
     let is_of_period = |run: &&JobRun| {
         run.created_at > period.scheduled_since + context.calm_periods.staleness(run.created_at)
@@ -154,7 +159,11 @@ fn too_close(
 }
 
 /// Nothing starts before its slot by the clock of the controller.
-fn too_early(context: &CheckContext<'_>, run: &JobRun, slot: UnixSeconds) -> Option<StartFault> {
+fn too_early(
+    context: &CheckContext<'_>,
+    run: &JobRun,
+    slot: UnixSeconds,
+) -> Option<StartViolation> {
     let at = run.created_at;
     let skew = context.clocks.controllers(at - context.calm_periods.staleness(at), at);
     let by = context.millis(slot) - skew.ahead() - ROUNDING - at;
@@ -167,7 +176,7 @@ fn too_late(
     cron_job: &CronJobHistory,
     run: &JobRun,
     slot: UnixSeconds,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let at = run.created_at;
     let staleness = context.calm_periods.staleness(at);
     let skew = context.clocks.controllers(at - staleness, at);
@@ -191,7 +200,7 @@ fn superseded(
     earlier: &[JobRun],
     run: &JobRun,
     slot: UnixSeconds,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let before = run.created_at - context.calm_periods.staleness(run.created_at);
     let is_later = |other: &&JobRun| other.slot > Some(slot) && other.created_at < before;
     let later = earlier.iter().find(is_later)?;
@@ -203,7 +212,7 @@ fn after_deletion(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
     run: &JobRun,
-) -> Option<StartFault> {
+) -> Option<StartViolation> {
     let staleness = context.calm_periods.staleness(run.created_at);
     let by = run.created_at - staleness - cron_job.deleted_at;
     (by > 0).then(|| {

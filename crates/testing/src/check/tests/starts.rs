@@ -202,7 +202,7 @@ fn no_slot_starts_twice_even_after_its_job_was_deleted() {
     let key = history.job_key(old);
     history.write(FIRST + 6 * MINUTE, &key, Some(again));
     history.write(FIRST + 6 * MINUTE + 10, &key, None);
-    history.violates(&["doubled-slot", "stopped-while-active", "superseded"]);
+    history.violates(&["duplicate-slot", "stopped-while-active", "superseded"]);
 }
 
 #[test]
