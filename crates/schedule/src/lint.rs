@@ -143,8 +143,7 @@ impl fmt::Display for Lint {
             }
             Lint::SubMinute { every } => write!(
                 f,
-                "runs every {} s; a scheduler with a resolution of one minute starts about one run a \
-                 minute",
+                "runs every {} s as written; other schedulers may start only one run per minute",
                 every.as_secs()
             ),
         }
