@@ -1,5 +1,5 @@
-//! Builds a JSON tree from YAML or a manifest file, within limits for untrusted input. JSON request
-//! bodies use `decode::json`, which also reports the errors of Go's JSON decoder.
+//! Builds a JSON tree from a YAML request body or a manifest file, within limits for untrusted input.
+//! JSON request bodies are read by `decode::json` instead, which reports errors as Go's decoder does.
 //!
 //! Depth and size are limited here, after aliases are expanded, because a short YAML text can
 //! expand to a huge tree. Duplicate field names are collected.
@@ -22,8 +22,8 @@ const NAME_BYTES_MAX: usize = 1024;
 const TREE_BYTES_MAX: usize = 128 << 20;
 /// The approximate memory of a value without its text.
 const VALUE_BYTES: usize = 64;
-/// Every integer below this is exact as a float.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+/// Every integer with a magnitude below this is exact as a 64-bit float.
+const EXACT_INTEGER_BOUND: f64 = 9_007_199_254_740_992.0;
 
 /// The memory that the documents of one input may still take.
 pub struct SizeBudget {
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for TreeSeed<'_> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        let is_whole = number.fract() == 0.0 && number.abs() < EXACT_MAX;
+        let is_whole = number.fract() == 0.0 && number.abs() < EXACT_INTEGER_BOUND;
         if self.numbers == NumberForm::AsGo && is_whole {
             return Ok((number as i64).into());
         }

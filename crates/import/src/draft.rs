@@ -10,8 +10,8 @@ use crate::{
     users::UserEntry,
 };
 
-/// How late a run may start if the source does not catch up on missed times.
-pub(crate) const NO_CATCH_UP_SECONDS: i64 = 60;
+/// The starting deadline of a job whose original scheduler does not run missed times later.
+pub(crate) const DEADLINE_WITHOUT_CATCH_UP_SECONDS: i64 = 60;
 
 /// A generated CronJob before it has a name.
 #[derive(Clone, Debug)]

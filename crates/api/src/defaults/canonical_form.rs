@@ -31,7 +31,7 @@ fn fill(fields: &mut Map<String, Value>, struct_schema: &StructSchema) {
             Some(Value::Null) | None => fill_absent(fields, field),
             Some(value) => {
                 rewrite(value, &field.ty);
-                if is_left_out(value, field) {
+                if is_omitted(value, field) {
                     fields.remove(field.json);
                 }
             }
@@ -64,7 +64,7 @@ fn fill_absent(fields: &mut Map<String, Value>, field: &FieldSchema) {
     fields.insert(field.json.to_owned(), zero);
 }
 
-fn is_left_out(value: &Value, field: &FieldSchema) -> bool {
+fn is_omitted(value: &Value, field: &FieldSchema) -> bool {
     if field.is_pointer || field.is_always_written {
         return false;
     }

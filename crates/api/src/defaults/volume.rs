@@ -9,8 +9,8 @@ const FILE_MODE: i32 = 0o644;
 /// The default lifetime of a projected token in seconds.
 const TOKEN_SECONDS: i32 = 60 * 60;
 
-/// Default texts of legacy volume sources: source, field, default.
-const OLD_STORAGE: [(&str, &[(&str, &str)]); 4] = [
+/// Default strings of legacy volume sources: source, field, default.
+const LEGACY_SOURCES: [(&str, &[(&str, &str)]); 4] = [
     ("iscsi", &[("iscsiInterface", "default")]),
     ("rbd", &[("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")]),
     ("azureDisk", &[("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("kind", "Shared")]),
@@ -32,7 +32,7 @@ pub(super) fn set_defaults(volume: &mut Map<String, Value>) {
             object_items(source, "sources").for_each(set_projection_defaults);
         }
     }
-    set_old_storage_defaults(volume);
+    set_legacy_source_defaults(volume);
     if let Some(template) =
         object_field(volume, "ephemeral").and_then(|e| object_field(e, "volumeClaimTemplate"))
     {
@@ -55,8 +55,8 @@ fn set_projection_defaults(source: &mut Map<String, Value>) {
     }
 }
 
-fn set_old_storage_defaults(volume: &mut Map<String, Value>) {
-    for (source, texts) in OLD_STORAGE {
+fn set_legacy_source_defaults(volume: &mut Map<String, Value>) {
+    for (source, texts) in LEGACY_SOURCES {
         if let Some(source) = object_field(volume, source) {
             for (name, default) in texts.iter() {
                 set_default_text(source, name, default);

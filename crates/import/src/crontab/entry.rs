@@ -9,7 +9,7 @@ use super::{
 use crate::{
     calendar_fields::{ConvertedSchedule, weekday_names},
     command,
-    draft::{JobDraft, NO_CATCH_UP_SECONDS},
+    draft::{DEADLINE_WITHOUT_CATCH_UP_SECONDS, JobDraft},
     importer::Importer,
     object_name,
 };
@@ -78,7 +78,7 @@ impl Importer {
             working_dir: state.environment.working_dir(user.as_ref()),
             user,
             concurrency_policy: "Allow",
-            starting_deadline: Some(NO_CATCH_UP_SECONDS),
+            starting_deadline: Some(DEADLINE_WITHOUT_CATCH_UP_SECONDS),
             active_deadline: None,
             jitter: None,
         };

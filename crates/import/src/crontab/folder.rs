@@ -4,7 +4,7 @@ use crate::{
     ImportItem,
     calendar_fields::ConvertedSchedule,
     crontab::{entry::schedule_warnings, environment::Environment},
-    draft::{JobDraft, NO_CATCH_UP_SECONDS},
+    draft::{DEADLINE_WITHOUT_CATCH_UP_SECONDS, JobDraft},
     importer::{Importer, SourceLine},
 };
 
@@ -105,7 +105,7 @@ impl Importer {
             working_dir: Some("/".into()),
             user,
             concurrency_policy: "Allow",
-            starting_deadline: Some(NO_CATCH_UP_SECONDS),
+            starting_deadline: Some(DEADLINE_WITHOUT_CATCH_UP_SECONDS),
             active_deadline: None,
             jitter: None,
         });

@@ -12,7 +12,7 @@ use crate::{
     ImportItem,
     calendar_fields::ConvertedSchedule,
     clock_changes,
-    draft::{JobDraft, NO_CATCH_UP_SECONDS},
+    draft::{DEADLINE_WITHOUT_CATCH_UP_SECONDS, JobDraft},
     importer::{ImportedObject, Importer, SourceLine},
 };
 use jiff::SignedDuration;
@@ -195,7 +195,7 @@ impl Importer {
         let delay = jitter.map_or(0, |jitter| jitter.delay_seconds);
         // An interval starts late after an outage, whatever Persistent= says.
         let catches_up = timer.is_on(TIMER, "Persistent") || schedule.text.starts_with("@every");
-        let starting_deadline = (!catches_up).then_some(NO_CATCH_UP_SECONDS + delay);
+        let starting_deadline = (!catches_up).then_some(DEADLINE_WITHOUT_CATCH_UP_SECONDS + delay);
         let draft = JobDraft {
             name: (*name).into(),
             schedule,
