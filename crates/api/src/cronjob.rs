@@ -6,9 +6,10 @@
 //! raw JSON because the controller copies it and must not lose fields that this version does not
 //! know.
 //!
-//! A cluster whose CronJob lacks our fields stores the policy `CatchUp` (run all due times in
-//! order) and our other fields as annotations. [`CronJob::concurrency_policy`],
-//! [`CronJob::jitter_percent`] and [`CronJob::pending_deadline_seconds`] return the effective values.
+//! On a cluster whose CronJobs do not have our fields, users set the policy `CatchUp` (run all pending
+//! slots in order) and our other fields with annotations. [`CronJob::concurrency_policy`],
+//! [`CronJob::jitter_percent`] and [`CronJob::pending_deadline_seconds`] read both and return the
+//! effective values.
 
 mod effective_schedule;
 mod pending_deadline;
@@ -181,7 +182,7 @@ pub struct CronJobStatus {
     /// The latest skipped slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_skipped_time: Option<Time>,
-    /// Since when the CronJob is suspended, as far as the controller has seen.
+    /// The time at which the controller saw that the CronJob is suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended_since: Option<Time>,
     /// The newest slot records and those of active runs, in the order of their slots.

@@ -1,4 +1,4 @@
-//! What the keys of a ResourceQuota, such as `count/jobs.batch`, count.
+//! Which objects each key of a ResourceQuota counts. An example of a key is `count/jobs.batch`.
 //!
 //! Only numbers of objects are limited. Requests and limits of compute resources and storage are
 //! accepted in a quota, with a warning, and not enforced.

@@ -53,10 +53,10 @@ pub mod annotations {
     pub const RESUME_MISSED: &str = "punctual.dev/resume-missed";
     /// Marks the CronJob that detects a competing controller; our controller ignores it.
     pub const PROBE: &str = "punctual.dev/probe";
-    /// The current schedule and the time since which it is in effect.
+    /// The current schedule and the time at which it took effect.
     pub const SCHEDULE_SINCE: &str = "punctual.dev/schedule-since";
-    /// Whether `spec.timeZone` is read (`on`) or ignored (`off`), and since when; absent if it was never
-    /// ignored.
+    /// Whether `spec.timeZone` is read (`on`) or ignored (`off`), and the time at which this began; absent if
+    /// it was never ignored.
     pub const TIME_ZONE_GATE: &str = "punctual.dev/time-zone-gate";
     /// The name of the user of a Pod's containers, instead of `runAsUser`; read by our runner.
     pub const RUN_AS_USER: &str = "punctual.dev/run-as-user";

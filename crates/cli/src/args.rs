@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Kubeconfig(KubeconfigArgs),
     /// Show, rotate or revoke the certificates of the API server
     Certs(CertsArgs),
-    /// Back up all objects, also of a running server
+    /// Back up all objects, even while the server runs
     Backup(BackupArgs),
     /// Restore a backup into an empty data directory
     Restore(RestoreArgs),
@@ -306,7 +306,7 @@ pub(crate) enum AuditLevel {
     Writes,
     /// All requests of clients except health checks
     Requests,
-    /// All requests, also health checks and those of this process
+    /// All requests, including health checks and those of this process
     All,
 }
 

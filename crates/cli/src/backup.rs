@@ -24,7 +24,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The backup contains all objects of one revision, also while they are written. It contains
+The backup contains all objects of one revision, even if others are written meanwhile. It contains
 Secrets, so only its owner can read the file. It does not contain certificates, tokens, the audit
 log or the logs and volumes of Pods.
 

@@ -13,7 +13,8 @@ use crate::{clock, output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A running server renews its certificate 60 days before it expires. A revocation takes effect within
-seconds, also for open connections and watches; a rotation at the next start of the server.
+seconds, and closes open connections and watches. A rotation takes effect at the next start of the
+server.
 
 Examples:
   punctual certs

@@ -8,7 +8,7 @@ pub fn is_newer(version: &str, cached: &str) -> bool {
 /// Whether a version is older than another.
 ///
 /// Kubernetes guarantees since v1.35 that resource versions are growing integers, as they always were
-/// in practice. A version that is no integer is never older, so the last object received wins.
+/// in practice. A version that is not an integer is never older, so the last object received wins.
 pub fn is_older(version: &str, than: &str) -> bool {
     let number = |text: &str| text.parse::<u64>();
     matches!((number(version), number(than)), (Ok(version), Ok(than)) if version < than)

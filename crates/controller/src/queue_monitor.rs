@@ -17,7 +17,7 @@ pub struct QueueMonitor {
     stalls: Mutex<HashMap<&'static str, StallStart>>,
 }
 
-/// Since when a queue had due keys at every check and has not moved.
+/// The first of the consecutive checks at which a queue had due keys and had not moved.
 #[derive(Clone, Copy)]
 struct StallStart {
     since: MonotonicTime,

@@ -117,7 +117,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 
     /// Ends the run of a key. Returns None if the key does not run.
     ///
-    /// A success ends the backoff. A failure (also of a worker that panicked) retries the key after a
+    /// A success ends the backoff. A failure (including a panic of the worker) retries the key after a
     /// backoff; its wake-up and its changes wait for the retry.
     pub fn done(
         &mut self,

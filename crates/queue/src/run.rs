@@ -1,17 +1,18 @@
-//! What a worker gets when it takes a key from the queue, and when it returns it.
+//! What a worker receives when it takes a key from the queue, and when it returns the key.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A key to work on until [`Queue::done`](crate::Queue::done).
+/// A key that a worker has taken. The worker returns it with [`Queue::done`](crate::Queue::done).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoppedKey<K> {
     /// The key.
     pub key: K,
-    /// The reason of the run; the first in the order retry, wake-up, change if there are several.
+    /// Why the key runs. If there are several reasons, a retry comes before a wake-up, and a wake-up before
+    /// a change.
     pub cause: RunCause,
-    /// The instant from which the key could have run.
+    /// The earliest instant at which the key could run.
     pub due_at: Timestamp,
     /// The time since `due_at`.
     pub queued_for: Duration,
@@ -19,14 +20,14 @@ pub struct PoppedKey<K> {
     pub failures: u32,
 }
 
-/// The reason of a run.
+/// Why a key runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunCause {
-    /// The last run failed, or the key was delayed.
+    /// The last run failed, or [`Queue::delay`](crate::Queue::delay) was called.
     Retry,
-    /// The wake-up is due.
+    /// The wake-up of the key is due.
     Wake,
-    /// The key was added.
+    /// The key was added because its object changed.
     Change,
 }
 

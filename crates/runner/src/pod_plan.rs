@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The environment variable that marks the processes of a container, so that they can be found.
+/// The environment variable by which the processes of a container are found.
 pub(crate) const CONTAINER_MARK: &str = "PUNCTUAL_CONTAINER";
 
-/// The environment variable with the file of the termination message.
+/// The environment variable with the path of the file for the termination message.
 pub(crate) const TERMINATION_LOG_VARIABLE: &str = "PUNCTUAL_TERMINATION_LOG";
 
-/// Where containers of other users see their scratch folder, because they may not enter the data directory.
+/// The path at which containers of other users see their scratch folder. They cannot reach it in the data directory.
 pub(crate) const SCRATCH_MOUNT_POINT: &str = "/run/punctual/scratch";
 
 /// The value of [`CONTAINER_MARK`] for a container.

@@ -15,7 +15,8 @@ const WARNINGS_MAX: usize = 16;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodState {
-    /// The process ID of the supervisor that wrote the state. A Pod that outlives an upgrade has the earlier name.
+    /// The process ID of the supervisor that wrote the state. Earlier versions named the field `supervisor`, and their
+    /// supervisors keep running after an upgrade.
     #[serde(alias = "supervisor")]
     pub supervisor_pid: i32,
     /// When the Pod was first started.

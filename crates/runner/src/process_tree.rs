@@ -91,7 +91,7 @@ pub(crate) fn is_child(pid: Pid) -> bool {
 /// The fields of a process after its name: the state, the parent and others.
 fn stat_fields(pid: Pid) -> Option<Vec<String>> {
     let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name may contain any character, also brackets.
+    // The name may contain any character, including brackets.
     let end = text.iter().rposition(|byte| *byte == b')')?;
     let fields = String::from_utf8_lossy(text.get(end + 1..)?).into_owned();
     Some(fields.split_ascii_whitespace().map(str::to_owned).collect())

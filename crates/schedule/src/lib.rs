@@ -95,7 +95,7 @@
 //! assert_eq!(describe("+5 007 * * *"), "At 07:05");
 //! // Two restricted day fields are alternatives: the 13th, and every Friday.
 //! assert_eq!(describe("0 0 13 * 5"), "At 00:00 on day 13 of the month and on every Friday");
-//! // A star in one day field restricts days by the other field alone, also with a step of 1 ...
+//! // A star in one day field restricts days by the other field alone, even with a step of 1 ...
 //! assert_eq!(describe("0 0 */1 * 5"), "At 00:00 on Friday");
 //! // ... but not with a larger step, nor if the field lists all values.
 //! assert_eq!(describe("0 0 1-31 * 5"), "At 00:00");

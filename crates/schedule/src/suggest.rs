@@ -1,6 +1,8 @@
-//! Explains in words why a text is not a schedule, and suggests a correction.
+//! Explains why a string is not a valid schedule, and suggests a correction. Also suggests names of time
+//! zones.
 //!
-//! The error messages are those of robfig/cron, which programs compare. These words are for people.
+//! The error messages are those of robfig/cron, because programs compare them. The explanations here are
+//! for people.
 
 use crate::{
     error::CronField,
@@ -18,8 +20,8 @@ const DISTANCE_MAX: usize = 2;
 const COMPARED_LENGTH_MAX: usize = 64;
 
 impl Schedule {
-    /// Explains a text that [`parse`](Self::parse) rejects, and suggests a correction. Returns None
-    /// if the text is a schedule, or if there is nothing to add to the error.
+    /// Explains why [`parse`](Self::parse) rejects a string, and suggests a correction. Returns None
+    /// if the string is a schedule, or if there is nothing to add to the error.
     ///
     /// ```
     /// # use punctual_schedule::{Schedule, Zones};

@@ -29,7 +29,7 @@ pub enum AuditLevel {
     Writes,
     /// All requests of clients except health checks.
     Requests,
-    /// All requests, also health checks and those of this process.
+    /// All requests, including health checks and those of this process.
     All,
 }
 

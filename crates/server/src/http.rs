@@ -264,7 +264,7 @@ async fn handle_panics(
     })
 }
 
-/// Dispatches a request. Every response about a deprecated version has a warning, also an error.
+/// Dispatches a request. Every response about a deprecated version has a warning, including errors.
 async fn dispatch_with_warning(
     request: RequestContext,
     target: RequestTarget,

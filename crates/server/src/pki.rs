@@ -113,7 +113,7 @@ impl ServerIdentity {
     }
 
     /// Returns the TLS configuration of a server at the given addresses and the local ones. Issues
-    /// a new certificate if the stored one lacks an address or expires soon, also while the server runs.
+    /// a new certificate if the stored one lacks an address or expires soon, even while the server runs.
     /// Revoked client certificates are rejected.
     pub fn tls(
         &self,

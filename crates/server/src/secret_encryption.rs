@@ -16,7 +16,7 @@ use ring::digest::{SHA256, digest};
 const PREFIX: &[u8] = b"\0enc1";
 const KEY_BYTES: usize = 32;
 const KEY_ID_BYTES: usize = 4;
-/// The keys of Secrets in the store, also of unreadable ones.
+/// The keys of Secrets in the store, including unreadable ones.
 const SECRET_PREFIXES: [&str; 2] = ["/secrets/", "/unreadable/secrets/"];
 
 type KeyId = [u8; KEY_ID_BYTES];

@@ -36,7 +36,7 @@ struct Arguments {
     /// Test whether the checker finds the deliberate bugs, each in as many simulations as there are
     /// seeds.
     subcommand: Option<mutants::Subcommand>,
-    /// Turn on this deliberate bug; also for the simulation of a seed.
+    /// Turn on this deliberate bug, including for the simulation of a seed.
     #[arg(long, value_name = "NAME", value_parser = mutants::index_of)]
     mutation: Option<usize>,
 }

@@ -190,7 +190,7 @@ impl LeadershipRecorder<'_> {
     }
 }
 
-/// Records the loss of leadership when dropped, also when the process is killed.
+/// Records the loss of leadership when dropped, even if the process is killed.
 struct LeadershipGuard<'a> {
     env: &'a SimulationEnv,
     process: ProcessId,

@@ -30,7 +30,8 @@ impl UpInstance {
         Ok(UpInstance { punctual: Punctual::find()?, flags: flags.to_vec(), folder, path })
     }
 
-    /// Starts it and returns how long it took until it was ready. Dropping the cluster is `kill -9`.
+    /// Starts `punctual up`, waits until it is ready, and returns how long that took. Dropping the cluster
+    /// kills the process with SIGKILL.
     pub(crate) fn start(&self) -> anyhow::Result<(Cluster, Duration)> {
         let (cluster, duration) = clock::timed(|| {
             let cluster = self.punctual.up(&self.path, &self.flags)?;
@@ -40,7 +41,7 @@ impl UpInstance {
         Ok((cluster?, duration))
     }
 
-    /// Starts it without waiting until it is ready.
+    /// Starts `punctual up` without waiting until it is ready.
     pub(crate) fn spawn(&self) -> anyhow::Result<ChildProcess> {
         self.punctual.spawn_up(&self.path, &self.flags)
     }

@@ -1,5 +1,5 @@
 //! Measures how many creates of 2 kB per second the store commits with 1, 16 and 256 writers, and how
-//! long it takes to open the store afterwards, also after a kill:
+//! long it takes to open the store afterwards, including after a kill:
 //! `cargo run --release -p punctual-store --example creates -- [directory] [seconds]`
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]

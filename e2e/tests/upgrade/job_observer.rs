@@ -1,4 +1,4 @@
-//! Observes the Jobs and CronJobs of a namespace without a gap, also those that are deleted soon.
+//! Observes the Jobs and CronJobs of a namespace without a gap, including those that are deleted soon.
 
 use std::collections::BTreeMap;
 

@@ -110,8 +110,8 @@ fn descriptors() -> [Value; 4] {
 }
 
 impl ScheduleField {
-    /// Returns the rule for the field at an index. Appends a comma, so that every list item ends
-    /// with one.
+    /// Returns the rule for the field at an index. The rule appends a comma to the field, so that one
+    /// expression matches every list item.
     fn rule(&self, index: usize) -> Value {
         let words = format!("self.findAll({})", raw(WORD));
         let list = raw(&format!("^(({})?,)+$", self.item()));
@@ -126,7 +126,8 @@ impl ScheduleField {
         })
     }
 
-    /// Returns the expression for a list item: `first-last/step`. Anything may follow `*-`.
+    /// Returns the expression for a list item, such as `1-5/2`. After `*-` any characters are allowed, as
+    /// in robfig/cron.
     fn item(&self) -> String {
         let ranges: Vec<_> = (self.low..=self.high)
             .map(|first| {

@@ -1,4 +1,4 @@
-//! The annotation `punctual.dev/schedule-since`, which records since when a schedule is in effect.
+//! The annotation `punctual.dev/schedule-since`, which records when a schedule took effect.
 //!
 //! Editing a schedule must not start a run for a time in the past (kubernetes/kubernetes#63371,
 //! #130838). Kubernetes does not record when a schedule was edited, so this annotation stores the
@@ -11,12 +11,12 @@ use super::CronJob;
 use crate::time::Time;
 use crate::well_known::annotations;
 
-/// A schedule and the time since which it is in effect.
+/// A schedule and the time at which it took effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveSchedule {
-    /// The time since which the schedule is in effect.
+    /// The time at which the schedule took effect.
     pub since: Timestamp,
-    /// The schedule and time zone as one text.
+    /// The schedule and time zone as one string.
     pub schedule: String,
 }
 

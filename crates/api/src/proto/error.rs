@@ -32,7 +32,7 @@ pub(super) enum ProtoError {
     /// The wire type does not exist.
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
-    /// A group ends that was not started.
+    /// The end of a group has no matching start.
     #[error("proto: {message}: wiretype end group for non-group")]
     EndGroup { message: String },
     /// The field number is not positive. Kubernetes prints the whole key as the wire type.

@@ -121,7 +121,9 @@ mod tests {
         for struct_schema in super::super::struct_names().filter_map(find_struct) {
             for field in &struct_schema.fields {
                 let ListType::Map(keys) = &field.merge_rules.list_type else { continue };
-                let FieldType::List(item) = &field.ty else { panic!("{} is no list", field.json) };
+                let FieldType::List(item) = &field.ty else {
+                    panic!("{} is not a list", field.json)
+                };
                 let FieldType::Struct(item) = **item else { panic!("{} has no keys", field.json) };
                 assert!(keys.iter().all(|key| item.get().field(key).is_some()));
                 assert!(keys.is_sorted());

@@ -25,7 +25,7 @@ const DEAD_ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Volume sources that no longer work, and since which version.
+/// Volume sources that no longer work, and the version in which they stopped working.
 const DEAD_VOLUMES: [(&str, &str); 9] = [
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),

@@ -60,7 +60,7 @@ impl EffectLog {
     }
 }
 
-/// Records the end of a write, also if its future is dropped.
+/// Records the end of a write, even if its future is dropped.
 struct EffectGuard {
     effect_log: EffectLog,
     number: usize,

@@ -1,7 +1,7 @@
 //! Opens and creates paths below a folder without following links.
 //!
 //! The folder may be writable for a container, which could replace any part of the path by a link to another
-//! place of the machine, also while we look at it. Every part is therefore opened relative to the part before
+//! place of the machine, even while we open the path. Every part is therefore opened relative to the part before
 //! it, and a link is an error.
 
 use std::io;

@@ -200,7 +200,7 @@ impl TestNode {
 }
 
 impl Drop for TestNode {
-    /// Stops the supervisors, also after a failed test.
+    /// Stops the supervisors, even after a failed test.
     fn drop(&mut self) {
         if let Some((stop, task)) = self.daemon.take() {
             stop.cancel();

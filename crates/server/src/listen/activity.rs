@@ -34,7 +34,7 @@ struct Activity {
     is_http1: bool,
 }
 
-/// What a connection without a request is waiting for, and since when.
+/// What a connection without a request is waiting for, and the time at which the wait began.
 #[derive(Clone, Copy)]
 enum IdlePhase {
     Handshake(Instant),

@@ -1,4 +1,4 @@
-//! Tests of creates, updates and patches, also by concurrent clients.
+//! Tests of creates, updates and patches, including those of concurrent clients.
 
 use futures::future::join_all;
 use http::Method;

@@ -160,7 +160,7 @@ impl<'a> PageFile<'a> {
     }
 }
 
-/// Returns every leaf page that the bytes may contain, also those that are not in use.
+/// Returns every leaf page that the bytes may contain, including those that are not in use.
 pub(super) fn scan_leaves(bytes: &[u8]) -> impl Iterator<Item = Leaf<'_>> {
     let starts = (0..bytes.len()).step_by(PAGE_BYTES);
     starts.filter_map(|start| bytes.get(start..)).filter_map(|page| {

@@ -55,8 +55,8 @@ fn start(disk: &TestDisk) -> Result<Store, Error> {
     RedbLog::with_backend(disk.clone()).and_then(|log| Store::start(Box::new(log), OPTIONS))
 }
 
-/// Returns whether the store rejects the image. If not, it must serve the complete state, also after
-/// further writes.
+/// Returns whether the store rejects the image. If not, it must serve the complete state, including
+/// after further writes.
 fn is_rejected(image: Vec<u8>, model: &Model) -> bool {
     let disk = TestDisk::from_image(image);
     let store = match start(&disk) {

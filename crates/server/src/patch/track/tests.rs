@@ -26,7 +26,8 @@ fn write(old: Option<&Value>, data: Value, manager: &str, second: i64) -> Value 
     new
 }
 
-/// Returns the manager, the second and the owned fields of the data of each entry.
+/// Returns for each entry of `managedFields` the manager, the second of its time, and the fields that it
+/// owns in `data`.
 fn owners(object: &Value) -> Vec<(String, String, Value)> {
     let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
