@@ -1,10 +1,11 @@
 //! Whether a server accepts our extensions to Kubernetes' CronJob.
 
 /// Whether a server accepts, in Kubernetes' own kinds, fields and values that only Punctual has.
-/// Operators choose it with `punctual serve --dialect` and `punctual validate --strict`.
+/// Operators choose it with `--dialect` of `punctual up` and `punctual serve`, and with `punctual validate
+/// --strict`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Accepts our extensions: `spec.jitter`, `spec.pendingDeadlineSeconds`, the concurrency policy `CatchUp` (run all due times
+    /// Accepts our extensions, such as `spec.jitter`, the concurrency policy `CatchUp` (run all pending slots
     /// in order) and the schedule `@at` (run once).
     #[default]
     Punctual,

@@ -1,8 +1,8 @@
 //! Formats values as Go does in messages: quoted text, escaped JSON, internal structs.
 //!
 //! Kubernetes formats a bad value with Go's formatting. For a changed Pod template that is the
-//! whole internal struct with Go's field names ([`internal_json`]). Clients see this text, so this
-//! module rebuilds it from the schema tables.
+//! whole internal struct with Go's field names ([`internal_json`]). Clients see this string,
+//! so this module rebuilds it from the schema tables.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::schema::{FieldSchema, FieldType, StructSchema};
 
-/// Quotes a text like Go's `%q`.
+/// Quotes a string as Go's `%q` does.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// Differences that exist on purpose, for one reason.
+/// Intended differences that have the same reason.
 pub(crate) struct IntendedDifferences {
     pub(crate) reason: &'static str,
     pub(crate) differences: &'static [&'static str],

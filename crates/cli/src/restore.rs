@@ -11,11 +11,11 @@ use crate::{backup, data_dir, output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The data directory must not have a store. Stop the server and move an old data directory away
-first. Clients list all objects again, because the resource versions of the restored objects are
-followed by a gap.
+first. The resource versions continue far after those of the backup, so that clients list all
+objects again.
 
-Runs after the backup are not in it, so their slots are pending: the latest slot of each CronJob
-starts again, and with CatchUp all of them.
+The backup does not contain runs that started after it, so their slots are pending again. The latest
+one of each CronJob starts, and with CatchUp all of them.
 
 Example: punctual restore /var/backups/punctual-2026-11-17.backup")]
 pub(crate) struct RestoreArgs {

@@ -18,9 +18,9 @@ use crate::{clock, output, tzdata, validate};
 
 /// The field manager of created objects.
 const FIELD_MANAGER: &str = "punctual-run";
-/// A part of the version that our server reports.
+/// The version of the API server contains this if the server is ours.
 const OWN_SERVER_VERSION: &str = "+punctual.";
-/// The `reason` of a response that names an object which does not exist.
+/// The `reason` of the response to a request for an object that does not exist.
 const NOT_FOUND: &str = "NotFound";
 
 pub(crate) fn run(args: &RunArgs, zone: &Zone) -> anyhow::Result<()> {

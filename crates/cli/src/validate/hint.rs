@@ -1,11 +1,11 @@
-//! Our own words about common mistakes in manifests. They follow the text of Kubernetes.
+//! Suggests corrections of common mistakes in manifests. They are printed after Kubernetes' error message.
 
 use punctual_schedule::{Schedule, Zones};
 use serde_json::Value;
 
 use super::checked_document::FieldProblem;
 
-/// Returns what to change, if the problem is a common mistake.
+/// Returns the correction, if the problem is a common mistake.
 pub(super) fn suggest(problem: &FieldProblem, object: &Value, zones: &Zones) -> Option<String> {
     let spec = object.get("spec");
     let text = |key: &str| spec?.get(key)?.as_str();
@@ -28,7 +28,7 @@ pub(super) fn suggest(problem: &FieldProblem, object: &Value, zones: &Zones) -> 
     }
 }
 
-/// Finds the first text under a key, at any depth.
+/// Finds the first string under a key, at any depth.
 fn find_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     match value {
         Value::Object(fields) => match fields.get(key) {

@@ -3,7 +3,7 @@
 use super::UnitSource;
 use crate::importer::SourceLine;
 
-/// A unit: the settings of its file and of its drop-ins.
+/// A unit of systemd: the settings in its file and in its drop-in files.
 #[derive(Clone, Debug)]
 pub(super) struct UnitFile {
     /// The name, such as `backup.timer`.
@@ -11,7 +11,7 @@ pub(super) struct UnitFile {
     settings: Vec<UnitSetting>,
 }
 
-/// One assignment.
+/// One setting, a line `key=value`.
 #[derive(Clone, Debug)]
 pub(super) struct UnitSetting {
     pub(super) section: String,
@@ -25,7 +25,7 @@ impl UnitFile {
         UnitFile { name: name.into(), settings: Vec::new() }
     }
 
-    /// Reads the settings of a file, and returns the lines that are none.
+    /// Reads the settings of a file, and returns the lines that are neither settings nor section headers.
     pub(super) fn read(&mut self, file: &UnitSource) -> Vec<SourceLine> {
         let mut problems = Vec::new();
         let mut section = String::new();
@@ -50,7 +50,7 @@ impl UnitFile {
         self.settings.iter().filter(move |setting| setting.section == section)
     }
 
-    /// Returns all values of a setting that forms a list. An empty value removes those before it.
+    /// Returns all values of a setting that may be repeated. An empty value removes the values before it.
     pub(super) fn list<'a>(&'a self, section: &'a str, key: &str) -> Vec<&'a UnitSetting> {
         let mut values = Vec::new();
         for setting in self.section(section).filter(|setting| setting.key == key) {

@@ -26,12 +26,13 @@ pub(super) struct SupervisorProcess {
     pid: Pid,
     pidfd: AsyncFd<OwnedFd>,
     children: Arc<ChildProcesses>,
-    /// Set if it is a child of this process, which then has to be reaped.
+    /// Set if the supervisor is a child of this process, which must reap it.
     child: Option<Child>,
 }
 
 impl SupervisorProcess {
-    /// Starts a supervisor. It leaves our session itself, so that it outlives this process.
+    /// Starts a supervisor. The supervisor itself leaves the session of this process, so that it outlives this
+    /// process.
     pub(super) fn start(
         program: &Path,
         folder: &PodFolder,

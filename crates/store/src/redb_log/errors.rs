@@ -4,7 +4,8 @@ use std::{io, path::Path};
 
 use crate::Error;
 
-/// Converts an error of [`punctual_files`]. Something else in the place of a file is not damage.
+/// Converts an error of [`punctual_files`], which uses `InvalidData` if something else is
+/// in the place of the file. That is not damage of the store.
 pub(crate) fn from_open(action: &'static str, path: &Path, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::InvalidData => Error::Io { action, path: path.to_owned(), source },

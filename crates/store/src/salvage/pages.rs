@@ -1,8 +1,8 @@
 //! Reads the pages of a redb file without redb, which cannot open a file with a damaged page.
 //!
-//! A file begins with a header that has two commit slots. A slot has the root of the tree of tables,
-//! whose values have the roots of the tables. A branch page has the numbers and checksums of its
-//! children, so a page is verified by its parent.
+//! A file begins with a header that has two commit slots. Each points to the root page of a tree whose
+//! entries are the tables, and each entry points to the root page of its table. A branch page has the
+//! numbers and checksums of its children, so a page is verified by its parent.
 
 use twox_hash::XxHash3_128;
 
@@ -22,12 +22,13 @@ const SLOT_VERSION: u8 = 3;
 const SLOT_ROOT_AT: usize = 8;
 const SLOT_TRANSACTION_AT: usize = 104;
 const SLOT_CHECKSUM_AT: usize = 112;
-/// Where the root is in the definition of a table: after its type and its length.
+/// The offset of the root page in the entry of a table: after its type and its length.
 const TABLE_ROOT_AT: usize = 9;
-/// More levels than any tree has; a damaged file can have a cycle.
+/// The maximum number of levels that are read. No tree has as many, but the pages of a damaged file can form
+/// a cycle.
 pub(super) const DEPTH_MAX: usize = 32;
 
-/// A page number as it is stored, and the checksum of the page.
+/// A reference to a page: its number in the stored form, and its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageRef {
     number: u64,
@@ -40,7 +41,7 @@ pub(super) struct CommitSlot {
     tables: PageRef,
 }
 
-/// The keys and values of a leaf page. Values that are outside of the page are missing.
+/// The keys and values of a leaf page. A value that is outside of the page is `None`.
 pub(super) struct Leaf<'a> {
     pub(super) pairs: Vec<(u64, Option<&'a [u8]>)>,
 }

@@ -8,8 +8,8 @@ fn minute(number: i64) -> Timestamp {
     Timestamp::from_second(number * 60).unwrap()
 }
 
-/// Checks a event log: `b1` begins the run of minute 1, `e1` ends it. A letter after the number makes it
-/// another Pod's.
+/// Checks an event log. `b1` is the beginning of the run of minute 1, and `e1` its end. With a letter after
+/// the number, such as `b1x`, it is the run of another Pod.
 fn report(policy: ConcurrencyPolicy, marks: &str) -> KillsReport {
     let event = |mark: &str| RunEvent {
         kind: if mark.starts_with('b') { RunEventKind::Begin } else { RunEventKind::End },
@@ -21,7 +21,7 @@ fn report(policy: ConcurrencyPolicy, marks: &str) -> KillsReport {
     check(&[RunEventLog { name: "a".into(), policy, events }], checked)
 }
 
-/// The numbers of duplicates, losses, overlaps and violations.
+/// Returns the numbers of duplicates, losses, overlaps and violations.
 fn counts(policy: ConcurrencyPolicy, marks: &str) -> (usize, usize, usize, usize) {
     let KillsReport { duplicates, losses, overlaps, violations, .. } = report(policy, marks);
     (duplicates, losses, overlaps, violations.len())
