@@ -213,9 +213,13 @@ impl ScenarioGenerator {
         };
         match random.below(10) {
             0..3 => {
-                add(at, ActionKind::Suspend(number, true));
                 let resumed_at = at + random.between(0, 3 * MINUTE);
-                add(resumed_at, ActionKind::Suspend(number, false));
+                if resumed_at % 3 == 0 {
+                    add(at, ActionKind::SuspendUntil(number, self.at(resumed_at)));
+                } else {
+                    add(at, ActionKind::Suspend(number, true));
+                    add(resumed_at, ActionKind::Suspend(number, false));
+                }
             }
             3..6 => add(at, ActionKind::Replace(number, self.spec())),
             6 => add(at, ActionKind::Delete(number)),

@@ -54,6 +54,7 @@ fn actions_without(scenario: &Scenario, number: usize) -> Vec<UserAction> {
         ActionKind::Create(concerned, _)
         | ActionKind::Replace(concerned, _)
         | ActionKind::Suspend(concerned, _)
+        | ActionKind::SuspendUntil(concerned, _)
         | ActionKind::CreateForeignJob(concerned, _)
         | ActionKind::Delete(concerned)
         | ActionKind::DeleteJob(concerned)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Method;
+use jiff::Timestamp;
 use punctual_testing::history::HistoryEvent;
 use punctual_testing::manifest::command_job_spec;
 use punctual_testing::scenario::{ActionKind, Millis, ScenarioCronJob};
@@ -39,6 +40,7 @@ impl SimulatedUsers {
             }
             ActionKind::Replace(number, spec) => self.replace(*number, spec).await,
             ActionKind::Suspend(number, is_suspended) => self.suspend(*number, *is_suspended).await,
+            ActionKind::SuspendUntil(number, until) => self.suspend_until(*number, *until).await,
             ActionKind::Touch(number) => self.touch(*number).await,
             ActionKind::Delete(number) => {
                 let options = json!({"propagationPolicy": "Background"});
@@ -74,6 +76,12 @@ impl SimulatedUsers {
 
     pub(crate) async fn suspend(&self, number: usize, is_suspended: bool) -> u16 {
         let patch = json!({"spec": {"suspend": is_suspended}});
+        self.send_for_both_kinds(Method::PATCH, number, &patch).await
+    }
+
+    async fn suspend_until(&self, number: usize, until: Timestamp) -> u16 {
+        let annotations = json!({"punctual.dev/suspended-until": until.to_string()});
+        let patch = json!({"metadata": {"annotations": annotations}, "spec": {"suspend": true}});
         self.send_for_both_kinds(Method::PATCH, number, &patch).await
     }
 

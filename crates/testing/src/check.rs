@@ -29,6 +29,7 @@ mod skipped_slots;
 mod slot_records;
 mod starts;
 mod status;
+mod suspensions;
 
 use std::collections::HashMap;
 
@@ -94,6 +95,7 @@ pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> Che
         missed_slots::check(&mut context, cron_job);
         skipped_slots::check(&mut context, cron_job);
         slot_records::check(&mut context, cron_job);
+        suspensions::check(&mut context, cron_job);
         history_limits::check(&mut context, cron_job);
         jitter::check(&mut context, cron_job);
     }

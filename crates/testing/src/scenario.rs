@@ -50,6 +50,8 @@ pub enum ActionKind {
     Replace(usize, ScenarioCronJob),
     /// Sets `spec.suspend`.
     Suspend(usize, bool),
+    /// Suspends the CronJob until this time.
+    SuspendUntil(usize, Timestamp),
     /// Changes an annotation without a meaning, so that the controller reconciles the CronJob.
     Touch(usize),
     /// Deletes the CronJob with background propagation.

@@ -15,7 +15,7 @@ use punctual_engine::cronjob::{
 use punctual_queue::Failure;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cached_job::{CachedJob, JobWithoutTemplate};
 use super::key::CronJobName;
@@ -144,7 +144,7 @@ impl CronJobClient {
         Ok(self.storage(name.kind).decode(written))
     }
 
-    /// Resumes a CronJob, or removes the annotation about its last suspension. Fails with a conflict if the
+    /// Resumes a CronJob, or removes the annotations about its last suspension. Fails with a conflict if the
     /// CronJob changed since it was read.
     pub(super) async fn change_suspension(
         &self,
@@ -153,25 +153,21 @@ impl CronJobClient {
         change: SuspensionChange,
     ) -> Result<Arc<CronJob>, ApiError> {
         let metadata = &cron_job.metadata;
-        let patch = match change {
-            SuspensionChange::Resume => json!({
-                "metadata": {
-                    "uid": metadata.uid,
-                    "resourceVersion": metadata.resource_version,
-                    "annotations": {
-                        annotations::SUSPENDED_UNTIL: null,
-                        annotations::SUSPENDED_REASON: null,
-                        annotations::SUSPENDED_BY: null,
-                    },
-                },
-                "spec": {"suspend": false},
-            }),
-            SuspensionChange::RemoveChoice => json!({"metadata": {
-                "uid": metadata.uid,
-                "resourceVersion": metadata.resource_version,
-                "annotations": {annotations::RESUME_MISSED: null},
-            }}),
-        };
+        let mut patch = json!({"metadata": {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "annotations": {
+                annotations::SUSPENDED_UNTIL: null,
+                annotations::SUSPENDED_REASON: null,
+                annotations::SUSPENDED_BY: null,
+            },
+        }});
+        match change {
+            SuspensionChange::Resume => patch["spec"] = json!({"suspend": false}),
+            SuspensionChange::ClearAnnotations => {
+                patch["metadata"]["annotations"][annotations::RESUME_MISSED] = Value::Null;
+            }
+        }
         let written = self.api.merge_patch(&name.path(), &patch).await?;
         Ok(self.storage(name.kind).decode(written))
     }

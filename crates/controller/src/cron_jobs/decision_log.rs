@@ -204,8 +204,8 @@ impl DecisionLog<'_> {
             SuspensionChange::Resume => {
                 log_line!(info, self, "resumed the CronJob, because its suspension is over");
             }
-            SuspensionChange::RemoveChoice => {
-                log_line!(debug, self, "removed the annotation about the slots of a suspension");
+            SuspensionChange::ClearAnnotations => {
+                log_line!(debug, self, "removed the annotations about a suspension that is over");
             }
         }
     }

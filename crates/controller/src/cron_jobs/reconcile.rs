@@ -333,7 +333,7 @@ impl CronJobController {
         Ok(WrittenCronJob { cron_job: current, annotation_error })
     }
 
-    /// Resumes the CronJob or removes the annotation about its last suspension, and reconciles it again.
+    /// Resumes the CronJob or removes the annotations about its last suspension, and reconciles it again.
     async fn change_suspension(
         &self,
         key: &ReconcileKey,

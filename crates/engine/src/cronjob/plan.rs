@@ -125,7 +125,7 @@ impl Plan {
             pending_slots: 0,
             name_taken: None,
             future_record: None,
-            suspension_change: suspension::applied_choice(observed),
+            suspension_change: suspension::clear_annotations(observed, now),
             ended_suspension: suspension::ended_suspension(observed),
             retention: observed.retention,
             conditions: ConditionsDraft::default(),

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use punctual_api::well_known::annotations;
-use punctual_api::{ConcurrencyPolicy, Time};
+use punctual_api::{ConcurrencyPolicy, CronJob, Time};
 
 use super::{
     Observed, Timetable,
@@ -21,8 +21,8 @@ use super::{
 pub enum SuspensionChange {
     /// Resume it, and remove the annotations about the suspension.
     Resume,
-    /// Remove the annotation about the slots of a suspension, because it is applied.
-    RemoveChoice,
+    /// Remove the annotations about a suspension that is over.
+    ClearAnnotations,
 }
 
 /// The value of [`annotations::RESUME_MISSED`] with which no slot of a suspension starts.
@@ -30,13 +30,11 @@ const DROP: &str = "drop";
 
 /// Resumes the CronJob if its suspension is over, or wakes up when it is.
 pub(crate) fn plan_resume(observed: &Observed<'_>, plan: &mut Plan, now: Timestamp) {
-    let metadata = &observed.cron_job.metadata;
-    let until = metadata.annotation(annotations::SUSPENDED_UNTIL);
-    if metadata.deletion_timestamp.is_some() || !observed.cron_job.is_suspended() {
+    let cron_job = observed.cron_job;
+    if cron_job.metadata.deletion_timestamp.is_some() || !cron_job.is_suspended() {
         return;
     }
-    // Malformed text counts as absent: a CronJob that stays suspended is safer than one that starts.
-    let Some(until) = until.and_then(|until| until.parse::<Timestamp>().ok()) else { return };
+    let Some(until) = suspension_end(cron_job) else { return };
     if until <= now {
         plan.suspension_change = Some(SuspensionChange::Resume);
     } else {
@@ -44,13 +42,24 @@ pub(crate) fn plan_resume(observed: &Observed<'_>, plan: &mut Plan, now: Timesta
     }
 }
 
-/// Returns the change that follows the write of the status that applied the user's choice about the slots
-/// of a suspension.
-pub(crate) fn applied_choice(observed: &Observed<'_>) -> Option<SuspensionChange> {
+/// Removes the annotations about a suspension that is over: the user's choice about its slots, which the
+/// status of this plan applies, and an end that would cut a later suspension short.
+pub(crate) fn clear_annotations(
+    observed: &Observed<'_>,
+    now: Timestamp,
+) -> Option<SuspensionChange> {
     let cron_job = observed.cron_job;
     let has_choice = cron_job.metadata.annotation(annotations::RESUME_MISSED).is_some();
+    let has_past_end = suspension_end(cron_job).is_some_and(|until| until <= now);
     let is_active = !cron_job.is_suspended() && cron_job.metadata.deletion_timestamp.is_none();
-    (has_choice && is_active).then_some(SuspensionChange::RemoveChoice)
+    let is_over = is_active && (has_choice || has_past_end);
+    is_over.then_some(SuspensionChange::ClearAnnotations)
+}
+
+/// Returns when a suspension ends. Malformed text counts as absent: a CronJob that stays suspended is
+/// safer than one that starts.
+fn suspension_end(cron_job: &CronJob) -> Option<Timestamp> {
+    cron_job.metadata.annotation(annotations::SUSPENDED_UNTIL)?.parse().ok()
 }
 
 /// Records when the CronJob was suspended. The record is removed when it is resumed, in the write that

@@ -55,7 +55,7 @@ fn no_slot_of_a_suspension_starts_if_the_user_drops_them() {
         let result = result.reconcile_at("2026-03-01T14:10:00Z");
         assert_eq!(result.created, None, "{policy}");
         assert_eq!(skipped(&result), [0, 4], "{policy}");
-        assert_eq!(result.settled.suspension_change, Some(SuspensionChange::RemoveChoice));
+        assert_eq!(result.settled.suspension_change, Some(SuspensionChange::ClearAnnotations));
         let next = fixture(spec).after(&result).reconcile_at("2026-03-01T15:00:00Z");
         assert_eq!(next.created, Some(job_name("2026-03-01T15:00:00Z")), "{policy}");
     }
@@ -92,10 +92,10 @@ fn a_malformed_end_keeps_a_cron_job_suspended() {
 }
 
 #[test]
-fn the_end_of_a_suspension_does_not_matter_if_the_cron_job_is_not_suspended() {
+fn the_end_of_a_past_suspension_is_removed_so_that_it_does_not_end_the_next_one() {
     let annotations = json!({"punctual.dev/suspended-until": TEN});
     let result = fixture(json!({})).last_scheduled(TEN);
     let result = result.metadata(json!({ "annotations": annotations })).reconcile_at(NOON);
-    assert_eq!(result.settled.suspension_change, None);
+    assert_eq!(result.settled.suspension_change, Some(SuspensionChange::ClearAnnotations));
     assert_eq!(result.created, Some(job_name(NOON)));
 }

@@ -56,6 +56,7 @@ fn is_visible(context: &CheckContext<'_>, action: &ActionKind, times: RequestTim
         }
         ActionKind::Touch(n) => has_spec(*n, &|_| true),
         ActionKind::Suspend(n, expected) => has_spec(*n, &|spec| spec.is_suspended == *expected),
+        ActionKind::SuspendUntil(n, _) => has_spec(*n, &|spec| spec.is_suspended),
         ActionKind::Delete(n) => {
             cron_jobs(context, *n).all(|cron_job| {
                 cron_job.created_at > times.answered || cron_job.deleted_at <= times.answered

@@ -39,6 +39,8 @@ pub(super) struct StoredAnnotations {
     policy: Option<String>,
     #[serde(rename = "punctual.dev/jitter")]
     jitter: Option<String>,
+    #[serde(rename = "punctual.dev/suspended-until")]
+    suspended_until: Option<Timestamp>,
 }
 
 #[derive(Deserialize)]
@@ -141,6 +143,7 @@ pub(super) struct ObservedSpec {
     /// `startingDeadlineSeconds`.
     pub(super) deadline: Option<i64>,
     pub(super) is_suspended: bool,
+    pub(super) suspended_until: Option<Timestamp>,
     /// In percent.
     pub(super) jitter: i64,
     /// The history limits of complete and of failed Jobs.
@@ -172,6 +175,7 @@ impl StoredCronJob {
                 .unwrap_or_default(),
             deadline: self.spec.starting_deadline_seconds,
             is_suspended: self.spec.suspend == Some(true),
+            suspended_until: annotations.suspended_until,
             jitter: self.spec.jitter.or_else(jitter).unwrap_or(0).clamp(0, 50),
             limits: (
                 limit(self.spec.successful_jobs_history_limit, 3),

@@ -22,6 +22,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     let records = latest_records(cron_job);
     let mut findings = wrong_sums(&records, status);
     findings.extend(overlaps(&records));
+    findings.extend(doubled(cron_job));
     findings.extend(uncovered(context, cron_job, &records));
     findings.extend(wrong_runs(context, cron_job, &records));
     findings.extend(records.iter().filter_map(|record| wrong_record(context, cron_job, record)));
@@ -66,6 +67,17 @@ fn overlaps(records: &[&StoredSlotRecord]) -> Vec<String> {
     overlapping
         .map(|(earlier, later)| format!("two records of a slot: {earlier:?}, {later:?}"))
         .collect()
+}
+
+/// Records that one status has twice.
+fn doubled(cron_job: &CronJobHistory) -> Option<String> {
+    let key = |record: &StoredSlotRecord| (record.slot, record.job_uid().map(str::to_owned));
+    let has_two = |status: &StoredStatus| {
+        let keys: BTreeSet<_> = status.slots.iter().map(key).collect();
+        keys.len() < status.slots.len()
+    };
+    let (_, status) = cron_job.statuses.iter().find(|(_, status)| has_two(status))?;
+    Some(format!("a slot is in two records: {:?}", status.slots))
 }
 
 /// Slots between the creation and the last record that no record has, and records of other times. The
@@ -189,11 +201,16 @@ fn was_suspended(
     }
     let first = context.millis(record.slot);
     let last = context.millis(record.last_slot());
-    let mut suspended = cron_job.periods.iter().filter(|period| period.spec.is_suspended);
-    suspended.any(|period| {
+    let suspended = || cron_job.periods.iter().filter(|period| period.spec.is_suspended);
+    let has_started = suspended().any(|period| {
         let jitter = context.jitter_max(&period.spec, record.slot).unwrap_or(OPEN_END);
+        // The controller records the suspension in whole seconds.
+        period.from - 1_000 <= first.saturating_add(jitter)
+    });
+    // The controller may not have seen that the CronJob was resumed and suspended again.
+    let has_not_ended = suspended().any(|period| {
         let staleness = context.calm_periods.staleness(period.to.min(context.end));
-        let to = period.to.saturating_add(staleness).saturating_add(REACTION_MAX);
-        period.from <= first.saturating_add(jitter) && last <= to
-    })
+        last <= period.to.saturating_add(staleness).saturating_add(REACTION_MAX)
+    });
+    has_started && has_not_ended
 }
