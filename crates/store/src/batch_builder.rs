@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Error,
+    archive::ArchiveOp,
     change::{Change, StoreEntry},
     state::State,
     transaction::{Action, Committed, Conflict, Op, Transaction},
@@ -14,11 +15,13 @@ use crate::{
 pub(crate) struct BatchBuilder {
     pub(crate) state: State,
     pub(crate) changes: Vec<Arc<Change>>,
+    /// The archive operations of all transactions, in their order.
+    pub(crate) archive_ops: Vec<ArchiveOp>,
 }
 
 impl BatchBuilder {
     pub(crate) fn new(state: &State) -> Self {
-        Self { state: state.clone(), changes: Vec::new() }
+        Self { state: state.clone(), changes: Vec::new(), archive_ops: Vec::new() }
     }
 
     /// Adds a transaction. If a precondition fails, returns the conflict and adds nothing.
@@ -26,7 +29,10 @@ impl BatchBuilder {
         if let Some(conflict) = transaction.ops.iter().find_map(|op| self.find_conflict(op)) {
             return Err(Error::Conflict(Box::new(conflict)));
         }
-        let changes = transaction.ops.into_iter().map(|op| self.apply_op(op)).collect();
+        self.archive_ops.extend_from_slice(&transaction.archive_ops);
+        let mut archive_ops: Arc<[ArchiveOp]> = transaction.archive_ops.into();
+        let changes =
+            transaction.ops.into_iter().map(|op| self.apply_op(op, &mut archive_ops)).collect();
         Ok(Committed { revision: self.state.revision, changes })
     }
 
@@ -42,7 +48,8 @@ impl BatchBuilder {
         })
     }
 
-    fn apply_op(&mut self, op: Op) -> Option<Arc<Change>> {
+    /// Applies an operation. Its change takes the archive operations.
+    fn apply_op(&mut self, op: Op, archive_ops: &mut Arc<[ArchiveOp]>) -> Option<Arc<Change>> {
         let previous = self.state.get(&op.key).cloned();
         let revision = self.state.revision + 1;
         let current = match op.action {
@@ -54,7 +61,8 @@ impl BatchBuilder {
                 Some(StoreEntry { value, created, modified: revision })
             }
         };
-        let change = Arc::new(Change { key: op.key, revision, current, previous });
+        let archive_ops = std::mem::take(archive_ops);
+        let change = Arc::new(Change { key: op.key, revision, current, previous, archive_ops });
         self.state.apply(&change);
         self.changes.push(change.clone());
         Some(change)

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::archive::ArchiveOp;
+
 /// The approximate memory that a change needs in addition to its key and values.
 const OVERHEAD_BYTES: usize = 160;
 
@@ -30,6 +32,9 @@ pub struct Change {
     pub current: Option<StoreEntry>,
     /// The old value; `None` before a create.
     pub previous: Option<StoreEntry>,
+    /// The archive operations of the transaction, if this is its first change. Empty in changes from
+    /// before the store was opened.
+    pub archive_ops: Arc<[ArchiveOp]>,
 }
 
 /// How a key changed.
@@ -56,7 +61,8 @@ impl Change {
     /// Returns the approximate memory that the change keeps allocated.
     pub(crate) fn memory_bytes(&self) -> usize {
         let values = self.current.iter().chain(&self.previous).map(|entry| entry.value.len());
-        OVERHEAD_BYTES + self.key.len() + values.sum::<usize>()
+        let archived = self.archive_ops.iter().map(|op| OVERHEAD_BYTES / 2 + op.bytes());
+        OVERHEAD_BYTES + self.key.len() + values.sum::<usize>() + archived.sum::<usize>()
     }
 
     /// Returns the rows of the log that are not needed after this change is compacted: the row of the

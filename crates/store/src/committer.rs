@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     Error,
+    archive::MemoryArchive,
     batch_builder::BatchBuilder,
     change::Change,
     change_history::ChangeHistory,
@@ -68,6 +69,8 @@ pub(crate) struct Committer {
     pub(crate) requests: mpsc::Receiver<CommitterRequest>,
     /// Notifies watches. It is dropped when the committer ends, which ends them.
     pub(crate) notifier: Notifier,
+    /// The archive, if the log has none.
+    pub(crate) memory_archive: Option<MemoryArchive>,
     /// The number of writes in the last group.
     pub(crate) last_group_len: usize,
 }
@@ -202,7 +205,7 @@ impl Committer {
     }
 
     fn commit(&mut self, batch: BatchBuilder) -> Result<(), Arc<Error>> {
-        if batch.changes.is_empty() {
+        if batch.changes.is_empty() && batch.archive_ops.is_empty() {
             return Ok(());
         }
         let excess = self.read_history(|history| history.count_excess(&batch.changes));
@@ -216,9 +219,21 @@ impl Committer {
         let dropped = self.read_history(|history| history.superseded_rows(excess));
         let compacted = self.read_history(|history| history.compacted + excess as u64);
         let revision = batch.state.revision;
-        let commit =
-            CommitBatch { changes: &batch.changes, dropped: &dropped, revision, compacted };
-        self.use_log(|log| log.commit(&commit))
+        let archive_ops = &*batch.archive_ops;
+        let commit = CommitBatch {
+            changes: &batch.changes,
+            dropped: &dropped,
+            revision,
+            compacted,
+            archive_ops,
+        };
+        self.use_log(|log| log.commit(&commit))?;
+        // Before the changes are published, so that a value that moves to the archive is always in one of
+        // both.
+        if let Some(archive) = &self.memory_archive {
+            archive.apply(archive_ops);
+        }
+        Ok(())
     }
 
     fn publish(&self, batch: BatchBuilder, excess: usize) {

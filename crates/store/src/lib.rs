@@ -14,6 +14,9 @@
 //! the shared change history: no changes are buffered for it, and a watch that falls behind the
 //! history ends with an error.
 //!
+//! A transaction may also write to the [`Archive`]: ordered pairs that are on disk only, committed with
+//! the other changes of the transaction.
+//!
 //! After a failed commit the contents of the disk are unknown, so the store rejects further writes.
 //! Reads continue, and opening the store again recovers. Out of scope: names, kinds, JSON, clocks and
 //! retries.
@@ -43,6 +46,7 @@
 //! # }
 //! ```
 
+mod archive;
 mod backup;
 mod batch_builder;
 mod block_on;
@@ -65,6 +69,9 @@ mod store;
 mod transaction;
 mod watch;
 
+pub use archive::{
+    Archive, ArchiveContents, ArchiveOp, ArchiveRange, ArchiveReader, MemoryArchive,
+};
 pub use backup::{BackupChunks, BackupError, read_backup};
 pub use change::{Change, ChangeKind, StoreEntry};
 pub use codec::{CodecError, DecodedValue, ValueCodec};

@@ -8,7 +8,8 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    Error, FileLocation,
+    Archive, Error, FileLocation,
+    archive::ArchiveOp,
     change::{Change, StoreEntry},
 };
 
@@ -45,6 +46,8 @@ pub struct CommitBatch<'a> {
     pub revision: u64,
     /// The changes up to this revision are compacted after the commit.
     pub compacted: u64,
+    /// The operations on the archive, in their order.
+    pub archive_ops: &'a [ArchiveOp],
 }
 
 /// A durable log. The committer thread owns it, loads it once, and does not use it again after an
@@ -61,6 +64,12 @@ pub trait Log: Send {
 
     /// Returns unused space to the file system. May take long.
     fn shrink(&mut self) -> Result<(), Error>;
+
+    /// Returns the archive that [`Log::commit`] writes. Without one, the store keeps the archive in memory
+    /// until it is closed.
+    fn archive(&self) -> Option<Archive> {
+        None
+    }
 
     /// Returns the files that must stay at their paths while the log is used.
     fn locations(&self) -> &[FileLocation] {

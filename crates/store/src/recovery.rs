@@ -65,7 +65,7 @@ fn to_change(row: LogRow, state: &State, compacted: u64) -> Result<Change, Recov
     if !is_consistent {
         return Err(RecoveryError::InconsistentChange { revision, key });
     }
-    Ok(Change { key, revision, current, previous })
+    Ok(Change { key, revision, current, previous, archive_ops: Arc::default() })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The log in a redb file: one table of rows by revision, and one header that describes the rows.
+//! The log in a redb file: one table of rows by revision, one header that describes the rows, and the
+//! table of the archive, which exists after its first write.
 //!
 //! redb verifies its pages only during repair. So every row has its own checksum, and the header has a
 //! digest of all revisions. A flipped bit or a lost page is detected on load and never served.
@@ -12,16 +13,17 @@ use std::{
     collections::BTreeMap,
     fmt, fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use redb::{
-    Builder, Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
-    WriteTransaction,
+    Builder, CompactionError, Database, ReadTransaction, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, StorageBackend, TableDefinition, TableError, WriteTransaction,
 };
 
 use crate::{
-    CodecError, Error, FileLocation, StoreEntry, ValueCodec,
+    Archive, CodecError, Error, FileLocation, StoreEntry, ValueCodec,
+    archive::{self, ARCHIVE, ArchiveContents, ArchiveOp, RedbArchive},
     codec::{self, Codec},
     file_lock::FileLock,
     log::{CommitBatch, Log, LogContents},
@@ -44,7 +46,7 @@ const HEADER: TableDefinition<'_, (), &[u8]> = TableDefinition::new(HEADER_TABLE
 
 /// The log in a redb file. It locks the file until it is dropped.
 pub struct RedbLog {
-    database: Database,
+    archive: RedbArchive,
     header: LogHeader,
     path: PathBuf,
     codec: Codec,
@@ -73,8 +75,14 @@ impl RedbLog {
         let store = FileLocation::new(path, &fs::metadata(path).map_err(failed)?);
         let locations = vec![store, lock.location()?];
         let header = LogHeader::default();
-        let path = path.into();
-        Ok(Self { database, header, path, codec, locations, _lock: Some(lock) })
+        Ok(Self {
+            archive: share(database, path, true),
+            header,
+            path: path.into(),
+            codec,
+            locations,
+            _lock: Some(lock),
+        })
     }
 
     /// Opens the log on a storage backend, such as memory or a disk with injected faults.
@@ -87,21 +95,77 @@ impl RedbLog {
         create_file::create_tables(&database)
             .map_err(|error| errors::from_redb("prepare", path, error))?;
         let header = LogHeader::default();
-        let path = path.into();
-        let locations = Vec::new();
-        Ok(Self { database, header, path, codec: None, locations, _lock: None })
+        Ok(Self {
+            archive: share(database, path, false),
+            header,
+            path: path.into(),
+            codec: None,
+            locations: Vec::new(),
+            _lock: None,
+        })
     }
 
     /// Loads and verifies the log. Loads before the integrity check, because redb replaces a corrupted
     /// state by an older one.
     fn load_verified(&mut self) -> Result<LogContents, LoadError> {
         let contents = self.read()?;
+        let archived = self.digest_archive()?;
         // Without this check, a corrupted list of free pages would let a commit overwrite used pages.
-        if !self.database.check_integrity()? && self.read()? != contents {
+        let is_intact = self.with_database(|database| Ok(database.check_integrity()?))?;
+        if !is_intact && (self.read()? != contents || self.digest_archive()? != archived) {
             self.rewrite(contents)?;
             return Err("its newest pages are incomplete".to_owned().into());
         }
         Ok(contents)
+    }
+
+    /// Calls the function with exclusive use of the database.
+    fn with_database<T>(
+        &self,
+        call: impl FnOnce(&mut Database) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
+        let mut database = self.archive.database.write().unwrap_or_else(PoisonError::into_inner);
+        call(database.as_mut().ok_or_else(closed)?)
+    }
+
+    fn begin_read(&self) -> Result<ReadTransaction, LoadError> {
+        let database = self.archive.database.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(database.as_ref().ok_or_else(closed)?.begin_read()?)
+    }
+
+    fn begin_write(&self) -> Result<WriteTransaction, LoadError> {
+        let database = self.archive.database.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(database.as_ref().ok_or_else(closed)?.begin_write()?)
+    }
+
+    /// Reads and verifies all pairs of the archive. Returns their number and a digest of them.
+    fn digest_archive(&self) -> Result<(u64, u64), LoadError> {
+        let mut digest = (0_u64, 0_u64);
+        self.visit_archive(|key, value| {
+            digest.0 += 1;
+            digest.1 = digest.1.wrapping_add(archive::digest(key, value));
+        })?;
+        Ok(digest)
+    }
+
+    fn visit_archive(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<(), LoadError> {
+        let table = match self.begin_read()?.open_table(ARCHIVE) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(()),
+            table => table?,
+        };
+        let mut count = 0;
+        for pair in table.range::<&[u8]>(..)? {
+            let (key, stored) = pair?;
+            let value = archive::decode_value(key.value(), stored.value())
+                .ok_or_else(|| "a value of its archive has a wrong checksum".to_owned())?;
+            visit(key.value(), value);
+            count += 1;
+        }
+        let expected = table.len()?;
+        if count != expected {
+            return Err(format!("its archive has {count} of {expected} values").into());
+        }
+        Ok(())
     }
 
     fn error(&self, action: &'static str, error: LoadError) -> Error {
@@ -131,12 +195,14 @@ impl RedbLog {
             Ok((key, entry))
         };
         let entries: Vec<_> = entries.map(encode).collect::<Result<_, CodecError>>()?;
-        create_file::write_entries(&self.path, revision, &entries)
+        let mut archive = ArchiveContents::default();
+        self.visit_archive(|key, value| archive.push(key, value))?;
+        create_file::write_entries(&self.path, revision, &entries, &archive)
             .map_err(|error| LoadError::Corrupted(error.to_string()))
     }
 
     fn read(&mut self) -> Result<LogContents, LoadError> {
-        let transaction = self.database.begin_read()?;
+        let transaction = self.begin_read()?;
         let header = transaction.open_table(HEADER)?;
         let header = header.get(())?.ok_or("it has no header".to_owned())?;
         self.header = LogHeader::decode(header.value())?;
@@ -160,7 +226,7 @@ impl RedbLog {
     }
 
     fn write(&self, batch: &CommitBatch<'_>, header: &LogHeader) -> Result<(), LoadError> {
-        let transaction = self.database.begin_write()?;
+        let transaction = self.begin_write()?;
         let mut rows = transaction.open_table(ROWS)?;
         let mut bytes = Vec::new();
         for change in batch.changes {
@@ -174,6 +240,7 @@ impl RedbLog {
             rows.remove(revision)?;
         }
         drop(rows);
+        write_archive(&transaction, batch.archive_ops)?;
         write_header(&transaction, header)?;
         Ok(transaction.commit()?)
     }
@@ -207,10 +274,34 @@ impl Log for RedbLog {
     }
 
     fn shrink(&mut self) -> Result<(), Error> {
-        let shrunk = self.database.compact();
-        shrunk.map_err(|error| errors::from_redb("shrink", &self.path, error.into()))?;
-        Ok(())
+        let shrunk = self.with_database(|database| match database.compact() {
+            // A reader of the archive uses the pages. The space stays in use until the next call.
+            Err(CompactionError::TransactionInProgress) => Ok(()),
+            shrunk => Ok(shrunk.map(drop)?),
+        });
+        shrunk.map_err(|error| self.error("shrink", error))
     }
+
+    fn archive(&self) -> Option<Archive> {
+        Some(Archive::in_database(self.archive.clone()))
+    }
+}
+
+impl Drop for RedbLog {
+    /// Closes the database before the lock is released, although readers of the archive share it.
+    fn drop(&mut self) {
+        let mut database = self.archive.database.write().unwrap_or_else(PoisonError::into_inner);
+        drop(database.take());
+    }
+}
+
+fn share(database: Database, path: &Path, is_file: bool) -> RedbArchive {
+    let database = Arc::new(RwLock::new(Some(database)));
+    RedbArchive { database, path: path.into(), is_file }
+}
+
+fn closed() -> LoadError {
+    LoadError::Corrupted("it is closed".to_owned())
 }
 
 /// Why the log cannot be loaded.
@@ -224,6 +315,12 @@ pub(crate) enum LoadError {
 impl From<CodecError> for LoadError {
     fn from(error: CodecError) -> Self {
         Self::Codec(error)
+    }
+}
+
+impl From<CompactionError> for LoadError {
+    fn from(error: CompactionError) -> Self {
+        Self::Redb(error.into())
     }
 }
 
@@ -277,6 +374,28 @@ fn builder() -> Builder {
 
 fn write_header(transaction: &WriteTransaction, header: &LogHeader) -> Result<(), redb::Error> {
     transaction.open_table(HEADER)?.insert((), header.encode().as_slice())?;
+    Ok(())
+}
+
+/// Applies operations to the archive. Its table is created by the first one, so that a file without an
+/// archive stays as earlier versions wrote it.
+fn write_archive(transaction: &WriteTransaction, ops: &[ArchiveOp]) -> Result<(), redb::Error> {
+    if ops.is_empty() {
+        return Ok(());
+    }
+    let mut table = transaction.open_table(ARCHIVE)?;
+    let mut stored = Vec::new();
+    for ArchiveOp { key, value } in ops {
+        match value {
+            Some(value) => {
+                archive::encode_value(key, value, &mut stored);
+                table.insert(&**key, stored.as_slice())?;
+            }
+            None => {
+                table.remove(&**key)?;
+            }
+        }
+    }
     Ok(())
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn repair(path: &Path) -> Result<Option<Salvage>, Error> {
 
 fn replace(path: &Path, salvage: &Salvage) -> Result<(), Error> {
     keep_damaged(path).map_err(|source| errors::from_io("keep a copy of", path, source))?;
-    create_file::write_entries(path, salvage.revision, &salvage.entries)
+    create_file::write_entries(path, salvage.revision, &salvage.entries, &salvage.archive)
 }
 
 /// Rewrites the whole file if the stored form of a value is not current, so that no earlier form stays
@@ -61,7 +61,7 @@ pub(crate) fn rewrite_values(path: &Path, codec: &dyn ValueCodec) -> Result<(), 
     if is_current {
         return Ok(());
     }
-    create_file::write_entries(path, contents.revision, &entries)
+    create_file::write_entries(path, contents.revision, &entries, &contents.archive)
 }
 
 /// Returns where the damaged file of a store is kept.
@@ -107,5 +107,5 @@ pub fn restore_backup(path: &Path, backup: &Salvage) -> Result<(), Error> {
         let source = io::ErrorKind::AlreadyExists.into();
         return Err(Error::Io { action: "create", path: path.into(), source });
     }
-    create_file::write_entries(path, revision, &backup.entries)
+    create_file::write_entries(path, revision, &backup.entries, &backup.archive)
 }

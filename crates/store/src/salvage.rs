@@ -10,6 +10,8 @@
 //! 3. The header has the number and the digest of all rows. If the rows match, they are exactly the
 //!    rows that were written. Otherwise the keys that only the search found are reported as unproven.
 
+mod archive_pages;
+mod archived_pairs;
 mod live_rows;
 mod pages;
 mod unused_rows;
@@ -17,7 +19,7 @@ mod unused_rows;
 use std::{collections::BTreeMap, io::Read as _, path::Path, sync::Arc};
 
 use crate::{
-    Error, Snapshot,
+    ArchiveContents, Error, Snapshot,
     change::StoreEntry,
     log::LogRow,
     redb_log::{errors, header::LogHeader},
@@ -32,6 +34,8 @@ pub struct Salvage {
     pub revision: u64,
     /// The undamaged values with their keys, in the order of the keys.
     pub entries: Vec<(Arc<str>, StoreEntry)>,
+    /// The undamaged pairs of the archive.
+    pub archive: ArchiveContents,
     /// What is damaged.
     pub damage: Damage,
 }
@@ -50,6 +54,10 @@ pub struct Damage {
     /// Whether an earlier value of a key may be among the entries, because the key of a later row is
     /// unknown.
     pub may_have_earlier_values: bool,
+    /// The number of values of the archive that are damaged or missing.
+    pub archive_lost: u64,
+    /// Whether pages of the archive are damaged. Then deleted values may be among the undamaged ones.
+    pub is_archive_index_damaged: bool,
 }
 
 /// A damaged row.
@@ -87,14 +95,24 @@ impl Salvage {
             found = unused_rows::search(bytes, &live, &header);
             found = exclude_unneeded(&live, found, &header);
         }
-        assemble(live, found, &header)
+        let mut archived = std::mem::take(&mut live.archived);
+        archived.search(bytes);
+        let mut salvage = assemble(live, found, &header);
+        salvage.damage.archive_lost = archived.lost();
+        salvage.damage.is_archive_index_damaged = archived.has_damaged_pages();
+        salvage.archive = archived.into_contents();
+        salvage
     }
 }
 
 impl Damage {
     /// Whether nothing is damaged.
     pub fn is_none(&self) -> bool {
-        self.lost.is_empty() && self.missing == 0 && !self.is_index_damaged
+        self.lost.is_empty()
+            && self.missing == 0
+            && !self.is_index_damaged
+            && self.archive_lost == 0
+            && !self.is_archive_index_damaged
     }
 
     /// Whether the damage is limited to values whose keys are known, so that all other entries are
@@ -106,7 +124,7 @@ impl Damage {
 
 /// Keeps only the replacements of damaged rows if the rows are complete with them.
 fn exclude_unneeded(
-    live: &LiveRows,
+    live: &LiveRows<'_>,
     found: BTreeMap<u64, LogRow>,
     header: &LogHeader,
 ) -> BTreeMap<u64, LogRow> {
@@ -121,7 +139,7 @@ fn exclude_unneeded(
 }
 
 /// Combines the rows of the tree and those that the search found.
-fn assemble(live: LiveRows, found: BTreeMap<u64, LogRow>, header: &LogHeader) -> Salvage {
+fn assemble(live: LiveRows<'_>, found: BTreeMap<u64, LogRow>, header: &LogHeader) -> Salvage {
     let mut present = LogHeader::default();
     let damaged = live.damaged.keys().filter(|revision| !found.contains_key(revision));
     for revision in live.rows.keys().chain(found.keys()).chain(damaged) {
@@ -165,9 +183,11 @@ fn assemble(live: LiveRows, found: BTreeMap<u64, LogRow>, header: &LogHeader) ->
         missing,
         is_index_damaged: live.is_header_damaged || !live.damaged_ranges.is_empty(),
         lost,
+        ..Damage::default()
     };
     let entries = newest.into_values().filter_map(|row| Some((row.key, row.current?))).collect();
-    Salvage { revision: header.revision.max(revision_found), entries, damage }
+    let revision = header.revision.max(revision_found);
+    Salvage { revision, entries, damage, ..Salvage::default() }
 }
 
 #[cfg(test)]

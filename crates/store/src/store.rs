@@ -16,7 +16,8 @@ use tokio::sync::{
 };
 
 use crate::{
-    BackupChunks, Damage, Error, FileLocation, RedbLog, Snapshot, ValueCodec, Watch,
+    Archive, BackupChunks, Damage, Error, FileLocation, RedbLog, Snapshot, ValueCodec, Watch,
+    archive::MemoryArchive,
     block_on::block_on,
     change::{Change, StoreEntry},
     change_history::HistoryBounds,
@@ -67,6 +68,7 @@ struct Shared {
     damage: Damage,
     locations: Vec<FileLocation>,
     codec: Codec,
+    archive: Archive,
 }
 
 impl Store {
@@ -111,14 +113,22 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns a backup of the current revision. Its values have the stored form.
+    /// Returns a backup of the current revision and of the archive. Its values have the stored form. Its
+    /// chunks are read from the file if there is an archive.
     pub fn backup(&self) -> BackupChunks {
         BackupChunks::new(self.snapshot(), self.shared.codec.clone())
+            .with_archive(self.shared.archive.clone())
     }
 
     /// Returns the damage that was found and repaired when the store was opened.
     pub fn damage(&self) -> &Damage {
         &self.shared.damage
+    }
+
+    /// Returns the archive. What a transaction moves from a value to the archive is never missing from
+    /// both if a reader takes its snapshot before it reads the archive.
+    pub fn archive(&self) -> &Archive {
+        &self.shared.archive
     }
 
     /// Starts the store on a given log, with a committer thread.
@@ -157,11 +167,16 @@ impl Store {
             signal: ChangeSignal::default(),
         });
         let locations = log.locations().to_vec();
+        let log_archive = log.archive();
+        let memory_archive = log_archive.is_none().then(MemoryArchive::default);
+        let archive =
+            log_archive.unwrap_or_else(|| memory_archive.clone().unwrap_or_default().into());
         let committer = Committer {
             log,
             published: published.clone(),
             requests,
             notifier: Notifier(published.clone()),
+            memory_archive,
             last_group_len: 1,
         };
         let shared = Shared {
@@ -172,6 +187,7 @@ impl Store {
             damage: Damage::default(),
             locations,
             codec: None,
+            archive,
         };
         Ok((Self { shared: Arc::new(shared) }, committer))
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::{
     Error,
+    archive::{self, ArchiveOp},
     change::{Change, StoreEntry},
     commit_condition::CommitCondition,
 };
@@ -96,6 +97,7 @@ impl Op {
 pub struct Transaction {
     pub(crate) ops: Vec<Op>,
     pub(crate) condition: Option<CommitCondition>,
+    pub(crate) archive_ops: Vec<ArchiveOp>,
 }
 
 impl Transaction {
@@ -103,6 +105,12 @@ impl Transaction {
     /// [`Error::ConditionFailed`].
     pub fn with_condition(self, condition: CommitCondition) -> Self {
         Self { condition: Some(condition), ..self }
+    }
+
+    /// The same operations together with these on the archive. Without other operations the transaction
+    /// gets no revision.
+    pub fn with_archive(self, archive_ops: Vec<ArchiveOp>) -> Self {
+        Self { archive_ops, ..self }
     }
 }
 
@@ -114,7 +122,7 @@ impl From<Op> for Transaction {
 
 impl From<Vec<Op>> for Transaction {
     fn from(ops: Vec<Op>) -> Self {
-        Self { ops, condition: None }
+        Self { ops, condition: None, archive_ops: Vec::new() }
     }
 }
 
@@ -138,7 +146,8 @@ impl Default for TransactionLimits {
 impl Transaction {
     /// The bytes of all keys and values.
     pub(crate) fn bytes(&self) -> usize {
-        self.ops.iter().map(|op| op.key.len() + op.value_bytes()).sum()
+        let ops = self.ops.iter().map(|op| op.key.len() + op.value_bytes());
+        ops.chain(self.archive_ops.iter().map(ArchiveOp::bytes)).sum()
     }
 
     pub(crate) fn check_limits(&self, limits: &TransactionLimits) -> Result<(), Error> {
@@ -149,6 +158,7 @@ impl Transaction {
                 "it has {count} operations, at most {max} are allowed"
             )));
         }
+        archive::check_limits(&self.archive_ops)?;
         let mut keys = HashSet::with_capacity(count);
         for op in &self.ops {
             op.check_limits(limits)?;

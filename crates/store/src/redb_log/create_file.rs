@@ -10,9 +10,10 @@ use std::{
 
 use redb::{Database, ReadableDatabase, TableError};
 
-use super::{HEADER, ROWS, builder, errors, header::LogHeader, row, write_header};
+use super::{ARCHIVE, HEADER, ROWS, builder, errors, header::LogHeader, row, write_header};
 use crate::{
-    Error,
+    ArchiveContents, Error,
+    archive::encode_value,
     change::StoreEntry,
     file_lock::{self, sibling_path},
 };
@@ -25,14 +26,15 @@ pub(super) fn create_if_missing(path: &Path) -> Result<(), Error> {
     replace(path, create_tables)
 }
 
-/// Replaces the file by one with these entries. The change history of the new file is empty. The
+/// Replaces the file by one with these entries and this archive. The change history of the new file is empty. The
 /// caller must have the lock.
 pub(crate) fn write_entries(
     path: &Path,
     revision: u64,
     entries: &[(Arc<str>, StoreEntry)],
+    archive: &ArchiveContents,
 ) -> Result<(), Error> {
-    replace(path, |database| fill(database, revision, entries))
+    replace(path, |database| fill(database, revision, entries, archive))
 }
 
 /// Writes a new file and renames it to the path.
@@ -57,11 +59,12 @@ fn create_empty(temporary: &Path) -> Result<Database, redb::Error> {
     Ok(builder().create_file(file)?)
 }
 
-/// Writes one row for each entry.
+/// Writes one row for each entry, and the archive.
 fn fill(
     database: &Database,
     revision: u64,
     entries: &[(Arc<str>, StoreEntry)],
+    archive: &ArchiveContents,
 ) -> Result<(), redb::Error> {
     let mut by_revision: Vec<_> = entries.iter().collect();
     by_revision.sort_unstable_by_key(|(_, entry)| entry.modified);
@@ -75,6 +78,13 @@ fn fill(
         header.add(entry.modified);
     }
     drop(rows);
+    if !archive.is_empty() {
+        let mut table = transaction.open_table(ARCHIVE)?;
+        for (key, value) in archive.iter() {
+            encode_value(key, value, &mut bytes);
+            table.insert(key, bytes.as_slice())?;
+        }
+    }
     write_header(&transaction, &header)?;
     Ok(transaction.commit()?)
 }

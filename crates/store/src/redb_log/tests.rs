@@ -7,7 +7,8 @@ use crate::change::{Change, StoreEntry};
 
 fn change(value: Option<&'static str>) -> Change {
     let current = value.map(|value| StoreEntry { value: value.into(), created: 3, modified: 7 });
-    Change { key: "/a".into(), revision: 7, current, previous: None }
+    let archive_ops = Arc::default();
+    Change { key: "/a".into(), revision: 7, current, previous: None, archive_ops }
 }
 
 #[test]
@@ -39,7 +40,13 @@ fn a_row_with_a_flipped_bit_or_another_revision_is_rejected() {
 #[test]
 fn a_decoded_header_equals_the_encoded_one_and_checks_its_rows() {
     let changes = [Arc::new(change(Some("value")))];
-    let batch = CommitBatch { changes: &changes, dropped: &[], revision: 7, compacted: 2 };
+    let batch = CommitBatch {
+        changes: &changes,
+        dropped: &[],
+        revision: 7,
+        compacted: 2,
+        archive_ops: &[],
+    };
     let header = LogHeader::default().with_batch(&batch);
     assert!(matches!(LogHeader::decode(&header.encode()), Ok(same) if same == header));
     let mut found = LogHeader::default();
@@ -47,7 +54,8 @@ fn a_decoded_header_equals_the_encoded_one_and_checks_its_rows() {
     assert!(matches!(missing, Err(LoadError::Corrupted(detail)) if detail == "it has 0 of 1 rows"));
     found.add(8);
     assert!(header.check_rows(&found).is_err());
-    let dropped = CommitBatch { changes: &[], dropped: &[7], revision: 7, compacted: 7 };
+    let dropped =
+        CommitBatch { changes: &[], dropped: &[7], revision: 7, compacted: 7, archive_ops: &[] };
     assert!(header.with_batch(&dropped).check_rows(&LogHeader::default()).is_ok());
 }
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::archived_pairs::ArchivedPairs;
 use super::pages::{CommitSlot, DEPTH_MAX, Leaf, Page, PageFile, PageRef};
 use crate::{
     log::LogRow,
@@ -25,7 +26,7 @@ impl RevisionRange {
 
 /// The rows of a commit.
 #[derive(Default)]
-pub(super) struct LiveRows {
+pub(super) struct LiveRows<'a> {
     pub(super) header: Option<LogHeader>,
     pub(super) is_header_damaged: bool,
     /// The undamaged rows.
@@ -34,11 +35,13 @@ pub(super) struct LiveRows {
     pub(super) damaged: BTreeMap<u64, Option<Arc<str>>>,
     /// The revisions of the rows that may exist but are not reachable.
     pub(super) damaged_ranges: Vec<RevisionRange>,
+    /// The archive of the same commit.
+    pub(super) archived: ArchivedPairs<'a>,
 }
 
-impl LiveRows {
+impl<'a> LiveRows<'a> {
     /// Reads the newest commit of a file; `None` if no commit slot is readable.
-    pub(super) fn read(file: &PageFile<'_>) -> Option<Self> {
+    pub(super) fn read(file: &PageFile<'a>) -> Option<Self> {
         let mut commits =
             file.commit_slots().into_iter().map(|slot| Self::read_commit(file, &slot));
         let newest = commits.next()?;
@@ -54,12 +57,14 @@ impl LiveRows {
         Self {
             is_header_damaged: true,
             damaged_ranges: vec![RevisionRange::ALL],
+            archived: ArchivedPairs::unknown(),
             ..Self::default()
         }
     }
 
-    fn read_commit(file: &PageFile<'_>, slot: &CommitSlot) -> Self {
-        let mut live = Self::default();
+    fn read_commit(file: &PageFile<'a>, slot: &CommitSlot) -> Self {
+        let archived = ArchivedPairs::read_commit(file, slot);
+        let mut live = Self { archived, ..Self::default() };
         let header = file.table_root(slot, HEADER_TABLE).and_then(|root| file.single_value(root));
         live.header = header.and_then(|bytes| LogHeader::decode(bytes).ok());
         live.is_header_damaged = live.header.is_none();
@@ -72,7 +77,10 @@ impl LiveRows {
     }
 
     fn is_intact(&self) -> bool {
-        !self.is_header_damaged && self.damaged.is_empty() && self.damaged_ranges.is_empty()
+        !self.is_header_damaged
+            && self.damaged.is_empty()
+            && self.damaged_ranges.is_empty()
+            && self.archived.is_intact()
     }
 
     fn visit(&mut self, file: &PageFile<'_>, page: PageRef, range: RevisionRange, depth: usize) {

@@ -6,9 +6,9 @@
 
 use twox_hash::XxHash3_128;
 
-const PAGE_BYTES: usize = 4096;
-const LEAF: u8 = 1;
-const BRANCH: u8 = 2;
+pub(super) const PAGE_BYTES: usize = 4096;
+pub(super) const LEAF: u8 = 1;
+pub(super) const BRANCH: u8 = 2;
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 const FLAGS_AT: usize = 9;
 const RECOVERY_REQUIRED: u8 = 2;
@@ -22,7 +22,9 @@ const SLOT_VERSION: u8 = 3;
 const SLOT_ROOT_AT: usize = 8;
 const SLOT_TRANSACTION_AT: usize = 104;
 const SLOT_CHECKSUM_AT: usize = 112;
-/// The offset of the root page in the entry of a table: after its type and its length.
+/// The number of pairs in the definition of a table, after its type.
+const TABLE_LEN_AT: usize = 1;
+/// The offset of the root page in the definition of a table: after its type and its length.
 const TABLE_ROOT_AT: usize = 9;
 /// The maximum number of levels that are read. No tree has as many, but the pages of a damaged file can form
 /// a cycle.
@@ -31,8 +33,20 @@ pub(super) const DEPTH_MAX: usize = 32;
 /// A reference to a page: its number in the stored form, and its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageRef {
-    number: u64,
-    checksum: u128,
+    pub(super) number: u64,
+    pub(super) checksum: u128,
+}
+
+/// What a commit has of a table.
+pub(super) enum TableState {
+    Absent,
+    /// The number of its pairs; no root if it is empty.
+    Present {
+        len: u64,
+        root: Option<PageRef>,
+    },
+    /// The page that lists the tables is damaged.
+    Damaged,
 }
 
 /// A valid commit slot.
@@ -101,6 +115,24 @@ impl<'a> PageFile<'a> {
 
     /// Returns the root of a table. There are few tables, so their tree is one leaf.
     pub(super) fn table_root(&self, slot: &CommitSlot, name: &str) -> Option<PageRef> {
+        let definition = self.table_definition(slot, name)?;
+        let has_root = definition.get(TABLE_ROOT_AT) == Some(&1);
+        has_root.then(|| read_page_ref(definition, TABLE_ROOT_AT + 1))?
+    }
+
+    /// Returns what a commit has of a table that need not exist.
+    pub(super) fn table_state(&self, slot: &CommitSlot, name: &str) -> TableState {
+        if !self.is_archive_page_intact(slot.tables) {
+            return TableState::Damaged;
+        }
+        let Some(definition) = self.table_definition(slot, name) else { return TableState::Absent };
+        match read_u64(definition, TABLE_LEN_AT) {
+            Some(len) => TableState::Present { len, root: self.table_root(slot, name) },
+            None => TableState::Damaged,
+        }
+    }
+
+    fn table_definition(&self, slot: &CommitSlot, name: &str) -> Option<&'a [u8]> {
         let page = self.page(slot.tables)?;
         let count = leaf_len(page)?;
         let ends_at = |index: usize| match index {
@@ -115,8 +147,8 @@ impl<'a> PageFile<'a> {
                 _ => read_u32(page, 4 * (count + index))?,
             };
             let value = page.get(value_start..read_u32(page, 4 * (count + index + 1))?)?;
-            if key == name.as_bytes() && value.get(TABLE_ROOT_AT) == Some(&1) {
-                return read_page_ref(value, TABLE_ROOT_AT + 1);
+            if key == name.as_bytes() {
+                return Some(value);
             }
         }
         None
@@ -148,7 +180,7 @@ impl<'a> PageFile<'a> {
         contents.is_some_and(|contents| checksum(contents) == page.checksum)
     }
 
-    fn page(&self, page: PageRef) -> Option<&'a [u8]> {
+    pub(super) fn page(&self, page: PageRef) -> Option<&'a [u8]> {
         let order = u32::try_from(page.number >> 59).ok()?;
         let index = usize::try_from(page.number & (0x000F_FFFF >> order)).ok()?;
         let region = usize::try_from((page.number >> 20) & 0x000F_FFFF).ok()?;
@@ -179,7 +211,7 @@ pub(super) fn scan_single_values(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn leaf_len(page: &[u8]) -> Option<usize> {
+pub(super) fn leaf_len(page: &[u8]) -> Option<usize> {
     page.get(2..)?.first_chunk().map(|count| usize::from(u16::from_le_bytes(*count)))
 }
 
@@ -217,7 +249,7 @@ fn parse_branch(page: &[u8]) -> Option<Branch> {
     Some(Branch { children: children?, separators: separators? })
 }
 
-fn checksum(bytes: &[u8]) -> u128 {
+pub(super) fn checksum(bytes: &[u8]) -> u128 {
     XxHash3_128::oneshot(bytes)
 }
 
@@ -225,15 +257,15 @@ fn read_page_ref(bytes: &[u8], at: usize) -> Option<PageRef> {
     Some(PageRef { number: read_u64(bytes, at)?, checksum: read_u128(bytes, at + 8)? })
 }
 
-fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
     let number = bytes.get(at..)?.first_chunk()?;
     usize::try_from(u32::from_le_bytes(*number)).ok()
 }
 
-fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
+pub(super) fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|number| u64::from_le_bytes(*number))
 }
 
-fn read_u128(bytes: &[u8], at: usize) -> Option<u128> {
+pub(super) fn read_u128(bytes: &[u8], at: usize) -> Option<u128> {
     bytes.get(at..)?.first_chunk().map(|number| u128::from_le_bytes(*number))
 }

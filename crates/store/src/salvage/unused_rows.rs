@@ -18,7 +18,11 @@ pub(super) fn newest_header(bytes: &[u8]) -> Option<LogHeader> {
 }
 
 /// Returns the rows in the damaged ranges that are not proven to be removed.
-pub(super) fn search(bytes: &[u8], live: &LiveRows, header: &LogHeader) -> BTreeMap<u64, LogRow> {
+pub(super) fn search(
+    bytes: &[u8],
+    live: &LiveRows<'_>,
+    header: &LogHeader,
+) -> BTreeMap<u64, LogRow> {
     let is_wanted = |revision: u64| {
         !live.rows.contains_key(&revision)
             && (revision <= header.revision || live.is_header_damaged)

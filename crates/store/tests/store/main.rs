@@ -8,6 +8,7 @@
     reason = "a test fails by panicking and prints how many cases it checked"
 )]
 
+mod archive;
 mod committer;
 mod corruption;
 mod damage;

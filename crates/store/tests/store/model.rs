@@ -1,9 +1,9 @@
 //! A simple model of the store, with which the property tests compare it: an ordered map and a list
 //! of changes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
-use punctual_store::{Change, Error, Op, Precondition, Store, StoreEntry};
+use punctual_store::{ArchiveOp, Change, Error, Op, Precondition, Store, StoreEntry};
 use punctual_testing::TestRng;
 
 /// One operation, independent of the current value of its key.
@@ -30,6 +30,7 @@ pub(crate) struct Model {
     pub(crate) revision: u64,
     pub(crate) entries: BTreeMap<String, StoreEntry>,
     pub(crate) log: Vec<Change>,
+    pub(crate) archive: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl ModelOp {
@@ -96,13 +97,24 @@ impl Model {
         if let Some(entry) = &current {
             self.entries.insert(key.clone(), entry.clone());
         }
-        self.log.push(Change { key: key.into(), revision, current, previous });
+        let archive_ops = Arc::default();
+        self.log.push(Change { key: key.into(), revision, current, previous, archive_ops });
+    }
+
+    pub(crate) fn apply_archive(&mut self, ops: &[ArchiveOp]) {
+        for op in ops {
+            match &op.value {
+                Some(value) => self.archive.insert(op.key.to_vec(), value.to_vec()),
+                None => self.archive.remove(&*op.key),
+            };
+        }
     }
 
     /// Whether the store has exactly this state.
     pub(crate) fn matches(&self, store: &Store) -> bool {
         let snapshot = store.snapshot();
-        snapshot.revision() == self.revision
+        read_archive(store) == self.archive
+            && snapshot.revision() == self.revision
             && snapshot.len() == self.entries.len()
             && ["even", "odd"].iter().all(|segment| {
                 let prefix = format!("/{segment}/");
@@ -126,6 +138,27 @@ impl Model {
         let expected = self.log.iter().filter(|change| change.revision > from);
         assert!(changes.iter().map(|change| &**change).eq(expected), "{changes:?}");
     }
+}
+
+/// Returns the pairs of the archive, read from both ends.
+pub(crate) fn read_archive(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let reader = store.archive().read().unwrap();
+    let range = || reader.range(Bound::Unbounded, Bound::Unbounded).unwrap();
+    let pairs: BTreeMap<_, _> = range().map(|pair| pair.unwrap()).collect();
+    assert!(range().rev().map(|pair| pair.unwrap()).eq(pairs.clone().into_iter().rev()));
+    pairs
+}
+
+/// Returns up to three operations on twenty keys of the archive.
+pub(crate) fn random_archive_ops(rng: &TestRng) -> Vec<ArchiveOp> {
+    let op = |_| {
+        let key = format!("archived/{}", rng.below(20));
+        if rng.once_in(4) {
+            return ArchiveOp::delete(key);
+        }
+        ArchiveOp::put(key, vec![rng.next_u64() as u8; rng.below(900) as usize])
+    };
+    (0..rng.below(4)).map(op).collect()
 }
 
 /// Returns all changes after a revision that are available now.

@@ -1,12 +1,12 @@
 //! Power cuts: the journal of one run is cut at every disk operation, and an arbitrary part of the
 //! unsynced operations survives. All acknowledged writes must survive, and transactions stay atomic.
 
-use punctual_store::{Op, Options, Precondition, RedbLog, Store};
+use punctual_store::{Op, Options, Precondition, RedbLog, Store, Transaction};
 use punctual_testing::TestRng;
 
 use crate::{
     disk::{DiskOp, PersistedDisk, Survival, TestDisk},
-    model::{Model, ops, random_steps},
+    model::{Model, ops, random_archive_ops, random_steps},
 };
 
 const TRANSACTIONS: u64 = 100;
@@ -56,8 +56,12 @@ fn run(seed: u64, in_flight: usize) -> RecordedRun {
     for _ in 0..TRANSACTIONS {
         let mut model = models.last().unwrap().clone();
         let steps = random_steps(&rng, 6000);
-        pending_writes.push(store.submit(ops(&steps, &model)).unwrap());
+        let archive_ops = random_archive_ops(&rng);
+        let transaction = Transaction::from(ops(&steps, &model));
+        let transaction = transaction.with_archive(archive_ops.clone());
+        pending_writes.push(store.submit(transaction).unwrap());
         assert!(model.apply(&steps));
+        model.apply_archive(&archive_ops);
         models.push(model);
         if pending_writes.len() == in_flight {
             for pending in pending_writes.drain(..) {
