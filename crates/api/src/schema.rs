@@ -127,11 +127,13 @@ pub fn find_struct(name: &str) -> Option<&'static StructSchema> {
     tables.structs.get(*tables.by_name.get(name)?)
 }
 
-/// Finds the struct of a kind. ScheduledJob uses the struct of CronJob. The Event of
+/// Finds the struct of a kind. ScheduledJob uses the struct of CronJob. SlotRecord has metadata, unlike the
+/// records in a status. The Event of
 /// `events.k8s.io/v1` has its own struct.
 pub fn find_kind(api_version: &str, kind: &str) -> Option<&'static StructSchema> {
     find_struct(match (api_version, kind) {
         (_, "ScheduledJob") => "CronJob",
+        (_, "SlotRecord") => "SlotRecordObject",
         ("events.k8s.io/v1", "Event") => "EventsEvent",
         _ => kind,
     })

@@ -220,6 +220,12 @@ pub(crate) struct InstanceArgs {
     /// Time to keep an Event after its last update, such as 90m or 1h
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
+    /// Number of days to keep the record of a slot in the slot ledger
+    #[arg(long, value_name = "N", default_value_t = 90)]
+    pub(crate) ledger_days: u32,
+    /// Maximum number of records of a CronJob in the slot ledger; beyond it, the oldest are deleted
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) ledger_records: u32,
     /// Log level (error, warn, info, debug) or a filter such as punctual_server=debug
     #[arg(long, value_name = "FILTER", default_value = "info", env = "PUNCTUAL_LOG")]
     pub(crate) log: String,

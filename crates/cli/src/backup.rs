@@ -84,7 +84,8 @@ fn write_backup(args: &BackupArgs, out: &mut impl Write) -> anyhow::Result<()> {
     if !stored.damage.is_none() {
         bail!("{} is damaged; run `punctual check` and `punctual salvage`", path.display());
     }
-    for chunk in BackupChunks::new(stored.snapshot(), None) {
+    let chunks = BackupChunks::new(stored.snapshot(), None);
+    for chunk in chunks.with_archive_contents(stored.archive) {
         out.write_all(&chunk)?;
     }
     Ok(out.flush()?)

@@ -86,6 +86,12 @@ pub(crate) fn describe(damage: &Damage) -> Vec<String> {
         lines
             .push("some objects may have an earlier state, because later ones are lost".to_owned());
     }
+    if damage.archive_lost > 0 {
+        lines.push(format!("lost {} values of the slot ledger", damage.archive_lost));
+    }
+    if damage.is_archive_index_damaged {
+        lines.push("pages of the slot ledger are damaged; deleted records may be back".to_owned());
+    }
     if damage.is_index_damaged {
         lines.push("pages of the index are damaged".to_owned());
     }

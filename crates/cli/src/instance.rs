@@ -12,8 +12,8 @@ use http::{HeaderValue, Request, header};
 use punctual_controller::{BurstGate, Context, Fence, Metrics, SharedWatches, SystemClock};
 use punctual_schedule::Zones;
 use punctual_server::{
-    ADMIN_GROUP, AuditLevel, AuditLog, Config, ConnectionLimits, SecretEncryption, Server,
-    ServerIdentity, ServerLimits, SystemEnv, User, find_encrypted,
+    ADMIN_GROUP, AuditLevel, AuditLog, Config, ConnectionLimits, LedgerLimits, SecretEncryption,
+    Server, ServerIdentity, ServerLimits, SystemEnv, User, find_encrypted,
 };
 use punctual_store::{Options, Store, ValueCodec, damaged_path};
 use tokio::net::TcpListener;
@@ -75,6 +75,7 @@ impl<'a> Instance<'a> {
             limits: limits(self.args, self.descriptors.for_clients(max_pods)),
             audit: audit(self.args, &self.data_dir)?,
             event_ttl: self.args.event_ttl,
+            ledger: ledger_limits(self.args),
             revocations: Some(self.identity.revocations()),
             ..Config::new(self.store.clone())
         })
@@ -276,6 +277,14 @@ fn limits(args: &InstanceArgs, descriptors: usize) -> ServerLimits {
         log_streams_max,
         connections: ConnectionLimits::with_total(connections_max),
         ..defaults
+    }
+}
+
+/// Returns how long slot records are kept.
+fn ledger_limits(args: &InstanceArgs) -> LedgerLimits {
+    LedgerLimits {
+        age_max: Duration::from_secs(u64::from(args.ledger_days) * 24 * 60 * 60),
+        records_max: usize::try_from(args.ledger_records).unwrap_or(usize::MAX),
     }
 }
 

@@ -10,7 +10,8 @@ pub(crate) mod aggregated;
 use serde_json::{Value, json};
 
 use crate::resource::{
-    GROUP_VERSIONS, GroupVersion, NAMESPACES, RESOURCES, REVIEWS, Resource, SelfReview, VERBS,
+    GROUP_VERSIONS, GroupVersion, NAMESPACES, READ_VERBS, RESOURCES, REVIEWS, Resource, SelfReview,
+    VERBS,
 };
 
 /// Returns the document at `/api`, with one server address for all clients.
@@ -63,8 +64,11 @@ pub(crate) fn resource_list(group: &str, version: &str) -> Option<Value> {
     Some(document)
 }
 
-/// Returns the verbs of a resource. Namespaces cannot be deleted as a collection.
+/// Returns the verbs of a resource. Some can only be read. Namespaces cannot be deleted as a collection.
 pub(crate) fn verbs(resource: &Resource) -> Vec<&'static str> {
+    if resource.is_read_only {
+        return READ_VERBS.to_vec();
+    }
     let is_namespaces = resource.plural == NAMESPACES.plural;
     VERBS.into_iter().filter(|verb| !(is_namespaces && *verb == "deletecollection")).collect()
 }

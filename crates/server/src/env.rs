@@ -45,7 +45,11 @@ pub(crate) fn new_uid(env: &dyn ServerEnv) -> String {
     env.fill_random(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     let number = number & !(0xf << 76) | (0x4 << 76);
-    let number = number & !(0x3 << 62) | (0x2 << 62);
+    format_uid(number & !(0x3 << 62) | (0x2 << 62))
+}
+
+/// Returns the usual form of a UID.
+pub(crate) fn format_uid(number: u128) -> String {
     let hex = format!("{number:032x}");
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))

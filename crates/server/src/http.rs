@@ -6,6 +6,7 @@ mod guarded_body;
 mod non_resource;
 mod patch;
 mod read;
+mod slot_records;
 mod watch;
 mod write;
 
@@ -280,6 +281,10 @@ async fn dispatch_with_warning(
 
 async fn dispatch(request: RequestContext, target: RequestTarget, body: &mut Body) -> ApiResult {
     let method = request.parts.method.clone();
+    let is_read_only = target.served().is_some_and(|served| served.resource.is_read_only);
+    if is_read_only && !matches!(method, Method::GET | Method::HEAD) {
+        return Err(not_allowed());
+    }
     match (target, method) {
         (RequestTarget::NonResource, method) => non_resource::handle(&request, &method).await,
         (RequestTarget::UnknownResource, _) => Err(no_such_resource()),
@@ -289,7 +294,7 @@ async fn dispatch(request: RequestContext, target: RequestTarget, body: &mut Bod
         (RequestTarget::Collection { served, namespace }, method) => {
             let collection = CollectionRef { served, namespace: namespace.unwrap_or_default() };
             match method {
-                Method::GET | Method::HEAD => read::list_or_watch(&request, collection),
+                Method::GET | Method::HEAD => read::list_or_watch(&request, collection).await,
                 // Namespaced objects are created in a namespace, never at the cluster scope.
                 Method::POST
                     if collection.namespace.is_empty() && served.resource.is_namespaced =>
@@ -307,7 +312,7 @@ async fn dispatch(request: RequestContext, target: RequestTarget, body: &mut Bod
             match (method, subresource) {
                 (Method::GET, Some(Subresource::Log)) => read::log(&request, &object).await,
                 (Method::GET | Method::HEAD, None | Some(Subresource::Status)) => {
-                    read::get(&request, &object)
+                    read::get(&request, &object).await
                 }
                 (Method::PUT, None | Some(Subresource::Status | Subresource::Finalize)) => {
                     write::replace(&request, &object, body).await

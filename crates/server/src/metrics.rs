@@ -153,7 +153,7 @@ impl Metrics {
 
     /// Encodes all metrics, with those of other components.
     pub(crate) fn encode(&self, snapshot: &Snapshot, extra: Option<&AppendMetrics>) -> String {
-        for resource in RESOURCES {
+        for resource in RESOURCES.into_iter().filter(|resource| !resource.is_read_only) {
             let prefix = resource_prefix(resource);
             let label = ResourceLabel { resource: prefix.trim_matches('/').to_owned() };
             let count = snapshot.segment_len(&label.resource);

@@ -39,11 +39,12 @@ mod tests {
     use punctual_api::quota::COUNTED_RESOURCES;
 
     use crate::registry::resource_prefix;
-    use crate::resource::{EVENT_RESOURCE, RESOURCES};
+    use crate::resource::{EVENT_RESOURCE, RESOURCES, Resource};
 
     #[test]
     fn every_namespaced_resource_except_events_is_counted() {
-        let counted = RESOURCES.iter().filter(|it| it.is_namespaced && **it != &EVENT_RESOURCE);
+        let is_stored = |it: &&&Resource| it.is_namespaced && !it.is_read_only;
+        let counted = RESOURCES.iter().filter(is_stored).filter(|it| **it != &EVENT_RESOURCE);
         let mut prefixes: Vec<String> = counted.map(|it| resource_prefix(it)).collect();
         prefixes.sort();
         assert_eq!(prefixes, COUNTED_RESOURCES.map(|name| format!("/{name}/")));

@@ -22,10 +22,11 @@ use punctual_store::{Error, Op, Precondition, Store};
 use serde_json::Value;
 
 pub(crate) use self::delete::DeleteResult;
-pub(crate) use self::list::ListPage;
+pub(crate) use self::list::{ListMetadata, ListPage, too_large};
 pub(crate) use self::update::ObjectUpdate;
-pub(crate) use self::watch::{ObjectWatch, WatchEvent};
+pub(crate) use self::watch::{ObjectWatch, WatchEvent, watch_error};
 use crate::env::ServerEnv;
+use crate::ledger::Ledger;
 use crate::patch::{self, FieldManager};
 use crate::quota::UsageTracker;
 use crate::resource::{NAMESPACES, Resource, ServedResource, Subresource};
@@ -41,6 +42,7 @@ pub(crate) struct Registry {
     pub(crate) node: Option<String>,
     /// Counts objects for the quotas.
     pub(crate) usage: Arc<UsageTracker>,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 /// A collection of objects: a resource, in one namespace or at the cluster scope.

@@ -21,6 +21,8 @@ pub(crate) struct Resource {
     pub(crate) categories: &'static [&'static str],
     /// Whether its objects are namespaced.
     pub(crate) is_namespaced: bool,
+    /// Whether clients can only read it, because its objects are computed.
+    pub(crate) is_read_only: bool,
     /// The served subresources.
     pub(crate) subresources: &'static [Subresource],
     /// The group-versions under which it is served; objects are stored in the first one.
@@ -69,7 +71,10 @@ impl Subresource {
     }
 }
 
-/// The verbs of every resource.
+/// The verbs of a resource that clients can only read.
+pub(crate) const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
+
+/// The verbs of every other resource.
 pub(crate) const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
@@ -95,6 +100,7 @@ const PLAIN: Resource = Resource {
     short_names: &[],
     categories: &[],
     is_namespaced: true,
+    is_read_only: false,
     subresources: &[],
     group_versions: &[CORE],
 };
@@ -130,6 +136,17 @@ pub(crate) static SCHEDULED_JOBS: Resource = Resource {
     short_names: &["sj"],
     categories: &["all"],
     subresources: &[Subresource::Status],
+    group_versions: &[PUNCTUAL],
+    ..PLAIN
+};
+
+/// Slot records, a kind of Punctual. They are not stored under keys of their own; see [`crate::ledger`].
+pub(crate) static SLOT_RECORDS: Resource = Resource {
+    plural: "slotrecords",
+    singular: "slotrecord",
+    kind: "SlotRecord",
+    short_names: &["slots"],
+    is_read_only: true,
     group_versions: &[PUNCTUAL],
     ..PLAIN
 };
@@ -219,7 +236,7 @@ pub(crate) static LEASES: Resource = Resource {
 };
 
 /// All served resources.
-pub(crate) static RESOURCES: [&Resource; 12] = [
+pub(crate) static RESOURCES: [&Resource; 13] = [
     &CONFIG_MAPS,
     &EVENT_RESOURCE,
     &NAMESPACES,
@@ -232,6 +249,7 @@ pub(crate) static RESOURCES: [&Resource; 12] = [
     &JOBS,
     &LEASES,
     &SCHEDULED_JOBS,
+    &SLOT_RECORDS,
 ];
 
 /// A self-subject review. It is evaluated and returned, never stored.

@@ -1,6 +1,7 @@
 //! Renders objects, lists and tables in the format that the client accepts, and errors as JSON.
 
 mod list;
+mod record_list;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use punctual_api::Status;
 use serde_json::Value;
 
 pub(crate) use self::list::{ListResponse, render_list};
+pub(crate) use self::record_list::{RecordListOptions, render_record_list, render_record_page};
 use crate::request::{Representation, ResponseFormat, TextFormat};
 use crate::stored::{StoredObject, TypeMeta};
 use crate::table::{self, IncludeObject, TableOptions, partial_metadata};

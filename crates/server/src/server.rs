@@ -16,6 +16,7 @@ use crate::auth::{Tokens, User};
 use crate::env::{ServerEnv, SystemEnv};
 use crate::expire;
 use crate::http;
+use crate::ledger::{self, Ledger, LedgerLimits};
 use crate::limits::{RequestLimiter, ServerLimits};
 use crate::logs::LogSource;
 use crate::metrics::{AppendMetrics, Metrics};
@@ -54,6 +55,8 @@ pub struct Config {
     /// How long Events are kept after their last write. The oldest Events are deleted earlier if
     /// there are more than 100,000.
     pub event_ttl: Duration,
+    /// How long slot records are kept.
+    pub ledger: LedgerLimits,
 }
 
 /// Default of kube-apiserver's `--event-ttl`.
@@ -75,6 +78,7 @@ impl Config {
             extra_metrics: None,
             revocations: None,
             event_ttl: EVENT_TTL,
+            ledger: LedgerLimits::default(),
         }
     }
 }
@@ -109,17 +113,19 @@ const INITIAL_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-publi
 
 impl Server {
     /// Starts a server and creates the initial namespaces. Must be called within a tokio runtime,
-    /// since it spawns the tasks that delete expired Events, update the statuses of quotas and move
+    /// since it spawns the tasks that delete expired Events and old slot records, update the statuses of quotas and move
     /// unreadable objects aside.
     pub async fn start(config: Config) -> Result<Server, Status> {
         let metrics = Metrics::new(&config.zones, config.audit.dropped());
         let validation = ValidationOptions { zones: config.zones, dialect: config.dialect };
+        let ledger = Arc::new(Ledger::new(config.store.revision()));
         let registry = Registry {
             store: config.store,
             validation,
             env: config.env,
             node: config.node,
             usage: Arc::default(),
+            ledger,
         };
         let state = ServerState {
             registry,
@@ -146,6 +152,7 @@ impl Server {
         }));
         let shutdown = server.state.shutdown.clone();
         tokio::spawn(expire::expire_events(state.clone(), config.event_ttl, shutdown.clone()));
+        tokio::spawn(ledger::prune(state.clone(), config.ledger, shutdown.clone()));
         tokio::spawn(quota::update_quota_statuses(state, shutdown));
         Ok(server)
     }

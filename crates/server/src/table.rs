@@ -15,6 +15,7 @@ mod pod;
 mod quota;
 mod row;
 mod selector;
+mod slot_record;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -125,6 +126,7 @@ impl TableLayout {
             "Node" => &cluster::NODE,
             "ConfigMap" => &config::CONFIG_MAP,
             "Secret" => &config::SECRET,
+            "SlotRecord" => &slot_record::SLOT_RECORD,
             "Lease" => &config::LEASE,
             "ResourceQuota" => &quota::RESOURCE_QUOTA,
             _ => &config::NAME_AND_AGE,

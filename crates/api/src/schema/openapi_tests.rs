@@ -32,6 +32,7 @@ const INTENDED: &[IntendedDifferences] = &[
             "CronJobStatus.suspendedSince: not in Kubernetes",
             "SlotJob: not in Kubernetes",
             "SlotRecord: not in Kubernetes",
+            "SlotRecordObject: not in Kubernetes",
         ],
     },
     IntendedDifferences {

@@ -112,7 +112,9 @@ mod tests {
             modified,
         };
         let previous = (was > 0).then(|| entry(was));
-        StoreChange { key: key.into(), revision, current: Some(entry(revision)), previous }
+        let archive_ops = Arc::default();
+        let current = Some(entry(revision));
+        StoreChange { key: key.into(), revision, current, previous, archive_ops }
     }
 
     fn revisions(writes: &[EventWrite]) -> Vec<u64> {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{RequestContext, not_allowed};
 use crate::discovery::{self, aggregated};
+use crate::ledger::run_blocking;
 use crate::metrics::OPEN_METRICS_TYPE;
 use crate::openapi::{Document, PROTOBUF_TYPES};
 use crate::request::{KUBERNETES_SERVICE_PATH, ResponseFormat, discovery_versions};
@@ -190,8 +191,18 @@ async fn metrics(request: &RequestContext) -> Response<Body> {
 /// Streams all objects of the current revision. Only administrators are authorized, because the
 /// objects include Secrets.
 fn backup(request: &RequestContext) -> Response<Body> {
-    let chunks = request.server.state.registry.store.backup();
-    let body = Body::from_stream(stream::iter(chunks.map(Ok::<_, Infallible>)));
+    let store = &request.server.state.registry.store;
+    let archive = store.archive().clone();
+    let chunks = store.backup();
+    let body = Body::from_stream(stream::unfold(chunks, move |mut chunks| {
+        let archive = archive.clone();
+        async move {
+            // The archive is read from the file.
+            let next = run_blocking(&archive, move || Ok((chunks.next(), chunks)));
+            let (chunk, chunks) = next.await.ok()?;
+            Some((Ok::<_, Infallible>(chunk?), chunks))
+        }
+    }));
     let mut response = Response::new(body);
     let content_type = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);

@@ -6,11 +6,12 @@ use http::{HeaderValue, Response, StatusCode, header};
 use punctual_api::{Pod, Status};
 use serde::Deserialize as _;
 
-use super::{LongRunning, RequestContext, is_in_process, watch};
+use super::{LongRunning, RequestContext, is_in_process, slot_records, watch};
 use crate::limits::Share;
 use crate::logs::LogQuery;
 use crate::registry::{CollectionRef, ObjectRef};
 use crate::request::{ListOptions, ResponseFormat};
+use crate::resource::SLOT_RECORDS;
 use crate::response::{self, ApiResult, ListResponse, ResponseOptions};
 use crate::table::IncludeObject;
 
@@ -31,25 +32,34 @@ impl RequestContext {
         self.server.state.limiter.acquire_log(&self.user).map(Some)
     }
 
-    fn accepts_gzip(&self) -> bool {
+    pub(super) fn accepts_gzip(&self) -> bool {
         let accepted = self.header(header::ACCEPT_ENCODING);
         accepted.split(',').any(|coding| coding.split(';').next().map(str::trim) == Some("gzip"))
     }
 }
 
 /// Handles a get.
-pub(super) fn get(request: &RequestContext, object: &ObjectRef) -> ApiResult {
+pub(super) async fn get(request: &RequestContext, object: &ObjectRef) -> ApiResult {
+    if object.collection.served.resource == &SLOT_RECORDS {
+        return slot_records::get(request, object).await;
+    }
     let options = request.response_options()?;
     let stored = request.server.state.registry.get(object)?;
     response::render_object(StatusCode::OK, &stored, options)
 }
 
 /// Handles a list or a watch.
-pub(super) fn list_or_watch(request: &RequestContext, collection: CollectionRef) -> ApiResult {
+pub(super) async fn list_or_watch(
+    request: &RequestContext,
+    collection: CollectionRef,
+) -> ApiResult {
+    if collection.served.resource == &SLOT_RECORDS {
+        return slot_records::list_or_watch(request, collection).await;
+    }
     let response_options = request.response_options()?;
     let options = ListOptions::parse(&request.query, &collection.served)?;
     if options.is_watch {
-        return watch::respond(request, &collection, &options, response_options);
+        return watch::respond(request, &collection, &options, response_options).await;
     }
     let page = request.server.state.registry.list(&collection, &options)?;
     Ok(response::render_list(ListResponse {

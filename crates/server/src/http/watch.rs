@@ -16,11 +16,12 @@ use tokio_util::sync::CancellationToken;
 use super::{LongRunning, RequestContext};
 use crate::auth::User;
 use crate::env::ServerEnv;
+use crate::ledger::SlotRecordWatch;
 use crate::limits::Share;
 use crate::metrics::GaugeGuard;
-use crate::registry::{CollectionRef, ObjectWatch, WatchEvent};
+use crate::registry::{CollectionRef, ObjectWatch, Registry, WatchEvent};
 use crate::request::{ListOptions, Representation, ResponseFormat, TextFormat};
-use crate::resource::ServedResource;
+use crate::resource::{SLOT_RECORDS, ServedResource};
 use crate::response::{ApiResult, ResponseOptions};
 use crate::server::Server;
 use crate::stored::{StoredObject, TypeMeta};
@@ -38,7 +39,7 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 const FREE_LINE_BYTES: usize = 16 << 10;
 
 /// Responds with a stream of watch events.
-pub(super) fn respond(
+pub(super) async fn respond(
     request: &RequestContext,
     collection: &CollectionRef,
     options: &ListOptions,
@@ -51,7 +52,7 @@ pub(super) fn respond(
     let permit = request.acquire_watch()?;
     let watch = match unsupported_option(request, options) {
         Some(status) => Err(status),
-        None => state.registry.watch(collection, options),
+        None => WatchSource::start(&state.registry, collection, options).await,
     };
     let seconds = options.timeout_seconds.filter(|seconds| *seconds > 0);
     let seconds = seconds.unwrap_or_else(|| default_timeout_seconds(&*state.registry.env));
@@ -109,6 +110,54 @@ fn default_timeout_seconds(env: &dyn ServerEnv) -> u64 {
     MIN_TIMEOUT_SECONDS + extra
 }
 
+/// What a watch reads.
+enum WatchSource {
+    Objects(ObjectWatch),
+    SlotRecords(Box<SlotRecordWatch>),
+}
+
+impl WatchSource {
+    async fn start(
+        registry: &Registry,
+        collection: &CollectionRef,
+        options: &ListOptions,
+    ) -> Result<WatchSource, Status> {
+        if collection.served.resource == &SLOT_RECORDS {
+            let watch = registry.watch_records(collection, options).await?;
+            return Ok(WatchSource::SlotRecords(Box::new(watch)));
+        }
+        registry.watch(collection, options).map(WatchSource::Objects)
+    }
+
+    async fn next_initial(&mut self) -> Result<Option<StoredObject>, Status> {
+        match self {
+            WatchSource::Objects(watch) => watch.next_initial(),
+            WatchSource::SlotRecords(watch) => watch.next_initial().await,
+        }
+    }
+
+    fn take_initial_revision(&mut self) -> Option<u64> {
+        match self {
+            WatchSource::Objects(watch) => watch.take_initial_revision(),
+            WatchSource::SlotRecords(watch) => watch.take_initial_revision(),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<WatchEvent>, Status> {
+        match self {
+            WatchSource::Objects(watch) => watch.next().await,
+            WatchSource::SlotRecords(watch) => watch.next().await,
+        }
+    }
+
+    fn progress(&mut self) -> Result<u64, Status> {
+        match self {
+            WatchSource::Objects(watch) => watch.progress(),
+            WatchSource::SlotRecords(watch) => watch.progress(),
+        }
+    }
+}
+
 enum WatchPhase {
     /// Sends the objects that existed at the start.
     Initial,
@@ -119,7 +168,7 @@ enum WatchPhase {
 
 /// State of one watch response.
 struct WatchResponse {
-    watch: ObjectWatch,
+    watch: WatchSource,
     served: ServedResource,
     options: ResponseOptions,
     /// Whether the next table describes its columns; true until the first table was sent.
@@ -145,7 +194,7 @@ impl WatchResponse {
         loop {
             let line = match self.phase {
                 WatchPhase::Done => return None,
-                WatchPhase::Initial => self.next_initial(),
+                WatchPhase::Initial => self.next_initial().await,
                 WatchPhase::Changes => self.next_change().await,
             };
             let line = line.and_then(|line| self.reserve_line_bytes(line));
@@ -174,8 +223,8 @@ impl WatchResponse {
 
     /// Returns the next initial event. After the last one it returns the bookmark that ends them,
     /// if the client asked for it.
-    fn next_initial(&mut self) -> Result<Option<Bytes>, Status> {
-        if let Some(stored) = self.watch.next_initial()? {
+    async fn next_initial(&mut self) -> Result<Option<Bytes>, Status> {
+        if let Some(stored) = self.watch.next_initial().await? {
             return self.encode_object("ADDED", &stored).map(Some);
         }
         self.phase = WatchPhase::Changes;

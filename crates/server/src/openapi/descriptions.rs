@@ -20,7 +20,11 @@ pub(super) fn struct_description(name: &'static str) -> Option<&'static str> {
 /// Returns the description of a field.
 pub(super) fn field_description(name: &'static str, field: &'static str) -> Option<&'static str> {
     static TEXTS: OnceLock<DescriptionMap> = OnceLock::new();
-    TEXTS.get_or_init(|| parse(SOURCE)).get(&(name, field)).map(String::as_str)
+    let texts = TEXTS.get_or_init(|| parse(SOURCE));
+    // The object has the fields of a record in a status.
+    let inherited = (name == "SlotRecordObject").then_some(("SlotRecord", field));
+    let own = texts.get(&(name, field));
+    own.or_else(|| texts.get(&inherited?)).map(String::as_str)
 }
 
 fn parse(source: &'static str) -> DescriptionMap {
@@ -90,6 +94,9 @@ mod tests {
             "CronJob",
             "CronJobSpec",
             "CronJobStatus",
+            "SlotRecord",
+            "SlotRecordObject",
+            "SlotJob",
             "Job",
             "JobSpec",
             "JobStatus",

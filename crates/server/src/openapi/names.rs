@@ -48,6 +48,9 @@ const BATCH_BETA_STRUCTS: [&str; 4] =
 /// Returns the name of the schema of a struct in the document of a group and version.
 pub(super) fn struct_schema_name(group_version: GroupVersion, name: &str) -> String {
     let is_cron_job = name.starts_with("CronJob");
+    if let Some(name) = slot_record_name(name) {
+        return format!("{PUNCTUAL}.{name}");
+    }
     match (group_version.group, group_version.version) {
         ("punctual.dev", _) if is_cron_job => {
             format!("{PUNCTUAL}.{}", name.replacen("CronJob", "ScheduledJob", 1))
@@ -62,6 +65,17 @@ pub(super) fn struct_schema_name(group_version: GroupVersion, name: &str) -> Str
             Some(event) => format!("{EVENTS}.{event}"),
             None => format!("{CORE}.{name}"),
         },
+    }
+}
+
+/// Returns the name of the schema of a struct of the slot ledger. The kind `SlotRecord` has the fields of a
+/// record in a status and metadata.
+fn slot_record_name(name: &str) -> Option<&'static str> {
+    match name {
+        "SlotRecordObject" => Some("SlotRecord"),
+        "SlotRecord" => Some("StatusSlotRecord"),
+        "SlotJob" => Some("SlotJob"),
+        _ => None,
     }
 }
 

@@ -71,7 +71,7 @@ impl PathsBuilder {
             self.add(path, subresource_operations(*subresource), &target);
         }
         self.add(collection, &collection_operations(resource), &object_target);
-        self.add(object, &OBJECT_OPERATIONS, &object_target);
+        self.add(object, object_operations(resource), &object_target);
     }
 
     /// Adds a path relative to the base.
@@ -95,7 +95,14 @@ impl PathsBuilder {
 const OBJECT_OPERATIONS: [ApiOperation; 4] =
     [operation::READ, operation::REPLACE, operation::DELETE, operation::PATCH];
 
+fn object_operations(resource: &Resource) -> &'static [ApiOperation] {
+    if resource.is_read_only { &[operation::READ] } else { &OBJECT_OPERATIONS }
+}
+
 fn collection_operations(resource: &Resource) -> Vec<ApiOperation> {
+    if resource.is_read_only {
+        return vec![operation::LIST];
+    }
     let mut operations = vec![operation::LIST, operation::CREATE];
     if discovery::verbs(resource).contains(&"deletecollection") {
         operations.push(operation::DELETE_COLLECTION);

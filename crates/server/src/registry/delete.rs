@@ -5,10 +5,11 @@ use punctual_api::pod::status::phase;
 use punctual_api::status::{GroupResource, StatusDetails};
 use punctual_api::well_known::finalizers;
 use punctual_api::{Status, Time};
-use punctual_store::{Error, Op, Precondition, StoreEntry};
+use punctual_store::{ArchiveOp, Error, Op, Precondition, StoreEntry, Transaction};
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, store_error, text};
+use crate::ledger;
 use crate::request::{DeleteOptions, Propagation};
 use crate::resource::{
     CRON_JOBS, EVENT_RESOURCE, JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS,
@@ -95,6 +96,9 @@ impl Registry {
         let served = object.collection.served;
         let deletion = PendingDeletion::new(&served, &old, options, self.env.now());
         let condition = Precondition::At(entry.modified);
+        let is_deleted = deletion.is_none();
+        let archive_ops =
+            if is_deleted { self.settle_deletion(object, &old, entry) } else { Vec::new() };
         let (op, result) = match deletion {
             None => (Op::delete(object.key(), condition), deleted(object, &old, current)),
             Some(deletion) => {
@@ -109,10 +113,37 @@ impl Registry {
         if options.is_dry_run {
             return Ok(Some(result));
         }
-        match self.store.write(op).await {
-            Ok(committed) => Ok(Some(result.with_revision(committed.revision))),
+        match self.store.write(Transaction::from(op).with_archive(archive_ops)).await {
+            Ok(committed) => {
+                self.note_deletion(object, is_deleted);
+                Ok(Some(result.with_revision(committed.revision)))
+            }
             Err(Error::Conflict(_)) => Ok(None),
             Err(other) => Err(store_error(&other)),
+        }
+    }
+}
+
+impl Registry {
+    /// Returns what the final deletion of an object changes in the slot ledger: the records of a CronJob
+    /// outlive it, and those of a namespace do not.
+    pub(super) fn settle_deletion(
+        &self,
+        object: &ObjectRef,
+        last: &Value,
+        entry: &StoreEntry,
+    ) -> Vec<ArchiveOp> {
+        let served = &object.collection.served;
+        if served.resource == &NAMESPACES {
+            return ledger::settle_namespace_deletion(&object.name, self.store.revision());
+        }
+        ledger::settle_deletion(&self.ledger, served, entry, last)
+    }
+
+    /// Makes the ledger delete the records of a deleted namespace.
+    pub(super) fn note_deletion(&self, object: &ObjectRef, is_deleted: bool) {
+        if is_deleted && object.collection.served.resource == &NAMESPACES {
+            self.ledger.note_namespace_deletion();
         }
     }
 }

@@ -37,9 +37,9 @@ pub(crate) struct ListPage {
     /// The key that follows the last key of the page, if this is not the last page.
     until: Option<String>,
     /// The token for the next page; empty on the last page.
-    pub(crate) continue_token: String,
+    continue_token: String,
     /// The number of objects after the page, if known.
-    pub(crate) remaining: Option<usize>,
+    remaining: Option<usize>,
     pub(crate) revision: u64,
 }
 
@@ -120,7 +120,7 @@ impl Registry {
     }
 }
 
-fn too_large(wanted: u64, current: u64) -> Status {
+pub(crate) fn too_large(wanted: u64, current: u64) -> Status {
     let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
     let cause = StatusCause {
         reason: "ResourceVersionTooLarge".to_owned(),
@@ -154,7 +154,25 @@ fn encode_token(rv: i64, start: &str) -> String {
     BASE64.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
+/// What the metadata of a list contains.
+#[derive(Clone, Debug)]
+pub(crate) struct ListMetadata {
+    pub(crate) revision: u64,
+    /// The token for the next page; empty on the last page.
+    pub(crate) continue_token: String,
+    /// The number of objects after the page, if known.
+    pub(crate) remaining: Option<usize>,
+}
+
 impl ListPage {
+    pub(crate) fn metadata(&self) -> ListMetadata {
+        ListMetadata {
+            revision: self.revision,
+            continue_token: self.continue_token.clone(),
+            remaining: self.remaining,
+        }
+    }
+
     /// Returns at most `limit` items after a key, with their keys. Objects are decoded only if the
     /// selector needs it.
     pub(crate) fn items(

@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use punctual_api::status::{Status, StatusReason};
 use punctual_api::write_rules::{self, AdmittedObject, ResourceKind};
-use punctual_store::{Error, Op, Precondition, StoreEntry};
+use punctual_store::{Error, Op, Precondition, StoreEntry, Transaction};
 use serde_json::Value;
 
 use super::create::FieldTracking;
 use super::{
     ATTEMPTS_MAX, ObjectRef, Registry, WriteContext, WriteResult, store_error, text, track_fields,
 };
+use crate::ledger;
 use crate::patch;
 use crate::resource::Subresource;
 use crate::stored::{StoredObject, convert_to_stored, encode};
@@ -89,9 +90,11 @@ impl Registry {
         convert_to_stored(&mut new, &object.collection.served);
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
+        let served = &object.collection.served;
+        let mut archive_ops =
+            ledger::settle_update(&self.ledger, served, entry, &old, &mut admitted.object)?;
         if !update.sets_managed_fields() {
             let manager = object.field_manager(&context.manager, now)?;
-            let served = &object.collection.served;
             track_fields(Some(&old_served), &mut admitted.object, served, &manager);
         }
         let kind = self.resource_kind(&object.collection.served)?;
@@ -110,17 +113,20 @@ impl Registry {
             WriteResult { object, warnings, is_new: false }
         };
         let is_deleted = is_deletion_complete(&admitted.object);
-        if (value == entry.value && !is_deleted) || context.is_dry_run {
+        let is_unchanged = value == entry.value && !is_deleted && archive_ops.is_empty();
+        if is_unchanged || context.is_dry_run {
             return Ok(Some(result(value, entry.modified)));
         }
         let key = object.key();
         let op = if is_deleted {
+            archive_ops.extend(self.settle_deletion(object, &admitted.object, entry));
             Op::delete(key, Precondition::At(entry.modified))
         } else {
             Op::update(key, value.clone(), entry.modified)
         };
-        match self.store.write(op).await {
+        match self.store.write(Transaction::from(op).with_archive(archive_ops)).await {
             Ok(committed) => {
+                self.note_deletion(object, is_deleted);
                 let revision = if is_deleted { entry.modified } else { committed.revision };
                 Ok(Some(result(value, revision)))
             }

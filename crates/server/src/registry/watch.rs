@@ -90,7 +90,7 @@ impl Registry {
 }
 
 /// Converts an error of the store. After an expired error, clients list again.
-fn watch_error(error: &Error) -> Status {
+pub(crate) fn watch_error(error: &Error) -> Status {
     match error {
         Error::Compacted { requested, compacted } => {
             Status::expired(format!("too old resource version: {requested} ({compacted})"))

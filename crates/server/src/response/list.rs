@@ -1,7 +1,7 @@
 //! List responses. They are streamed in chunks from a snapshot, so that memory use does not depend
 //! on the length of the list.
 
-mod format;
+pub(super) mod format;
 
 use std::io::Write as _;
 
@@ -23,7 +23,7 @@ const ITEMS_PER_READ: usize = 64;
 /// Minimum size of a chunk, except the last.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Responses from this size, before compression, are compressed, as in kube-apiserver.
-const GZIP_THRESHOLD_BYTES: usize = 128 << 10;
+pub(super) const GZIP_THRESHOLD_BYTES: usize = 128 << 10;
 
 /// A list and how to render it.
 pub(crate) struct ListResponse {
@@ -101,7 +101,7 @@ impl ListChunks {
     fn next_chunk(&mut self) -> Result<Vec<u8>, Status> {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES + (CHUNK_BYTES >> 2));
         if let ListPhase::Head = self.phase {
-            self.format.write_head(&self.page, &mut chunk);
+            self.format.write_head(&self.page.metadata(), &mut chunk);
             self.phase = ListPhase::Items;
         }
         while chunk.len() < CHUNK_BYTES {

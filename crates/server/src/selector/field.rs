@@ -1,5 +1,8 @@
 //! Field selectors such as `metadata.name=a,status.phase!=Running`.
 
+use jiff::Timestamp;
+use punctual_api::slot_record::{RunResult, SlotDecision};
+use punctual_api::time::parse_rfc3339;
 use serde_json::Value;
 
 use super::SelectorError;
@@ -21,6 +24,9 @@ struct FieldTerm {
 
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
+/// Selects slots after a time; both are compared as times.
+const SLOT_AFTER: &str = "slotAfter";
+const SLOT_BEFORE: &str = "slotBefore";
 
 /// Returns the selectable fields of a kind besides name and namespace.
 fn selectable(kind: &str) -> Option<&'static [&'static str]> {
@@ -52,6 +58,17 @@ fn selectable(kind: &str) -> Option<&'static [&'static str]> {
         "Namespace" => &["status.phase"],
         "Secret" => &["type"],
         "Node" => &["spec.unschedulable"],
+        "SlotRecord" => &[
+            "cronJob",
+            "cronJobKind",
+            "cronJobUID",
+            "decision",
+            "reason",
+            "request",
+            "result",
+            SLOT_AFTER,
+            SLOT_BEFORE,
+        ],
         _ => return None,
     })
 }
@@ -77,9 +94,17 @@ impl FieldSelector {
                 SelectorError(format!("invalid selector: '{text}'; can't understand '{part}'"))
             })?;
             let field = find_selectable(label, served)?;
-            terms.push(FieldTerm { field, is_equal, value: unescape(value)? });
+            let term = FieldTerm { field, is_equal, value: unescape(value)? };
+            check_record_term(&term)?;
+            terms.push(term);
         }
         Ok(FieldSelector { terms })
+    }
+
+    /// Returns the selector of one object.
+    pub(crate) fn for_name(name: &str) -> FieldSelector {
+        let term = FieldTerm { field: NAME, is_equal: true, value: name.to_owned() };
+        FieldSelector { terms: vec![term] }
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -87,13 +112,52 @@ impl FieldSelector {
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        self.terms.iter().all(|term| (read(object, term.field) == term.value) == term.is_equal)
+        self.terms.iter().all(|term| term.matches(object))
     }
 
     /// Returns the value that a field must equal, if the selector requires one.
     pub(crate) fn required_value(&self, field: &str) -> Option<&str> {
         let term = self.terms.iter().find(|term| term.field == field && term.is_equal)?;
         Some(&term.value)
+    }
+
+    /// Returns the values of a field that is compared as a time.
+    pub(crate) fn times(&self, field: &str) -> impl Iterator<Item = Timestamp> {
+        let terms = self.terms.iter().filter(move |term| term.field == field);
+        terms.filter_map(|term| parse_rfc3339(&term.value).ok())
+    }
+}
+
+impl FieldTerm {
+    fn matches(&self, object: &Value) -> bool {
+        let slot = || parse_rfc3339(&read(object, "slot")).ok();
+        let time = || parse_rfc3339(&self.value).ok();
+        match self.field {
+            SLOT_AFTER => slot().zip(time()).is_some_and(|(slot, time)| slot > time),
+            SLOT_BEFORE => slot().zip(time()).is_some_and(|(slot, time)| slot < time),
+            field => (read(object, field) == self.value) == self.is_equal,
+        }
+    }
+}
+
+/// Rejects values that no slot record can have, because a typing error would select nothing.
+fn check_record_term(term: &FieldTerm) -> Result<(), SelectorError> {
+    let FieldTerm { field, is_equal, value } = term;
+    let error = |expected: &str| {
+        Err(SelectorError(format!("invalid field selector: {field}: {expected}, not {value:?}")))
+    };
+    match *field {
+        SLOT_AFTER | SLOT_BEFORE if !is_equal => error("only = is supported"),
+        SLOT_AFTER | SLOT_BEFORE if parse_rfc3339(value).is_err() => {
+            error("expected a time such as 2026-01-31T08:00:00Z")
+        }
+        "decision" if SlotDecision::parse(value).is_none() => {
+            error("expected Started, Skipped or Missed")
+        }
+        "result" if !value.is_empty() && RunResult::parse(value).is_none() => {
+            error("expected Running, Succeeded, Failed, Replaced, Deleted, Unknown or nothing")
+        }
+        _ => Ok(()),
     }
 }
 

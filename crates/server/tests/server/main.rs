@@ -17,6 +17,7 @@ mod deletion;
 mod expiry;
 mod fairness;
 mod kube;
+mod ledger;
 mod limits;
 mod lists;
 mod memory;

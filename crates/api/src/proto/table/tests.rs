@@ -34,6 +34,7 @@ const WITHOUT_NUMBER: [&str; 28] = [
     "ServiceAccountTokenProjection.user",
     "SlotJob",
     "SlotRecord",
+    "SlotRecordObject",
     "VolumeHealthCondition",
     "VolumeMount.bindMountOptions",
 ];

@@ -4,22 +4,23 @@ use punctual_api::Status;
 use serde_json::{Value, json};
 
 use super::super::ResponseOptions;
-use crate::registry::ListPage;
+use crate::registry::ListMetadata;
 use crate::request::{Representation, TextFormat};
 use crate::resource::ServedResource;
 use crate::stored::{StoredObject, TypeMeta};
 use crate::table::{self, partial_metadata};
 
 /// How the items of a list are rendered.
-pub(super) struct ListFormat {
-    pub(super) served: ServedResource,
-    pub(super) options: ResponseOptions,
+#[derive(Clone, Copy)]
+pub(in crate::response) struct ListFormat {
+    pub(in crate::response) served: ServedResource,
+    pub(in crate::response) options: ResponseOptions,
 }
 
 impl ListFormat {
     /// Writes everything before the first item.
-    pub(super) fn write_head(&self, page: &ListPage, out: &mut Vec<u8>) {
-        let head = self.head(page);
+    pub(in crate::response) fn write_head(&self, list: &ListMetadata, out: &mut Vec<u8>) {
+        let head = self.head(list);
         match self.options.format.text_format {
             TextFormat::Json => {
                 let text = head.to_string();
@@ -32,7 +33,7 @@ impl ListFormat {
     }
 
     /// Writes an item.
-    pub(super) fn write_item(
+    pub(in crate::response) fn write_item(
         &self,
         stored: &StoredObject,
         is_first: bool,
@@ -64,7 +65,7 @@ impl ListFormat {
     }
 
     /// Writes everything after the last item.
-    pub(super) fn write_tail(&self, is_empty: bool, out: &mut Vec<u8>) {
+    pub(in crate::response) fn write_tail(&self, is_empty: bool, out: &mut Vec<u8>) {
         match self.options.format.text_format {
             TextFormat::Json => out.extend_from_slice(b"]}\n"),
             TextFormat::Yaml if is_empty => {
@@ -82,23 +83,23 @@ impl ListFormat {
     }
 
     /// Returns the list without its items.
-    fn head(&self, page: &ListPage) -> Value {
+    fn head(&self, list: &ListMetadata) -> Value {
         let served = self.served;
         match self.options.format.representation {
             Representation::Full => json!({
                 "kind": format!("{}List", served.resource.kind),
                 "apiVersion": served.group_version.api_version,
-                "metadata": metadata(page),
+                "metadata": metadata(list),
             }),
             Representation::Metadata => json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata(page),
+                "metadata": metadata(list),
             }),
             Representation::Table => json!({
                 "kind": "Table",
                 "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata(page),
+                "metadata": metadata(list),
                 "columnDefinitions": table::column_definitions(served),
             }),
         }
@@ -119,13 +120,13 @@ fn to_yaml(value: &Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }
 
-fn metadata(page: &ListPage) -> Value {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+fn metadata(list: &ListMetadata) -> Value {
+    let mut metadata = json!({"resourceVersion": list.revision.to_string()});
     if let Value::Object(fields) = &mut metadata {
-        if !page.continue_token.is_empty() {
-            fields.insert("continue".to_owned(), page.continue_token.clone().into());
+        if !list.continue_token.is_empty() {
+            fields.insert("continue".to_owned(), list.continue_token.clone().into());
         }
-        fields.extend(page.remaining.map(|count| ("remainingItemCount".to_owned(), count.into())));
+        fields.extend(list.remaining.map(|count| ("remainingItemCount".to_owned(), count.into())));
     }
     metadata
 }
