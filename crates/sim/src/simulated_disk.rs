@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use punctual_store::{Change, CommitBatch, Error, Log, LogContents, LogRow};
+use punctual_store::{
+    Archive, Change, CommitBatch, Error, Log, LogContents, LogRow, MemoryArchive,
+};
 use punctual_testing::history::HistoryEvent;
 use punctual_testing::scenario::{CrashPoint, Fault, Millis};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +31,7 @@ struct DiskContent {
     revision: u64,
     compacted: u64,
     rows: BTreeMap<u64, LogRow>,
+    archive: MemoryArchive,
 }
 
 impl SimulatedDisk {
@@ -58,6 +61,7 @@ impl SimulatedDisk {
         for revision in batch.dropped {
             content.rows.remove(revision);
         }
+        content.archive.apply(batch.archive_ops);
         content.revision = batch.revision;
         content.compacted = batch.compacted;
     }
@@ -143,6 +147,10 @@ impl Log for SimulatedLog {
                 Err(self.disk_full())
             }
         }
+    }
+
+    fn archive(&self) -> Option<Archive> {
+        Some(self.disk.content().archive.clone().into())
     }
 
     fn shrink(&mut self) -> Result<(), Error> {

@@ -13,6 +13,8 @@ use crate::environment::SimulationEnv;
 use crate::simulated_server::SimulatedServer;
 
 const RETRY_EVERY: Millis = 1000;
+/// The slot records, in small pages.
+const SLOT_RECORDS: &str = "/apis/punctual.dev/v1/slotrecords?limit=50";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
 /// The users.
@@ -74,8 +76,12 @@ impl SimulatedUsers {
         self.send(Method::PUT, &path, &object).await.0
     }
 
+    /// Suspends a CronJob without an end, or resumes it and leaves the annotations to the controller.
     pub(crate) async fn suspend(&self, number: usize, is_suspended: bool) -> u16 {
-        let patch = json!({"spec": {"suspend": is_suspended}});
+        let mut patch = json!({"spec": {"suspend": is_suspended}});
+        if is_suspended {
+            patch["metadata"] = json!({"annotations": {"punctual.dev/suspended-until": null}});
+        }
         self.send_for_both_kinds(Method::PATCH, number, &patch).await
     }
 
@@ -112,6 +118,21 @@ impl SimulatedUsers {
         let Some(newest) = names.max() else { return 404 };
         let options = json!({"propagationPolicy": "Background"});
         self.send(Method::DELETE, &format!("{JOBS}/{newest}"), &options).await.0
+    }
+
+    /// Lists all slot records page by page.
+    pub(crate) async fn list_slot_records(&self) -> Vec<Value> {
+        let mut records = Vec::new();
+        let mut path = SLOT_RECORDS.to_owned();
+        loop {
+            let (_, mut page) = self.send(Method::GET, &path, &Value::Null).await;
+            if let Some(items) = page["items"].as_array_mut() {
+                records.append(items);
+            }
+            let next = page.pointer("/metadata/continue").and_then(Value::as_str);
+            let Some(next) = next.filter(|next| !next.is_empty()) else { return records };
+            path = format!("{SLOT_RECORDS}&continue={next}");
+        }
     }
 
     async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {

@@ -54,6 +54,9 @@ async fn run(scenario: Arc<Scenario>) -> History {
     let reads_before = env.clock_reads();
     env.sleep_until(end).await;
     env.record(HistoryEvent::ClockReads(env.clock_reads() - reads_before));
+    for record in users.list_slot_records().await {
+        env.record(HistoryEvent::SlotRecord(record.to_string().into()));
+    }
     env.take_history()
 }
 

@@ -41,6 +41,7 @@ fn format_event(event: &HistoryEvent, objects: &mut BTreeMap<String, Value>) -> 
         HistoryEvent::Response { action, code } => {
             format!("  user: response {code} to action {action}")
         }
+        HistoryEvent::SlotRecord(record) => format!("  record: {record}"),
         HistoryEvent::ClockReads(count) => format!("  clocks: {count} reads at the end"),
         HistoryEvent::LeaderChanged(process, true) => format!("  {process:?} leads"),
         HistoryEvent::LeaderChanged(process, false) => format!("  {process:?} lost leadership"),

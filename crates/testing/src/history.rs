@@ -56,6 +56,8 @@ pub enum HistoryEvent {
         /// The HTTP status code.
         code: u16,
     },
+    /// The server served this slot record at the end, as JSON.
+    SlotRecord(Arc<str>),
     /// The number of clock reads in the [`IDLE_CHECK_PERIOD`].
     ClockReads(u64),
     /// A process gained or lost leadership.

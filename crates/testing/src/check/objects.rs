@@ -103,6 +103,15 @@ pub(super) struct StoredSlotRecord {
     pub(super) job: Option<StoredActiveJob>,
 }
 
+/// A slot record as the server lists it.
+#[derive(Debug, Deserialize)]
+pub(super) struct ServedSlotRecord {
+    #[serde(rename = "cronJobUID")]
+    pub(super) cron_job_uid: String,
+    #[serde(flatten)]
+    pub(super) record: StoredSlotRecord,
+}
+
 impl StoredSlotRecord {
     /// The number of slots.
     pub(super) fn slots(&self) -> i64 {

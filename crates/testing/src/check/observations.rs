@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::from_slice;
 
 use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, OPEN_END, PodRecord, SpecPeriod};
-use super::objects::{StoredCronJob, StoredEvent, StoredJob, StoredPod};
+use super::objects::{ServedSlotRecord, StoredCronJob, StoredEvent, StoredJob, StoredPod};
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::{ActionKind, Millis, Scenario};
 
@@ -22,6 +22,8 @@ pub(super) struct Observations {
     pub(super) responses: HashMap<usize, (Millis, u16)>,
     /// Whether any status has slot records.
     pub(super) has_slot_records: bool,
+    /// The slot records that the server served at the end.
+    pub(super) served_records: Vec<ServedSlotRecord>,
     /// Objects that could not be parsed.
     pub(super) unreadable: Vec<(Millis, Arc<str>)>,
 }
@@ -63,6 +65,7 @@ impl Observations {
                 HistoryEvent::Response { action, code } => {
                     reader.observations.responses.insert(*action, (record.at, *code));
                 }
+                HistoryEvent::SlotRecord(text) => reader.read_slot_record(record.at, text),
                 _ => {}
             }
         }
@@ -151,6 +154,13 @@ impl HistoryReader {
         self.pods_by_key.insert(key.clone(), pods.len());
         pods.push(PodRecord::new(at, key, &object));
         Some(())
+    }
+
+    fn read_slot_record(&mut self, at: Millis, text: &Arc<str>) {
+        match serde_json::from_str(text) {
+            Ok(record) => self.observations.served_records.push(record),
+            Err(_) => self.observations.unreadable.push((at, text.clone())),
+        }
     }
 
     fn read_event(&mut self, key: &Arc<str>, value: Option<&[u8]>) -> Option<()> {

@@ -1,8 +1,9 @@
 //! Checks the slot ledger: every slot is in exactly one record, the records agree with the Jobs, and the
 //! counters of the status are the sums of the records.
 //!
-//! These rules are never lenient about faults. A history without any record, such as one of a system
-//! without a ledger, is not checked.
+//! The records are those that the server serves at the end: from its archive and from the statuses. These
+//! rules are never lenient about faults. A history without any record, such as one of a system without a
+//! ledger, is not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +17,16 @@ use crate::oracle::{ScheduleOracle, UnixSeconds};
 
 pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     let Some((_, status)) = cron_job.statuses.last() else { return };
-    if !context.observations.has_slot_records || !cron_job.exists_at_end() {
+    if !context.observations.has_slot_records {
         return;
     }
-    let records = latest_records(cron_job);
+    let records = served_records(context, cron_job);
+    for text in lost(cron_job, &records) {
+        context.report_for(cron_job, context.end, "slot-record", &text);
+    }
+    if !cron_job.exists_at_end() {
+        return;
+    }
     let mut findings = wrong_sums(&records, status);
     findings.extend(overlaps(&records));
     findings.extend(doubled(cron_job));
@@ -32,14 +39,35 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     }
 }
 
-/// The last version of each record that any status had, in the order of their slots. Records leave the
-/// status when they are archived.
-fn latest_records(cron_job: &CronJobHistory) -> Vec<&StoredSlotRecord> {
-    let mut records = BTreeMap::new();
+/// The records of a CronJob, in the order of their slots.
+fn served_records<'a>(
+    context: &CheckContext<'a>,
+    cron_job: &CronJobHistory,
+) -> Vec<&'a StoredSlotRecord> {
+    let served = context.observations.served_records.iter();
+    let own = served.filter(|served| served.cron_job_uid == cron_job.uid);
+    let mut records: Vec<_> = own.map(|served| &served.record).collect();
+    records.sort_by_key(|record| record.slot);
+    records
+}
+
+/// Records that a status had and that the server does not serve, or only in an earlier version. They must
+/// outlive the CronJob.
+fn lost(cron_job: &CronJobHistory, records: &[&StoredSlotRecord]) -> Vec<String> {
+    let mut latest = BTreeMap::new();
     for record in cron_job.statuses.iter().flat_map(|(_, status)| &status.slots) {
-        records.insert((record.slot, record.decision.as_str(), record.job_uid()), record);
+        latest.insert((record.slot, record.job_uid()), record);
     }
-    records.into_values().collect()
+    let is_served = |record: &StoredSlotRecord| {
+        records.iter().any(|served| {
+            // The write that ended a run may have archived its record.
+            let has_result =
+                served.result == record.result || record.result.as_deref() == Some("Running");
+            served.slot == record.slot && served.job_uid() == record.job_uid() && has_result
+        })
+    };
+    let lost = latest.into_values().filter(|record| !is_served(record));
+    lost.map(|record| format!("{record:?} is not served")).collect()
 }
 
 fn wrong_sums(records: &[&StoredSlotRecord], status: &StoredStatus) -> Vec<String> {
