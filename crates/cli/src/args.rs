@@ -13,6 +13,9 @@ use crate::backup::BackupArgs;
 use crate::certs::CertsArgs;
 use crate::check::CheckArgs;
 use crate::controller::args::ControllerArgs;
+use crate::cron_jobs::{
+    DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs, WhyArgs,
+};
 use crate::data_dir;
 use crate::import::args::ImportArgs;
 use crate::repair::args::RepairArgs;
@@ -66,6 +69,23 @@ pub(crate) enum Command {
     Controller(Box<ControllerArgs>),
     /// Create a CronJob that runs a command once, at an interval or on a schedule
     Run(Box<RunArgs>),
+    /// List CronJobs with their next run, last result and state
+    #[command(visible_alias = "ls")]
+    List(Box<ListArgs>),
+    /// Describe a CronJob: schedule and policy in words, next slots, last records, problems
+    Describe(Box<DescribeArgs>),
+    /// Explain why a slot did or did not run, or why nothing runs now
+    Why(Box<WhyArgs>),
+    /// Show the slot records of a CronJob: what was decided about each slot, and how its run ended
+    History(Box<HistoryArgs>),
+    /// Print the logs of a run
+    Logs(Box<LogsArgs>),
+    /// Suspend CronJobs, also until a time
+    Suspend(Box<SuspendArgs>),
+    /// Resume suspended CronJobs
+    Resume(Box<ResumeArgs>),
+    /// Show what an edit would change, or predict the runs of the next days
+    Plan(Box<PlanArgs>),
     /// Reset the recorded times of a CronJob that lie in the future after a clock was wrong
     Repair(RepairArgs),
     /// Print a kubeconfig with a client certificate for a user
@@ -101,6 +121,13 @@ Example: punctual crd | kubectl apply --server-side -f -")]
     /// Print a completion script for a shell
     #[command(after_help = "Example: punctual completions bash > /etc/bash_completion.d/punctual")]
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// The exit status if the command fails. `plan` exits with 1 if something changes.
+    pub(crate) fn failure_status(&self) -> u8 {
+        if matches!(self, Command::Plan(_)) { 2 } else { 1 }
+    }
 }
 
 #[derive(Debug, clap::Args)]

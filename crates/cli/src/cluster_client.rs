@@ -1,5 +1,6 @@
 //! A connection to a cluster, for commands that send a few requests.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -21,7 +22,21 @@ pub(crate) struct ClusterClient {
 
 /// Builds a client. Sends no request. The server uses `agent` as the field manager of written objects.
 pub(crate) async fn connect(args: &ClusterArgs, agent: &str) -> anyhow::Result<ClusterClient> {
-    let config = cluster_config::load(args, agent).await?;
+    client_of(cluster_config::load(args, agent).await?)
+}
+
+/// Builds a client for the cluster of the kubeconfig, or for the `punctual up` of a data directory if there is no
+/// kubeconfig.
+pub(crate) async fn connect_or_local(
+    args: &ClusterArgs,
+    data_dir: Option<&Path>,
+    agent: &str,
+) -> anyhow::Result<ClusterClient> {
+    let config = cluster_config::load_or_local(args, data_dir, agent).await?;
+    client_of(config)
+}
+
+fn client_of(config: kube::Config) -> anyhow::Result<ClusterClient> {
     let url = cluster_config::display_url(&config.cluster_url);
     let client = transport::build_client(config, 0)
         .with_context(|| format!("could not create a client for the cluster at {url}"))?;

@@ -1,11 +1,13 @@
 //! Finds the cluster that a command connects to: a kubeconfig or a service account.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use http::{HeaderValue, Uri, header};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::data_dir;
 
 /// Options that select the cluster.
 #[derive(Debug, clap::Args)]
@@ -27,10 +29,39 @@ pub(crate) fn display_url(url: &Uri) -> String {
 
 /// Reads the configuration. The server uses `agent` as the field manager of written objects.
 pub(crate) async fn load(args: &ClusterArgs, agent: &str) -> anyhow::Result<Config> {
-    let mut config = read(args).await?;
+    Ok(with_agent(read(args).await?, agent))
+}
+
+/// Reads the configuration as [`load`] does. Without a kubeconfig it is that of the `punctual up` of a data
+/// directory.
+pub(crate) async fn load_or_local(
+    args: &ClusterArgs,
+    data_dir: Option<&Path>,
+    agent: &str,
+) -> anyhow::Result<Config> {
+    let local = data_dir::resolve(data_dir).map(|data_dir| data_dir.join("kubeconfig")).ok();
+    let is_named = args.kubeconfig.is_some() || args.context.is_some() || has_kubeconfig();
+    let config = match local.filter(|local| !is_named && local.is_file()) {
+        Some(kubeconfig) => {
+            let local = ClusterArgs { kubeconfig: Some(kubeconfig), context: args.context.clone() };
+            read(&local).await?
+        }
+        None => read(args).await?,
+    };
+    Ok(with_agent(config, agent))
+}
+
+/// Whether there is a kubeconfig where kubectl looks for it.
+fn has_kubeconfig() -> bool {
+    let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let home = || std::env::home_dir().map(|home| home.join(".kube").join("config"));
+    variable.is_some() || home().is_some_and(|path| path.is_file())
+}
+
+fn with_agent(mut config: Config, agent: &str) -> Config {
     let agent = format!("{agent}/{}", env!("CARGO_PKG_VERSION"));
     config.headers.extend(HeaderValue::from_str(&agent).map(|agent| (header::USER_AGENT, agent)));
-    Ok(config)
+    config
 }
 
 async fn read(args: &ClusterArgs) -> anyhow::Result<Config> {

@@ -1,6 +1,7 @@
 //! The `punctual` program: parses the command line, runs one command and sets the exit status.
 //!
-//! Exit status: 0 for success, 1 for invalid input or a failed command, 2 for an invalid command line.
+//! Exit status: 0 for success, 1 for invalid input or a failed command, 2 for an invalid command line. `plan` exits with 1
+//! if something changes and with 2 if it fails.
 
 mod args;
 mod authority_renewal;
@@ -14,6 +15,7 @@ mod completions;
 mod connection_error;
 mod controller;
 mod crd;
+mod cron_jobs;
 mod data_dir;
 mod decide;
 mod descriptors;
@@ -29,6 +31,7 @@ mod oom;
 mod output;
 mod printer;
 mod private_file;
+mod program_name;
 mod repair;
 mod restore;
 mod run;
@@ -47,8 +50,6 @@ mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{CliArgs, Command};
 
 /// The server allocates and frees many small values. DESIGN.md has the measurements.
@@ -63,21 +64,24 @@ fn main() -> ExitCode {
     if raw_args.next().is_some_and(|command| command == "supervise") {
         return punctual_runner::supervise(raw_args);
     }
-    match run(CliArgs::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+    let args = program_name::parse_args();
+    let failure = args.command.failure_status();
+    match run(args) {
+        Ok(status) => status,
         // The reader closed the pipe early, as `head` does. That is not a failure.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::print_error(&format!("error: {error:#}"));
-            ExitCode::FAILURE
+            ExitCode::from(failure)
         }
     }
 }
 
-fn run(args: CliArgs) -> anyhow::Result<()> {
+fn run(args: CliArgs) -> anyhow::Result<ExitCode> {
     let zones = || tzdata::open(&args.global.tzdata);
     let zone = || tzdata::select_zone(&zones()?, args.global.time_zone.as_deref());
-    match &args.command {
+    let result = match &args.command {
+        Command::Plan(plan) => return cron_jobs::plan(plan, &zone()?),
         Command::Up(up) => up::run(up, &zone()?),
         Command::Serve(serve) => serve::run(serve, zones()?),
         Command::Controller(controller) => controller::run(controller, &zone()?),
@@ -98,5 +102,13 @@ fn run(args: CliArgs) -> anyhow::Result<()> {
         Command::Crd => crd::run(&zones()?),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),
-    }
+        Command::List(list) => cron_jobs::list(list, &zone()?),
+        Command::Describe(describe) => cron_jobs::describe(describe, &zone()?),
+        Command::Why(why) => cron_jobs::why(why, &zone()?),
+        Command::History(history) => cron_jobs::history(history, &zone()?),
+        Command::Logs(logs) => cron_jobs::logs(logs, &zone()?),
+        Command::Suspend(suspend) => cron_jobs::suspend(suspend, &zone()?),
+        Command::Resume(resume) => cron_jobs::resume(resume, &zone()?),
+    };
+    result.map(|()| ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, anyhow};
 use jiff::{SignedDuration, Timestamp, civil::DateTime};
 use punctual_schedule::{Schedule, Zone};
+pub(crate) use punctual_views::format_duration;
 use serde::Serialize;
 
 use crate::{args::SlotRange, clock, output};
@@ -82,21 +83,6 @@ pub(crate) fn format_local(local: &str) -> String {
     }
 }
 
-/// Formats a duration with its two largest units: `3d 4h`, `12s`, or `5m 3s ago` if it is negative.
-pub(crate) fn format_duration(duration: SignedDuration) -> String {
-    let millis = duration.as_millis();
-    if (1..1000).contains(&millis) {
-        return format!("{millis}ms");
-    }
-    let secs = duration.as_secs().unsigned_abs();
-    let units =
-        [(secs / 86_400, "d"), (secs / 3600 % 24, "h"), (secs / 60 % 60, "m"), (secs % 60, "s")];
-    let first = units.iter().position(|(count, _)| *count > 0).unwrap_or(units.len() - 1);
-    let shown = units.iter().skip(first).take(2).filter(|(count, _)| *count > 0 || secs == 0);
-    let text = shown.map(|(count, unit)| format!("{count}{unit}")).collect::<Vec<_>>().join(" ");
-    if duration.is_negative() { format!("{text} ago") } else { text }
-}
-
 /// Parses an RFC 3339 instant, or a civil time in `zone`.
 pub(crate) fn parse_instant(text: &str, zone: &Zone) -> anyhow::Result<Timestamp> {
     if let Ok(instant) = text.parse() {
@@ -127,21 +113,6 @@ mod tests {
     use punctual_schedule::Zones;
 
     use super::*;
-
-    #[test]
-    fn distances_have_at_most_two_units() {
-        let cases = [
-            (0, "0s"),
-            (59, "59s"),
-            (60, "1m"),
-            (3_725, "1h 2m"),
-            (86_400 * 400 + 3_600, "400d 1h"),
-            (-90, "1m 30s ago"),
-        ];
-        for (secs, wanted) in cases {
-            assert_eq!(format_duration(SignedDuration::from_secs(secs)), wanted);
-        }
-    }
 
     #[test]
     fn distances_count_from_the_start_of_the_list() {

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::event::Event;
 use punctual_api::{ConcurrencyPolicy, CronJob, CronJobKind};
 use punctual_engine::cronjob::{
-    self, Decision, EffectiveSchedule, FeatureGates, JobView, Observed, Plan, ScheduleError,
-    Timetable,
+    self, Decision, EffectiveSchedule, FeatureGates, JobView, Observed, Plan, RecordRetention,
+    ScheduleError, Timetable,
 };
 use punctual_schedule::{ScheduleKind, Zone};
 
@@ -103,6 +103,7 @@ impl CronJobSnapshot {
                 live_jobs: &live,
                 older_object_of_same_name: None,
                 gates: FeatureGates::default(),
+                retention: RecordRetention::Archived,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => return Some(*plan),

@@ -1,0 +1,154 @@
+//! Changes `spec.suspend` and the annotations of a suspension, with one write that fails if the object has changed.
+
+use anyhow::bail;
+use http::Request;
+use punctual_api::CronJob;
+use punctual_client::resources::cron_jobs_of;
+use punctual_views::annotation;
+use serde_json::{Map, Value, json};
+
+use super::args::{ChangeTargets, DryRun};
+use super::session::Session;
+use super::target;
+use crate::cluster_client::describe_error;
+
+/// How often a write is repeated because the object was changed at the same time. The controller writes the status.
+const ATTEMPTS_MAX: u32 = 10;
+
+/// The suspension to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SuspensionPatch {
+    pub(super) is_suspended: bool,
+    /// The annotations; an absent one is removed.
+    pub(super) until: Option<String>,
+    pub(super) reason: Option<String>,
+    pub(super) by: Option<String>,
+}
+
+impl SuspensionPatch {
+    /// Resumes and removes all annotations.
+    pub(super) fn resume() -> SuspensionPatch {
+        SuspensionPatch { is_suspended: false, until: None, reason: None, by: None }
+    }
+
+    /// Whether a CronJob is already so.
+    fn is_done(&self, cron_job: &CronJob) -> bool {
+        let values = [&self.until, &self.reason, &self.by];
+        let is_same =
+            |key, value: &Option<String>| cron_job.metadata.annotation(key) == value.as_deref();
+        cron_job.is_suspended() == self.is_suspended
+            && annotation::ALL.into_iter().zip(values).all(|(key, value)| is_same(key, value))
+    }
+
+    /// The merge patch. The resource version makes the server refuse it if the object has changed.
+    fn to_json(&self, cron_job: &CronJob) -> Value {
+        let values = [&self.until, &self.reason, &self.by];
+        let annotations = annotation::ALL.into_iter().zip(values);
+        let annotations: Map<String, Value> =
+            annotations.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+        let metadata = &cron_job.metadata;
+        json!({
+            "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "annotations": annotations},
+            "spec": {"suspend": self.is_suspended},
+        })
+    }
+}
+
+/// Finds the CronJobs that the command names.
+pub(super) async fn find_targets(
+    session: &Session,
+    args: &ChangeTargets,
+) -> anyhow::Result<Vec<CronJob>> {
+    let mut found = Vec::new();
+    for name in &args.targets {
+        found.push(target::find(session, name).await?);
+    }
+    if let Some(selector) = args.selector.as_deref() {
+        for kind in session.kinds() {
+            let listed = session.list_cron_jobs(kind, &session.namespace, Some(selector)).await?;
+            found.extend(listed.items);
+        }
+        if found.is_empty() {
+            bail!("no CronJob in namespace {:?} has the labels {selector}", session.namespace);
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a suspension. Returns whether it changed the CronJob.
+pub(super) async fn write(
+    session: &Session,
+    cron_job: &CronJob,
+    patch: &SuspensionPatch,
+    dry_run: Option<DryRun>,
+) -> anyhow::Result<bool> {
+    let kind = cron_job.cron_job_kind().unwrap_or(punctual_api::CronJobKind::BatchV1);
+    let metadata = &cron_job.metadata;
+    let path = cron_jobs_of(kind).object_path(&metadata.namespace, &metadata.name);
+    let mut current = cron_job.clone();
+    for _ in 0..ATTEMPTS_MAX {
+        if patch.is_done(&current) {
+            return Ok(false);
+        }
+        if dry_run == Some(DryRun::Client) {
+            return Ok(true);
+        }
+        let query = if dry_run == Some(DryRun::Server) { "?dryRun=All" } else { "" };
+        let request = Request::patch(format!("{path}{query}"))
+            .header("Content-Type", "application/merge-patch+json")
+            .body(patch.to_json(&current).to_string().into_bytes())?;
+        match session.send::<Value>(request).await? {
+            Ok(_) => return Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                current = reread(session, &path, &current).await?;
+            }
+            Err(error) => return Err(describe_error(error)),
+        }
+    }
+    bail!("{} was changed at the same time {ATTEMPTS_MAX} times; try again", cron_job.key())
+}
+
+/// Reads the CronJob again. Another object of the same name is not changed.
+async fn reread(session: &Session, path: &str, before: &CronJob) -> anyhow::Result<CronJob> {
+    let found: Option<CronJob> = session.get_optional(path).await?;
+    match found.filter(|found| found.metadata.uid == before.metadata.uid) {
+        Some(found) => Ok(found),
+        None => bail!("{} was deleted at the same time", before.key()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cron_job(suspend: bool) -> CronJob {
+        let object = json!({
+            "metadata": {"name": "a", "uid": "u", "resourceVersion": "7",
+                "annotations": {"punctual.dev/suspended-reason": "upgrade"}},
+            "spec": {"suspend": suspend},
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn a_patch_names_the_version_and_removes_what_is_absent() {
+        let patch = SuspensionPatch::resume().to_json(&cron_job(true));
+        assert_eq!(patch["metadata"]["resourceVersion"], "7");
+        assert_eq!(patch["metadata"]["uid"], "u");
+        assert!(patch["metadata"]["annotations"]["punctual.dev/suspended-reason"].is_null());
+        assert_eq!(patch["spec"]["suspend"], false);
+    }
+
+    #[test]
+    fn nothing_is_written_if_nothing_changes() {
+        let again = SuspensionPatch {
+            is_suspended: true,
+            until: None,
+            reason: Some("upgrade".into()),
+            by: None,
+        };
+        assert!(again.is_done(&cron_job(true)));
+        assert!(!again.is_done(&cron_job(false)));
+        assert!(!SuspensionPatch::resume().is_done(&cron_job(false)), "the annotation is removed");
+    }
+}
