@@ -38,6 +38,8 @@ pub mod annotations {
     pub const PENDING_DEADLINE_SECONDS: &str = "punctual.dev/pending-deadline-seconds";
     /// Replaces `spec.catchUpLimit` on clusters without that field.
     pub const CATCH_UP_LIMIT: &str = "punctual.dev/catch-up-limit";
+    /// Whether Jobs that users created from a CronJob count for its concurrency policy: `Count` or `Ignore`.
+    pub const MANUAL_JOBS: &str = "punctual.dev/manual-jobs";
     /// The last missed slot and the number of missed slots, for statuses without those fields.
     pub const MISSED: &str = "punctual.dev/missed";
     /// The number of skipped slots, for statuses without that field.

@@ -140,6 +140,7 @@ fn decide(
         older_object_of_same_name: None,
         gates,
         retention: RecordRetention::Archived,
+        counts_manual_jobs: false,
     };
     let existing_jobs = [listed, server].concat();
     let plan = plan(observed, &existing_jobs, now);

@@ -16,6 +16,7 @@
 //! - `feature_gates`: which features are on
 //! - `suspension`: which slots are skipped after a suspension
 //! - `ledger`: the records of what was decided about each slot
+//! - `manual_jobs`: Jobs that users created from the CronJob
 //! - `settle`: the status after the effects
 
 mod active_jobs;
@@ -28,6 +29,7 @@ mod history_limits;
 mod job_manifest;
 mod job_view;
 mod ledger;
+mod manual_jobs;
 mod next_wake;
 mod pending_deadline;
 mod pending_slots;
@@ -82,6 +84,9 @@ pub struct Observed<'a> {
     pub gates: FeatureGates,
     /// How many slot records the status keeps.
     pub retention: RecordRetention,
+    /// Whether Jobs that users created from the CronJob count for its concurrency policy, unless an
+    /// annotation says otherwise.
+    pub counts_manual_jobs: bool,
 }
 
 /// Decides what to do for a CronJob at `now`.

@@ -104,6 +104,7 @@ impl CronJobSnapshot {
                 older_object_of_same_name: None,
                 gates: FeatureGates::default(),
                 retention: RecordRetention::Archived,
+                counts_manual_jobs: true,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => return Some(*plan),

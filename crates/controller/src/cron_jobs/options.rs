@@ -52,6 +52,12 @@ impl ClusterOptions {
         }
     }
 
+    /// Whether manual Jobs count for the concurrency policy. Clients that know the built-in controller expect
+    /// that they do not, so a kind that it reconciles too needs the annotation.
+    pub(super) fn counts_manual_jobs(&self, kind: CronJobKind) -> bool {
+        !self.pruned_kinds.contains(&kind)
+    }
+
     /// The scopes to watch: all namespaces (`None`), or each of the configured ones.
     pub(super) fn watched_namespaces(&self) -> Vec<Option<String>> {
         if self.namespaces.is_empty() {

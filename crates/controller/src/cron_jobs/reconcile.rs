@@ -113,6 +113,7 @@ impl CronJobController {
                 older_object_of_same_name: snapshot.older_object_of_same_name(),
                 gates: self.options.gates,
                 retention: self.options.cluster.retention(name.kind),
+                counts_manual_jobs: self.options.cluster.counts_manual_jobs(name.kind),
             };
             match decide(&observed, self.clock.now()) {
                 Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),

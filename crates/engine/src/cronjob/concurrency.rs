@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use punctual_api::{ConcurrencyPolicy, Time, meta::ObjectReference, names};
 
 use super::{
-    Observed, Timetable, active_jobs, ledger,
+    Observed, Timetable, active_jobs, ledger, manual_jobs,
     pending_slots::{self, PendingSlots},
     plan::{CreateJob, JobKey, MissReason, MissedSlots, Plan, StartDecision},
     reasons, skipped_slots,
@@ -49,6 +49,7 @@ pub(crate) fn choose_slot(
         return miss_reserved_slot(observed, &job, plan);
     }
     let is_running = !plan.status.active.is_empty();
+    let manual_job = manual_jobs::blocking_job(observed, policy);
     match policy {
         ConcurrencyPolicy::Forbid if is_running => {
             plan.events.push(already_active_event());
@@ -56,6 +57,10 @@ pub(crate) fn choose_slot(
         }
         // No event: the slot stays pending and starts later.
         ConcurrencyPolicy::CatchUp if is_running => StartDecision::Blocked { slot },
+        _ if let Some(job) = manual_job => {
+            plan.events.push(manual_jobs::waiting_event(job));
+            StartDecision::Blocked { slot }
+        }
         // Until the slot of a Job is recorded, only the name of that Job prevents a second Job for
         // the slot. So the Job must not be deleted yet.
         ConcurrencyPolicy::Replace if has_unrecorded_job(plan) => StartDecision::Postponed { slot },

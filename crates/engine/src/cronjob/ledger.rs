@@ -11,6 +11,7 @@ use punctual_api::{ConcurrencyPolicy, Time};
 use super::{
     Observed, Timetable,
     job_view::{JobResult, JobView},
+    manual_jobs,
     plan::{MissReason, MissedSlots, Plan},
     reasons::{condition_reason, condition_type},
 };
@@ -121,13 +122,13 @@ pub(crate) fn suspended(range: SlotRange) -> SlotRecord {
     range.record(SlotDecision::Skipped, reason::SUSPENDED)
 }
 
-/// Returns until when the last recorded run was active, if the policy is `Forbid`.
+/// Returns until when the last recorded run or manual Job was active, if the policy is `Forbid`.
 pub(crate) fn blocked_until(observed: &Observed<'_>, plan: &Plan) -> Option<Timestamp> {
     if observed.gates.concurrency_policy(observed.cron_job) != ConcurrencyPolicy::Forbid {
         return None;
     }
     let ends = plan.status.slots.iter().filter_map(|record| record.completion_time);
-    ends.max().map(Time::timestamp)
+    ends.max().map(Time::timestamp).max(manual_jobs::last_end(observed))
 }
 
 /// Returns the record of a slot that starts. [`Plan`] has it until its Job is created.

@@ -127,6 +127,7 @@ fn try_reconcile(
             older_object_of_same_name: None,
             gates: FeatureGates::default(),
             retention: RecordRetention::Archived,
+            counts_manual_jobs: true,
         };
         match cronjob::decide(&observed, now) {
             Decision::Execute(plan) => break *plan,

@@ -24,6 +24,7 @@ pub(crate) struct Fixture {
     create: CreateResponse,
     gates: FeatureGates,
     retention: RecordRetention,
+    counts_manual_jobs: bool,
     older_object_of_same_name: Option<Timetable>,
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         create: CreateResponse::Created,
         gates: FeatureGates::default(),
         retention: RecordRetention::Archived,
+        counts_manual_jobs: false,
         older_object_of_same_name: None,
     }
 }
@@ -83,6 +85,12 @@ pub(crate) fn job_name(slot: &str) -> String {
 }
 
 impl Fixture {
+    /// Lets Jobs that users created count for the concurrency policy.
+    pub(crate) fn counting_manual_jobs(mut self) -> Fixture {
+        self.counts_manual_jobs = true;
+        self
+    }
+
     /// Lets the status keep only the newest slot records.
     pub(crate) fn newest_records(mut self, kept: usize) -> Fixture {
         self.retention = RecordRetention::Newest(kept);
@@ -235,6 +243,7 @@ impl Fixture {
                 older_object_of_same_name: self.older_object_of_same_name.as_ref(),
                 gates: self.gates,
                 retention: self.retention,
+                counts_manual_jobs: self.counts_manual_jobs,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => break *plan,

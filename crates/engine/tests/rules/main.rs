@@ -16,6 +16,7 @@ mod future_records;
 mod history;
 mod jitter;
 mod ledger;
+mod manual_jobs;
 mod names;
 mod pending_deadlines;
 mod policies;
