@@ -39,6 +39,10 @@ use header::LogHeader;
 /// Reads are served from memory, so the cache is only for the pages of a commit.
 const CACHE_BYTES: usize = 4 << 20;
 
+/// Up to this size, the archive is kept in memory while the file is checked, so that no value of it is lost
+/// if redb replaces its newest commit by an older one.
+const CHECKED_ARCHIVE_BYTES_MAX: usize = 32 << 20;
+
 pub(crate) const ROWS_TABLE: &str = "rows";
 pub(crate) const HEADER_TABLE: &str = "record";
 const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new(ROWS_TABLE);
@@ -109,11 +113,13 @@ impl RedbLog {
     /// state by an older one.
     fn load_verified(&mut self) -> Result<LogContents, LoadError> {
         let contents = self.read()?;
-        let archived = self.digest_archive()?;
+        let archived = self.check_archive(CHECKED_ARCHIVE_BYTES_MAX)?;
         // Without this check, a corrupted list of free pages would let a commit overwrite used pages.
         let is_intact = self.with_database(|database| Ok(database.check_integrity()?))?;
-        if !is_intact && (self.read()? != contents || self.digest_archive()? != archived) {
-            self.rewrite(contents)?;
+        if !is_intact
+            && (self.read()? != contents || self.check_archive(0)?.digest != archived.digest)
+        {
+            self.rewrite(contents, archived.contents)?;
             return Err("its newest pages are incomplete".to_owned().into());
         }
         Ok(contents)
@@ -138,14 +144,21 @@ impl RedbLog {
         Ok(database.as_ref().ok_or_else(closed)?.begin_write()?)
     }
 
-    /// Reads and verifies all pairs of the archive. Returns their number and a digest of them.
-    fn digest_archive(&self) -> Result<(u64, u64), LoadError> {
-        let mut digest = (0_u64, 0_u64);
+    /// Reads and verifies all pairs of the archive. Returns them if they have at most `bytes_max` bytes.
+    fn check_archive(&self, bytes_max: usize) -> Result<CheckedArchive, LoadError> {
+        let mut checked =
+            CheckedArchive { digest: (0, 0), contents: Some(ArchiveContents::default()) };
+        let mut bytes = 0;
         self.visit_archive(|key, value| {
-            digest.0 += 1;
-            digest.1 = digest.1.wrapping_add(archive::digest(key, value));
+            let (count, sum) = checked.digest;
+            checked.digest = (count + 1, sum.wrapping_add(archive::digest(key, value)));
+            bytes += key.len() + value.len();
+            checked.contents = checked.contents.take().filter(|_| bytes <= bytes_max);
+            if let Some(contents) = &mut checked.contents {
+                contents.push(key, value);
+            }
         })?;
-        Ok(digest)
+        Ok(checked)
     }
 
     fn visit_archive(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<(), LoadError> {
@@ -182,7 +195,11 @@ impl RedbLog {
 
     /// Replaces the file by one with the same entries, because redb has replaced its contents by older
     /// ones. The next open reads the new file.
-    fn rewrite(&self, contents: LogContents) -> Result<(), LoadError> {
+    fn rewrite(
+        &self,
+        contents: LogContents,
+        archive: Option<ArchiveContents>,
+    ) -> Result<(), LoadError> {
         if self._lock.is_none() {
             return Ok(());
         }
@@ -195,8 +212,11 @@ impl RedbLog {
             Ok((key, entry))
         };
         let entries: Vec<_> = entries.map(encode).collect::<Result<_, CodecError>>()?;
-        let mut archive = ArchiveContents::default();
-        self.visit_archive(|key, value| archive.push(key, value))?;
+        let archive = match archive {
+            Some(archive) => archive,
+            // The archive of the commit before is better than none.
+            None => self.check_archive(usize::MAX)?.contents.unwrap_or_default(),
+        };
         create_file::write_entries(&self.path, revision, &entries, &archive)
             .map_err(|error| LoadError::Corrupted(error.to_string()))
     }
@@ -302,6 +322,13 @@ fn share(database: Database, path: &Path, is_file: bool) -> RedbArchive {
 
 fn closed() -> LoadError {
     LoadError::Corrupted("it is closed".to_owned())
+}
+
+/// The archive before the integrity check.
+struct CheckedArchive {
+    /// The number of the pairs, and the sum of their digests.
+    digest: (u64, u64),
+    contents: Option<ArchiveContents>,
 }
 
 /// Why the log cannot be loaded.

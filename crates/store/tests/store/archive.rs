@@ -251,10 +251,14 @@ fn every_undamaged_value_of_a_damaged_archive_is_salvaged_and_no_value_is_wrong(
             salvage_store(&path).unwrap();
         }
         let store = Store::open(&path, Options::default()).unwrap();
-        assert!(fs::read(damaged_path(&path)).unwrap() == damaged);
-        assert_eq!(read_archive(&store), found, "round {round}, {range:?}");
+        let is_kept = damaged_path(&path).exists();
+        // Without a lost value, the file may be replaced by one with the same contents.
+        let wanted = if is_kept { &found } else { &expected };
+        assert!(read_archive(&store) == *wanted, "round {round}, {range:?}");
         store.close_blocking().unwrap();
-        fs::remove_file(damaged_path(&path)).unwrap();
+        if is_kept {
+            fs::remove_file(damaged_path(&path)).unwrap();
+        }
         assert!(read_store(&path).unwrap().damage.is_none());
     }
     assert!(reported > 20, "{reported} damages were reported");
