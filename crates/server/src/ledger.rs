@@ -27,14 +27,15 @@ mod settle;
 mod watch;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use punctual_api::Status;
-use punctual_store::{Archive, Error};
+use punctual_store::{Archive, Error, Snapshot, Store};
 use tokio::sync::Notify;
 
-use self::identity::OwnerId;
+use self::identity::{OwnerId, RecordPosition};
+use self::live::LiveIndex;
 pub(crate) use self::page::SlotRecordPage;
 pub(crate) use self::query::RecordQuery;
 pub(crate) use self::retention::prune;
@@ -70,6 +71,7 @@ pub(crate) struct Ledger {
     grown: Mutex<Option<BTreeSet<OwnerId>>>,
     /// Notified when a namespace was deleted.
     namespace_deleted: Notify,
+    live: Mutex<LiveIndex>,
 }
 
 impl Ledger {
@@ -79,7 +81,20 @@ impl Ledger {
             first_revision: revision,
             grown: Mutex::new(None),
             namespace_deleted: Notify::new(),
+            live: Mutex::default(),
         }
+    }
+
+    /// Returns a snapshot and the records in its statuses, oldest slot first, with the keys of their CronJobs.
+    fn live_records(
+        &self,
+        store: &Store,
+        namespace: Option<&str>,
+        cron_job: Option<&str>,
+    ) -> (Snapshot, Vec<(RecordPosition, Arc<str>)>) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = live.update(store);
+        (snapshot, live.select(namespace, cron_job))
     }
 
     /// Notes that records of a CronJob were archived.

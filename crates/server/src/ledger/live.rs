@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use punctual_api::meta::StringMap;
 use punctual_api::slot_record::SlotRecord;
-use punctual_store::{Snapshot, StoreEntry};
+use punctual_store::{Change as StoreChange, Snapshot, Store, StoreEntry};
 use serde::Deserialize;
 
 use super::OWNER_RESOURCES;
@@ -66,30 +66,78 @@ pub(super) fn add_records(entry: &StoreEntry, records: &mut LiveRecords) {
     }
 }
 
-/// Returns the records in the statuses of the CronJobs in a namespace, of all namespaces without one. With
-/// a name, only those of the CronJobs with this name.
-pub(super) fn read_records(
-    snapshot: &Snapshot,
-    namespace: Option<&str>,
-    cron_job: Option<&str>,
-) -> LiveRecords {
-    let mut records = LiveRecords::new();
-    for resource in OWNER_RESOURCES {
-        let mut prefix = resource_prefix(resource);
-        if let Some(namespace) = namespace {
-            prefix = format!("{prefix}{namespace}/");
-        }
-        if let (Some(_), Some(name)) = (namespace, cron_job) {
-            if let Some(entry) = snapshot.get(&format!("{prefix}{name}")) {
-                add_records(entry, &mut records);
+/// Which records are in statuses, and in the statuses of which keys. It is updated by the changes since the
+/// last list, because decoding all CronJobs takes long.
+#[derive(Debug, Default)]
+pub(super) struct LiveIndex {
+    /// The revision that the index describes; 0 if it is empty.
+    revision: u64,
+    positions: BTreeMap<RecordPosition, Arc<str>>,
+    by_key: BTreeMap<Arc<str>, Vec<RecordPosition>>,
+}
+
+impl LiveIndex {
+    /// Returns the newest snapshot after updating the index to it.
+    pub(super) fn update(&mut self, store: &Store) -> Snapshot {
+        let snapshot = store.snapshot();
+        let changes = store.changes_since(self.revision).ok().filter(|_| self.revision > 0);
+        match changes {
+            Some((changes, _)) => {
+                let is_new = |change: &&Arc<StoreChange>| change.revision <= snapshot.revision();
+                let owners = changes.iter().filter(is_new).filter(|it| is_owner_key(&it.key));
+                for change in owners {
+                    self.set(&change.key, change.current.as_ref());
+                }
             }
-            continue;
-        }
-        for (key, entry) in snapshot.prefix(&prefix) {
-            if cron_job.is_none_or(|name| key.rsplit('/').next() == Some(name)) {
-                add_records(entry, &mut records);
+            None => {
+                *self = LiveIndex::default();
+                for prefix in OWNER_RESOURCES.map(resource_prefix) {
+                    for (key, entry) in snapshot.prefix(&prefix) {
+                        self.set(key, Some(entry));
+                    }
+                }
             }
         }
+        self.revision = snapshot.revision();
+        snapshot
     }
-    records
+
+    /// Sets the records of a CronJob.
+    fn set(&mut self, key: &Arc<str>, entry: Option<&StoreEntry>) {
+        for position in self.by_key.remove(key).unwrap_or_default() {
+            self.positions.remove(&position);
+        }
+        let mut records = LiveRecords::new();
+        if let Some(entry) = entry {
+            add_records(entry, &mut records);
+        }
+        if records.is_empty() {
+            return;
+        }
+        let positions: Vec<_> = records.into_keys().collect();
+        self.positions.extend(positions.iter().map(|position| (position.clone(), key.clone())));
+        self.by_key.insert(key.clone(), positions);
+    }
+
+    /// Returns the records of CronJobs in a namespace, or in all, oldest slot first. With a name, only those
+    /// of the CronJobs with this name.
+    pub(super) fn select(
+        &self,
+        namespace: Option<&str>,
+        cron_job: Option<&str>,
+    ) -> Vec<(RecordPosition, Arc<str>)> {
+        let is_selected = |key: &Arc<str>| {
+            let mut path = key.rsplit('/');
+            let name = path.next();
+            let owner_namespace = path.next();
+            cron_job.is_none_or(|wanted| name == Some(wanted))
+                && namespace.is_none_or(|wanted| owner_namespace == Some(wanted))
+        };
+        let selected = self.positions.iter().filter(|(_, key)| is_selected(key));
+        selected.map(|(position, key)| (position.clone(), key.clone())).collect()
+    }
+}
+
+fn is_owner_key(key: &str) -> bool {
+    OWNER_RESOURCES.map(resource_prefix).iter().any(|prefix| key.starts_with(prefix))
 }

@@ -49,11 +49,12 @@ impl Registry {
         };
         self.check_list_version(options)?;
         let store = self.store.clone();
+        let ledger = self.ledger.clone();
         let collection = collection.clone();
         let selector = options.selector.clone();
         let before = token.as_ref().map(|(_, position)| position.clone());
         let query = run_blocking(self.store.archive(), move || {
-            Ok(RecordQuery::new(&store, &collection, &selector, before))
+            Ok(RecordQuery::new(&store, &ledger, &collection, &selector, before))
         });
         let query = query.await?;
         let revision = token.map_or(query.revision, |(revision, _)| revision);

@@ -6,18 +6,19 @@
 //! file in use while its client reads.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use punctual_api::Status;
 use punctual_api::slot_record::{RunResult, SlotDecision};
-use punctual_store::{ArchiveReader, Error, Store};
+use punctual_store::{ArchiveReader, Error, Snapshot, Store};
 
-use super::archive_error;
 use super::identity::{OwnerId, RecordPosition, parse_name};
 use super::keys::{self, KeyRange, NamespaceId, PositionBounds, RecordClass};
 use super::live::{self, LiveRecords};
 use super::object::{self, RecordParts};
 use super::owner::Owner;
 use super::scan::{ArchiveScan, OwnerCache, RangeTable, ScannedRecord, next_readable};
+use super::{Ledger, archive_error};
 use crate::registry::CollectionRef;
 use crate::selector::Selector;
 use crate::stored::StoredObject;
@@ -99,7 +100,9 @@ pub(crate) struct RecordQuery {
     store: Store,
     filter: Option<RecordFilter>,
     selector: Selector,
-    live: LiveRecords,
+    /// The statuses, and the records in them, oldest slot first.
+    snapshot: Snapshot,
+    live: Vec<(RecordPosition, Arc<str>)>,
     /// All records up to this position were returned.
     before: Option<RecordPosition>,
     plan: Option<ScanPlan>,
@@ -112,19 +115,17 @@ impl RecordQuery {
     /// Starts a list after a position, or at its beginning. Must be called on a thread that may block.
     pub(super) fn new(
         store: &Store,
+        ledger: &Ledger,
         collection: &CollectionRef,
         selector: &Selector,
         before: Option<RecordPosition>,
     ) -> RecordQuery {
-        let snapshot = store.snapshot();
         let filter = RecordFilter::new(collection, selector);
-        let live = match &filter {
-            Some(filter) => live::read_records(
-                &snapshot,
-                filter.namespace.as_deref(),
-                filter.cron_job.as_deref(),
-            ),
-            None => LiveRecords::new(),
+        let (snapshot, live) = match &filter {
+            Some(filter) => {
+                ledger.live_records(store, filter.namespace.as_deref(), filter.cron_job.as_deref())
+            }
+            None => (store.snapshot(), Vec::new()),
         };
         RecordQuery {
             store: store.clone(),
@@ -135,6 +136,7 @@ impl RecordQuery {
             before,
             plan: None,
             revision: snapshot.revision(),
+            snapshot,
         }
     }
 
@@ -206,15 +208,20 @@ impl RecordQuery {
 
     /// Returns the position of the next record in a status.
     fn next_live(&self) -> Option<RecordPosition> {
-        let next = match &self.before {
-            Some(before) => self.live.range(..before).next_back(),
-            None => self.live.last_key_value(),
+        let end = match &self.before {
+            Some(before) => self.live.partition_point(|(position, _)| position < before),
+            None => self.live.len(),
         };
-        next.map(|(position, _)| position.clone())
+        let (position, _) = self.live.get(end.checked_sub(1)?)?;
+        Some(position.clone())
     }
 
     fn live_object(&self, position: &RecordPosition) -> Option<StoredObject> {
-        let live = self.live.get(position)?;
+        let index = self.live.binary_search_by(|(live, _)| live.cmp(position)).ok()?;
+        let (_, key) = self.live.get(index)?;
+        let mut records = LiveRecords::new();
+        live::add_records(self.snapshot.get(key)?, &mut records);
+        let live = records.get(position)?;
         self.select(RecordParts {
             owner: &live.owner,
             position,
