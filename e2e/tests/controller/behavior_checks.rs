@@ -3,7 +3,8 @@
 use anyhow::{Context, ensure};
 use punctual_e2e::{
     harness::NamedCheck,
-    json::{annotation, has_condition, items, number, slot_text, text},
+    json::{annotation, has_condition, items, number, slot, slot_text, text},
+    load::clock::wall_time,
     probe::sleep_seconds,
 };
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::test_namespace::{ScheduledKind, TestNamespace};
 
 /// The checks. Each runs for both kinds, in a namespace of its own.
-pub(super) const CHECKS: [NamedCheck<TestNamespace>; 15] = [
+pub(super) const CHECKS: [NamedCheck<TestNamespace>; 17] = [
     ("runs", runs),
     ("failures", failures),
     ("allow", allow),
@@ -19,6 +20,8 @@ pub(super) const CHECKS: [NamedCheck<TestNamespace>; 15] = [
     ("replace", replace),
     ("catch-up", catch_up),
     ("suspend", suspend),
+    ("suspend-until", suspend_until),
+    ("ledger", ledger),
     ("history", history),
     ("zone", zone),
     ("foreign", foreign),
@@ -146,6 +149,54 @@ fn suspend(namespace: &mut TestNamespace) -> anyhow::Result<()> {
     sleep_seconds(3);
     ensure!(namespace.jobs("paused")?.len() <= before, "a Job was created after suspending again");
     namespace.delete("paused").map(drop)
+}
+
+/// The controller resumes the object at the end of its suspension, with the permissions of the chart.
+fn suspend_until(namespace: &mut TestNamespace) -> anyhow::Result<()> {
+    namespace.create("resumed", &["true"], &json!({ "schedule": "@every 2s", "suspend": true }))?;
+    let until = wall_time() + jiff::SignedDuration::from_secs(4);
+    let annotations = json!({
+        "punctual.dev/suspended-until": until.to_string(), "punctual.dev/suspended-reason": "test",
+    });
+    namespace.patch("resumed", &json!({ "metadata": { "annotations": annotations } }))?;
+    namespace.wait_for("a Job is created after the suspension", |namespace| {
+        Ok(!namespace.jobs("resumed")?.is_empty())
+    })?;
+    let resumed = namespace.get("resumed")?;
+    ensure!(resumed.pointer("/spec/suspend") == Some(&json!(false)), "{resumed}");
+    ensure!(annotation(&resumed, "punctual.dev/suspended-reason").is_empty(), "{resumed}");
+    let jobs = namespace.jobs("resumed")?;
+    let slots = jobs.iter().filter_map(slot);
+    let earliest = until - jiff::SignedDuration::from_secs(3);
+    ensure!(slots.min().is_some_and(|first| first > earliest), "{jobs:?}");
+    namespace.delete("resumed").map(drop)
+}
+
+/// A ScheduledJob has the newest slot records in its status. A CronJob has no room for them.
+fn ledger(namespace: &mut TestNamespace) -> anyhow::Result<()> {
+    namespace.create("recorded", &["true"], &json!({ "schedule": "@every 1s" }))?;
+    namespace.wait_for("twelve Jobs have completed", |namespace| {
+        let recorded = namespace.get("recorded")?;
+        let last = namespace.events("recorded", "SawCompletedJob")?.len();
+        let is_counted = number(&recorded, "/status/successfulRuns") >= 12;
+        Ok(is_counted || namespace.kind == ScheduledKind::CronJob && last >= 1)
+    })?;
+    namespace.patch("recorded", &json!({ "spec": { "suspend": true } }))?;
+    let recorded = namespace.get("recorded")?;
+    let records = items(&recorded, "/status/slots");
+    match namespace.kind {
+        ScheduledKind::CronJob => ensure!(records.is_empty(), "{recorded}"),
+        ScheduledKind::ScheduledJob => {
+            ensure!((10..=12).contains(&records.len()), "{recorded}");
+            let is_complete = |record: &Value| {
+                text(record, "/decision") != "Started" || !text(record, "/job/uid").is_empty()
+            };
+            ensure!(records.iter().all(is_complete), "{recorded}");
+            let succeeded = records.iter().filter(|record| text(record, "/result") == "Succeeded");
+            ensure!(succeeded.count() >= 5, "{recorded}");
+        }
+    }
+    namespace.delete("recorded").map(drop)
 }
 
 fn history(namespace: &mut TestNamespace) -> anyhow::Result<()> {
