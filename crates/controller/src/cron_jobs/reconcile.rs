@@ -304,13 +304,13 @@ impl CronJobController {
         if let Some(status) = storage.changed_status(cron_job, settled) {
             let written = self.client.write_status(name, &current, status).await?;
             self.apply_response(name, &written);
-            current = written;
             // Missed runs that are not recorded would be counted at every reconcile.
             if annotation_error.is_none()
                 && let Some(status) = &settled.status
             {
                 self.record_runs(&DecisionLog { name, cron_job: &current }, settled, status);
             }
+            current = written;
         }
         // Skipped runs are counted after both writes, because either may be the one that records them.
         if annotation_error.is_none()

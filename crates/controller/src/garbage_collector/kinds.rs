@@ -61,11 +61,11 @@ mod tests {
             for group in groups["items"].as_array().unwrap() {
                 for version in group["versions"].as_array().unwrap() {
                     for resource in version["resources"].as_array().unwrap() {
-                        let is_stored =
-                            resource["verbs"].as_array().unwrap().contains(&"list".into());
+                        let is_collected =
+                            resource["verbs"].as_array().unwrap().contains(&"delete".into());
                         let kind = resource["responseKind"]["kind"].as_str().unwrap().to_owned();
                         let is_namespaced = resource["scope"] == "Namespaced";
-                        served.extend(is_stored.then_some((kind, is_namespaced)));
+                        served.extend(is_collected.then_some((kind, is_namespaced)));
                     }
                 }
             }

@@ -78,7 +78,9 @@ async fn forbid_waits_until_the_active_job_finishes() {
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;
     cluster.set_time("08:02:30");
-    cluster.wait_for_next("a", "08:03:00").await;
+    cluster.wait_for_event("a", "JobAlreadyActive").await;
+    // The slot that waits.
+    cluster.wait_for_next("a", "08:02:00").await;
     assert_eq!(cluster.jobs("a"), [slot_suffix("08:01:00")]);
     cluster.finish_job(&format!("a-{}", slot_suffix("08:01:00")), "Failed").await;
     cluster.wait_for_jobs("a", &[&slot_suffix("08:01:00"), &slot_suffix("08:02:00")]).await;

@@ -153,8 +153,8 @@ async fn backup_does_not_overlap_and_misses_a_night_that_starts_too_late() {
     // The first backup still runs when the second is due.
     let second = "2026-02-01T04:00:00Z";
     cluster.set_time(second);
-    wait_for_next(&cluster, "backup", "2026-02-02T04:00:00Z").await;
     cluster.wait_for_event("backup", "JobAlreadyActive").await;
+    wait_for_next(&cluster, "backup", second).await;
     assert_eq!(cluster.jobs("backup"), [slot_suffix("04:00:00")]);
     cluster.set_time("2026-02-01T05:00:00Z");
     complete(&cluster, "backup", "04:00:00").await;
