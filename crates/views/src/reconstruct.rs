@@ -14,7 +14,8 @@ const MISSED_PREFIX: &str = "Missed scheduled time to start a job: ";
 
 /// Returns the records that the Jobs and Events of a CronJob show.
 pub fn reconstruct_records(snapshot: &CronJobSnapshot) -> Vec<SlotRecord> {
-    let mut records: Vec<SlotRecord> = snapshot.jobs.iter().filter_map(record_of_job).collect();
+    let mut records: Vec<SlotRecord> =
+        snapshot.jobs.iter().filter_map(|job| record_of_job(snapshot, job)).collect();
     for event in &snapshot.events {
         let Some(record) = record_of_event(snapshot, event) else { continue };
         if records.iter().all(|known| known.slot != record.slot) {
@@ -24,8 +25,9 @@ pub fn reconstruct_records(snapshot: &CronJobSnapshot) -> Vec<SlotRecord> {
     records
 }
 
-fn record_of_job(job: &JobView) -> Option<SlotRecord> {
+fn record_of_job(snapshot: &CronJobSnapshot, job: &JobView) -> Option<SlotRecord> {
     let slot = job.slot?;
+    let effective = snapshot.effective_time(slot);
     let result = match job.result {
         Some(JobResult::Complete) => RunResult::Succeeded,
         Some(JobResult::Failed) => RunResult::Failed,
@@ -36,6 +38,7 @@ fn record_of_job(job: &JobView) -> Option<SlotRecord> {
         decision: SlotDecision::Started,
         reason: reason::SCHEDULED.into(),
         job: Some(SlotJob { name: job.name.clone(), uid: job.uid.clone() }),
+        effective_time: (effective != slot).then(|| Time::new(effective)),
         created_time: job.created_at.map(Time::new),
         start_time: job.started_at.map(Time::new),
         completion_time: job.finished_at.map(Time::new),
