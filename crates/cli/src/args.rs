@@ -119,7 +119,13 @@ Example: punctual crd | kubectl apply --server-side -f -")]
     /// Show the versions of the program and of its time zone data
     Version(VersionArgs),
     /// Print a completion script for a shell
-    #[command(after_help = "Example: punctual completions bash > /etc/bash_completion.d/punctual")]
+    #[command(after_help = "\
+With --names the script calls this program, which asks the cluster for the names of CronJobs. Print it
+again after an update of the program.
+
+Examples:
+  punctual completions bash > /etc/bash_completion.d/punctual
+  source <(punctual completions bash --names)")]
     Completions(CompletionsArgs),
 }
 
@@ -497,6 +503,9 @@ pub(crate) struct VersionArgs {
 pub(crate) struct CompletionsArgs {
     /// Shell to print the script for
     pub(crate) shell: clap_complete::Shell,
+    /// Also complete the names of CronJobs, as the cluster of the kubeconfig has them
+    #[arg(long)]
+    pub(crate) names: bool,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use http::{HeaderValue, Uri, header};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -40,13 +40,23 @@ pub(crate) async fn load_or_local(
     agent: &str,
 ) -> anyhow::Result<Config> {
     let local = data_dir::resolve(data_dir).map(|data_dir| data_dir.join("kubeconfig")).ok();
-    let is_named = args.kubeconfig.is_some() || args.context.is_some() || has_kubeconfig();
-    let config = match local.filter(|local| !is_named && local.is_file()) {
-        Some(kubeconfig) => {
-            let local = ClusterArgs { kubeconfig: Some(kubeconfig), context: args.context.clone() };
-            read(&local).await?
-        }
-        None => read(args).await?,
+    let is_named = args.kubeconfig.is_some() || args.context.is_some();
+    let config = if is_named {
+        read(args).await?
+    } else if has_kubeconfig() {
+        let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await;
+        config.context("the kubeconfig (KUBECONFIG, else ~/.kube/config) cannot be used")?
+    } else if let Some(kubeconfig) = local.clone().filter(|local| local.is_file()) {
+        read(&ClusterArgs { kubeconfig: Some(kubeconfig), context: None }).await?
+    } else if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        read(args).await?
+    } else {
+        let local = local.unwrap_or_default();
+        bail!(
+            "no cluster found: there is no kubeconfig in ~/.kube/config, and no `punctual up` has written {}; start \
+             one, or set --kubeconfig, KUBECONFIG or --data-dir",
+            local.display()
+        );
     };
     Ok(with_agent(config, agent))
 }

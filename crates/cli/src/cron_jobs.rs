@@ -10,6 +10,7 @@ mod fleet;
 mod history;
 mod list;
 mod logs;
+mod name_completion;
 mod output_format;
 mod patch;
 mod plan;

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
     if raw_args.next().is_some_and(|command| command == "supervise") {
         return punctual_runner::supervise(raw_args);
     }
+    completions::answer_script();
     let args = program_name::parse_args();
     let failure = args.command.failure_status();
     match run(args) {

@@ -11,8 +11,17 @@ const PLUGIN_FILE: &str = "kubectl-punctual";
 
 /// Returns the name for help texts and hints.
 pub(crate) fn program_name() -> &'static str {
+    if is_started_as_plugin() { "kubectl punctual" } else { "punctual" }
+}
+
+/// Returns the name of the file, for completion scripts.
+pub(crate) fn file_name() -> &'static str {
+    if is_started_as_plugin() { PLUGIN_FILE } else { "punctual" }
+}
+
+fn is_started_as_plugin() -> bool {
     let started = std::env::args_os().next().unwrap_or_default();
-    if is_plugin(Path::new(&started)) { "kubectl punctual" } else { "punctual" }
+    is_plugin(Path::new(&started))
 }
 
 /// Returns the command line with the name of the program in its usage and help texts.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap_complete::engine::ArgValueCompleter;
 use jiff::SignedDuration;
 
-use super::duration_arg;
 use super::output_format::{HistoryFormat, ListFormat, ObjectFormat};
+use super::{duration_arg, name_completion};
 use crate::cluster_config::ClusterArgs;
 
 /// Options that select the cluster and the namespace.
@@ -27,7 +28,7 @@ pub(crate) struct ConnectionArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct TargetArgs {
     /// CronJob or ScheduledJob: NAME, cronjob/NAME or scheduledjob/NAME (short cj/NAME, sj/NAME)
-    #[arg(value_name = "TYPE/NAME")]
+    #[arg(value_name = "TYPE/NAME", add = ArgValueCompleter::new(name_completion::complete))]
     pub(super) target: String,
     #[command(flatten)]
     pub(super) connection: ConnectionArgs,
@@ -185,6 +186,7 @@ pub(crate) struct LogsArgs {
 pub(crate) struct ChangeTargets {
     /// CronJobs or ScheduledJobs: NAME, cronjob/NAME or scheduledjob/NAME (short cj/NAME, sj/NAME)
     #[arg(value_name = "TYPE/NAME", required_unless_present = "selector")]
+    #[arg(add = ArgValueCompleter::new(name_completion::complete))]
     pub(super) targets: Vec<String>,
     /// All of the namespace with these labels
     #[arg(long, short = 'l', value_name = "SELECTOR", conflicts_with = "targets")]

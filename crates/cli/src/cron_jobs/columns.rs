@@ -9,19 +9,19 @@ const GAP: usize = 2;
 
 /// A column of a table.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct TerminalColumn {
     pub(super) title: String,
     /// Whether long cells may be cut to make the table fit.
     pub(super) can_shrink: bool,
 }
 
-impl Column {
-    pub(super) fn fixed(title: &str) -> Column {
-        Column { title: title.to_owned(), can_shrink: false }
+impl TerminalColumn {
+    pub(super) fn fixed(title: &str) -> TerminalColumn {
+        TerminalColumn { title: title.to_owned(), can_shrink: false }
     }
 
-    pub(super) fn flexible(title: &str) -> Column {
-        Column { title: title.to_owned(), can_shrink: true }
+    pub(super) fn flexible(title: &str) -> TerminalColumn {
+        TerminalColumn { title: title.to_owned(), can_shrink: true }
     }
 }
 
@@ -31,7 +31,11 @@ pub(super) fn width_limit() -> Option<usize> {
 }
 
 /// Computes the widths of the columns, for a table that may have rows added later.
-pub(super) fn widths(columns: &[Column], rows: &[Vec<String>], limit: Option<usize>) -> Vec<usize> {
+pub(super) fn widths(
+    columns: &[TerminalColumn],
+    rows: &[Vec<String>],
+    limit: Option<usize>,
+) -> Vec<usize> {
     let cell_width =
         |row: &Vec<String>, column: usize| row.get(column).map_or(0, |it| text_width(it));
     let mut widths: Vec<usize> = columns
@@ -65,8 +69,23 @@ pub(super) fn line(cells: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
+/// Formats a line that is added to a table. A cell that is wider than the rows before is cut only if the table must fit
+/// a terminal, and the last one never.
+pub(super) fn added_line(cells: &[String], widths: &[usize], limit: Option<usize>) -> String {
+    let last = cells.len().saturating_sub(1);
+    let widths = widths.iter().zip(cells).enumerate().map(|(at, (width, cell))| {
+        let needed = text_width(&output::one_line(cell));
+        if limit.is_none() || at == last { needed.max(*width) } else { *width }
+    });
+    line(cells, &widths.collect::<Vec<_>>())
+}
+
 /// Formats a table with its header.
-pub(super) fn table(columns: &[Column], rows: &[Vec<String>], limit: Option<usize>) -> String {
+pub(super) fn table(
+    columns: &[TerminalColumn],
+    rows: &[Vec<String>],
+    limit: Option<usize>,
+) -> String {
     let widths = widths(columns, rows, limit);
     let header: Vec<String> = columns.iter().map(|column| column.title.clone()).collect();
     let mut text = line(&header, &widths);
@@ -101,12 +120,20 @@ mod tests {
 
     #[test]
     fn a_table_that_is_too_wide_is_cut_in_the_middle_of_its_flexible_columns() {
-        let columns = [Column::flexible("NAME"), Column::fixed("STATE")];
+        let columns = [TerminalColumn::flexible("NAME"), TerminalColumn::fixed("STATE")];
         let rows = [row(["a-very-long-name-of-a-cronjob", "Suspended"])];
         let text = table(&columns, &rows, Some(25));
         assert!(text.ends_with("\na-very-…ronjob  Suspended\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 25), "{text}");
         assert!(table(&columns, &rows, None).contains("a-very-long-name-of-a-cronjob"));
+    }
+
+    #[test]
+    fn an_added_line_is_cut_only_in_a_terminal_and_never_in_its_last_cell() {
+        let cells = row(["much-longer-than-before", "Suspended: holiday"]);
+        let added = |limit| added_line(&cells, &[10, 5], limit);
+        assert_eq!(added(None), "much-longer-than-before  Suspended: holiday\n");
+        assert_eq!(added(Some(40)), "much-…fore  Suspended: holiday\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use punctual_views::{HistoryFilter, HistoryRow, RecordSource, format_duration, s
 use serde::Serialize;
 
 use super::args::HistoryArgs;
-use super::columns::{self, Column};
+use super::columns::{self, TerminalColumn};
 use super::duration_arg;
 use super::output_format::{HistoryFormat, csv_cell};
 use super::records::{RecordQuery, read_snapshot};
@@ -86,6 +86,10 @@ fn query(args: &HistoryArgs, decisions: &[SlotDecision], results: &[RunResult]) 
     if let [result] = results {
         selectors.push(format!("result={result}"));
     }
+    // A duration before now narrows nothing down. The range of a record may begin before `--since`.
+    if let Some(until) = args.until.as_ref().and_then(|text| text.parse::<Timestamp>().ok()) {
+        selectors.push(format!("slotBefore={until}"));
+    }
     let is_selected = decisions.len() < 2 && results.len() < 2;
     let has_range = args.since.is_some() || args.until.is_some();
     let limit = if is_selected && !has_range { args.limit as usize } else { RECORDS_MAX };
@@ -120,11 +124,11 @@ fn csv(rows: &[HistoryRow]) -> String {
 /// Formats records as a table in one time zone.
 pub(super) fn table(rows: &[&HistoryRow], zone: &Zone, is_wide: bool) -> String {
     let slot = format!("SLOT ({})", zone.name());
-    let mut columns = vec![Column::fixed(&slot)];
-    columns.extend(["DECISION", "REASON", "RESULT", "LATE", "TOOK"].map(Column::fixed));
-    columns.push(Column::flexible("JOB"));
+    let mut columns = vec![TerminalColumn::fixed(&slot)];
+    columns.extend(["DECISION", "REASON", "RESULT", "LATE", "TOOK"].map(TerminalColumn::fixed));
+    columns.push(TerminalColumn::flexible("JOB"));
     if is_wide {
-        columns.extend(["CREATED", "ENDED", "REQUEST", "MESSAGE"].map(Column::flexible));
+        columns.extend(["CREATED", "ENDED", "REQUEST", "MESSAGE"].map(TerminalColumn::flexible));
     }
     let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, zone, is_wide)).collect();
     let limit = if is_wide { None } else { columns::width_limit() };

@@ -11,7 +11,7 @@ use punctual_views::{
 use serde::Serialize;
 
 use super::args::{ListArgs, SortColumn};
-use super::columns::{self, Column};
+use super::columns::{self, TerminalColumn};
 use super::fleet::{self, FleetScope};
 use super::output_format::{ListFormat, object_name};
 use super::session::Session;
@@ -143,7 +143,8 @@ impl RowPrinter<'_> {
             }
             ListFormat::Name => output::print(&format!("{}\n", name(row))),
             ListFormat::Table | ListFormat::Wide => {
-                output::print(&columns::line(&self.cells(row, now), widths))
+                let cells = self.cells(row, now);
+                output::print(&columns::added_line(&cells, widths, self.limit()))
             }
         }
     }
@@ -169,24 +170,36 @@ impl RowPrinter<'_> {
         )
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TerminalColumn> {
         let next = format!("NEXT ({})", self.zone.name());
         let mut columns = Vec::new();
         if self.args.all_namespaces {
-            columns.push(Column::flexible("NAMESPACE"));
+            columns.push(TerminalColumn::flexible("NAMESPACE"));
         }
         columns.extend([
-            Column::flexible("NAME"),
-            Column::flexible("SCHEDULE"),
-            Column::flexible("ZONE"),
-            Column::fixed(&next),
+            TerminalColumn::flexible("NAME"),
+            TerminalColumn::flexible("SCHEDULE"),
+            TerminalColumn::flexible("ZONE"),
+            TerminalColumn::fixed(&next),
         ]);
-        columns.extend(["IN", "LAST", "TOOK", "STREAK", "ACTIVE"].map(Column::fixed));
-        columns.push(Column::flexible("STATE"));
+        columns.extend(["IN", "LAST", "TOOK", "STREAK", "ACTIVE"].map(TerminalColumn::fixed));
+        columns.push(TerminalColumn::flexible("STATE"));
         if self.args.output == ListFormat::Wide {
-            columns.extend(["KIND", "LAST SLOT"].map(Column::fixed));
+            columns.extend(["KIND", "LAST SLOT"].map(TerminalColumn::fixed));
         }
         columns
+    }
+
+    /// Returns a time without its date if it is in the next days, so that the table is narrow.
+    fn next_text(&self, next: Timestamp, now: Timestamp) -> String {
+        let text = short_time(self.zone, next);
+        let is_soon = next.duration_since(now) < SignedDuration::from_hours(6 * 24);
+        let is_wide = self.args.output == ListFormat::Wide;
+        match text.split(' ').collect::<Vec<_>>().as_slice() {
+            [day, _, time] if is_soon && !is_wide => format!("{day} {time}"),
+            [_, date, time] if !is_wide => format!("{date} {time}"),
+            _ => text,
+        }
     }
 
     fn cells(&self, row: &FleetRow, now: Timestamp) -> Vec<String> {
@@ -204,7 +217,7 @@ impl RowPrinter<'_> {
             if self.has_types { typed_name(row) } else { row.name.clone() },
             row.schedule.clone(),
             zone,
-            row.next.map_or_else(dash, |next| short_time(self.zone, next)),
+            row.next.map_or_else(dash, |next| self.next_text(next, now)),
             row.next.map_or_else(dash, |next| format_duration(whole_seconds(next, now))),
             last_text(row, now),
             row.took_seconds

@@ -21,8 +21,9 @@ use super::records::{RecordQuery, read_snapshot};
 use super::session::{Session, encode};
 use crate::{clock, output};
 
-/// How many records are read to find the run.
-const RECORDS_MAX: usize = 10_000;
+/// How many records are read to find the run of a slot, and otherwise.
+const RECORDS_MAX: usize = 2_000;
+const LATEST_MAX: usize = 20;
 const CHUNK_SIZE: usize = 16 * 1024;
 
 /// The Job of a run.
@@ -35,11 +36,20 @@ struct RunJob {
 
 pub(super) async fn run(args: &LogsArgs, zone: &Zone) -> anyhow::Result<()> {
     let session = Session::connect(&args.target.connection).await?;
-    let query = RecordQuery::newest(RECORDS_MAX);
-    let snapshot = read_snapshot(&session, &args.target.target, &query, zone).await?;
+    let snapshot = read_snapshot(&session, &args.target.target, &query(args), zone).await?;
     let run = choose_run(&snapshot, args)?;
     let printer = LogPrinter { session: &session, args };
     printer.print(&run).await
+}
+
+/// Lets the server select the records.
+fn query(args: &LogsArgs) -> RecordQuery {
+    if args.failed {
+        let selectors = vec!["result=Failed".to_owned()];
+        return RecordQuery { limit: LATEST_MAX, selectors };
+    }
+    let limit = if args.slot.is_some() { RECORDS_MAX } else { LATEST_MAX };
+    RecordQuery { limit, selectors: vec!["decision=Started".to_owned()] }
 }
 
 /// Finds the Job of the run that the user asks for.

@@ -75,7 +75,7 @@ pub(super) async fn complete_snapshot(
     let jobs: Vec<Job> = session.list_all(&JOBS, &metadata.namespace, "").await?;
     let own_jobs = jobs.iter().filter(|job| job.metadata.is_controlled_by(&metadata.uid));
     let own_jobs = own_jobs.map(JobView::from_job).collect();
-    let events = read_events(session, &snapshot.cron_job).await?;
+    let events = read_events(session, &snapshot.cron_job).await;
     let served = if session.serves_slot_records() {
         Some(read_served(session, &snapshot.cron_job, query).await?)
     } else {
@@ -90,14 +90,15 @@ pub(super) async fn complete_snapshot(
     Ok(snapshot)
 }
 
-async fn read_events(session: &Session, cron_job: &CronJob) -> anyhow::Result<Vec<Event>> {
+/// Reads the Events of a CronJob. They only add details, so a user who may not read them gets none.
+async fn read_events(session: &Session, cron_job: &CronJob) -> Vec<Event> {
     let selector = format!("involvedObject.uid={}", cron_job.metadata.uid);
     let query = format!("&fieldSelector={}", encode(&selector));
-    let mut events: Vec<Event> =
-        session.list_all(&EVENTS, &cron_job.metadata.namespace, &query).await?;
+    let listed = session.list_all(&EVENTS, &cron_job.metadata.namespace, &query).await;
+    let mut events: Vec<Event> = listed.unwrap_or_default();
     events.retain(|event| event.involved_object.uid == cron_job.metadata.uid);
     events.sort_by_key(|event| event.last_timestamp.or(event.first_timestamp));
-    Ok(events)
+    events
 }
 
 async fn read_served(

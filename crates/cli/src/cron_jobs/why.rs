@@ -1,20 +1,22 @@
 //! `punctual why`: why a slot did or did not run, or why nothing runs now.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_schedule::Zone;
 use punctual_views::{
-    CronJobSnapshot, Explanation, RecordSource, choose_slot, explain_latest_not_run, explain_now,
-    explain_slot, local_time,
+    ChosenSlot, CronJobSnapshot, Explanation, RecordSource, choose_slot, explain_latest_not_run,
+    explain_now, explain_slot, local_time,
 };
 use serde::Serialize;
 
 use super::args::WhyArgs;
-use super::records::{RecordQuery, read_snapshot};
+use super::records::{RecordQuery, complete_snapshot, read_snapshot};
 use super::session::Session;
 use crate::{clock, output, program_name};
 
 /// How many records are read to find the slot and the runs around it.
-const RECORDS_MAX: usize = 10_000;
+const RECORDS_MAX: usize = 1_000;
+/// How long after an old slot the run is looked for that superseded it.
+const LATER_RUNS: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// The width of a text that does not go to a terminal.
 const TEXT_WIDTH: usize = 100;
 
@@ -37,33 +39,47 @@ struct WhyOutput {
 pub(super) async fn run(args: &WhyArgs, zone: &Zone) -> anyhow::Result<()> {
     let session = Session::connect(&args.target.connection).await?;
     let query = RecordQuery::newest(RECORDS_MAX);
-    let snapshot = read_snapshot(&session, &args.target.target, &query, zone).await?;
-    let explained = explain(&snapshot, args.slot.as_deref(), clock::now())?;
+    let mut snapshot = read_snapshot(&session, &args.target.target, &query, zone).await?;
+    let now = clock::now();
+    let chosen = args.slot.as_ref().map(|text| choose_slot(&snapshot, text, now)).transpose()?;
+    if let Some(ChosenSlot::At(slot)) = chosen
+        && is_older(&snapshot, slot)
+    {
+        let query = records_around(slot);
+        snapshot = complete_snapshot(&session, snapshot.cron_job, &query, zone).await?;
+    }
+    let explained = explain(&snapshot, chosen.as_ref(), now);
     args.output.print(&explained, || text(&explained, &snapshot))
 }
 
-fn explain(
-    snapshot: &CronJobSnapshot,
-    slot: Option<&str>,
-    now: Timestamp,
-) -> anyhow::Result<WhyOutput> {
+/// Whether a slot precedes the records that were read.
+fn is_older(snapshot: &CronJobSnapshot, slot: Timestamp) -> bool {
+    let ledger = &snapshot.ledger;
+    ledger.source() == RecordSource::SlotRecords
+        && !ledger.is_complete()
+        && ledger.oldest_slot().is_some_and(|oldest| slot < oldest)
+}
+
+fn records_around(slot: Timestamp) -> RecordQuery {
+    let until = slot.checked_add(LATER_RUNS).unwrap_or(Timestamp::MAX);
+    RecordQuery { limit: RECORDS_MAX, selectors: vec![format!("slotBefore={until:.0}")] }
+}
+
+fn explain(snapshot: &CronJobSnapshot, chosen: Option<&ChosenSlot>, now: Timestamp) -> WhyOutput {
     let program = program_name::program_name();
     let metadata = &snapshot.cron_job.metadata;
-    let (explained, present) = match slot {
-        Some(text) => {
-            let chosen = choose_slot(snapshot, text, now)?;
-            (Some(explain_slot(snapshot, &chosen, now)), None)
-        }
+    let (explained, present) = match chosen {
+        Some(chosen) => (Some(explain_slot(snapshot, chosen, now)), None),
         None => (explain_latest_not_run(snapshot, now), Some(explain_now(snapshot, now))),
     };
-    Ok(WhyOutput {
+    WhyOutput {
         namespace: metadata.namespace.clone(),
         name: metadata.name.clone(),
         time_zone: snapshot.zone().name().to_owned(),
         record_source: snapshot.ledger.source(),
         slot: explained.map(|explanation| explanation.with_program(program)),
         present: present.map(|explanation| explanation.with_program(program)),
-    })
+    }
 }
 
 fn text(explained: &WhyOutput, snapshot: &CronJobSnapshot) -> String {

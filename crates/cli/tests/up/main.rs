@@ -9,6 +9,7 @@
 
 mod attacks;
 mod closed_stderr;
+mod cron_job_commands;
 mod examples;
 mod manifests;
 mod metrics;

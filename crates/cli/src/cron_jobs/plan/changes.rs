@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, ensure};
-use punctual_api::{CronJob, CronJobKind, Time, defaults};
+use punctual_api::{CronJob, CronJobKind, Dialect, Time, defaults};
 use punctual_client::resources::cron_jobs_of;
 use punctual_schedule::Zone;
 use punctual_views::{
@@ -18,7 +18,8 @@ use crate::cron_jobs::output_format::object_name;
 use crate::cron_jobs::records::{RecordQuery, complete_snapshot};
 use crate::cron_jobs::session::Session;
 use crate::cron_jobs::target::with_kind;
-use crate::{manifest, output};
+use crate::manifest::{self, Document};
+use crate::{output, validate};
 
 /// The newest records are enough to know which slots are accounted for.
 const RECORDS_MAX: usize = 50;
@@ -49,9 +50,9 @@ pub(super) async fn run(
     range: PlanRange,
 ) -> anyhow::Result<ExitCode> {
     let mut edits = Vec::new();
-    for (location, object) in read_cron_jobs(args)? {
-        let edit = plan_edit(session, object, zone, range).await;
-        edits.push(edit.with_context(|| location)?);
+    for Document { location, value, .. } in read_cron_jobs(args, zone)? {
+        let edit = plan_edit(session, value, zone, range).await;
+        edits.push(edit.with_context(|| location.to_string())?);
     }
     let fleet = read_fleet(session, zone).await?;
     let mut items = Vec::new();
@@ -76,18 +77,20 @@ fn is_same(a: &CronJobSnapshot, b: &CronJobSnapshot) -> bool {
     a.kind() == b.kind() && a.cron_job.key() == b.cron_job.key()
 }
 
-/// Returns the CronJobs of the files with their locations. Objects of other kinds are skipped.
-fn read_cron_jobs(args: &PlanArgs) -> anyhow::Result<Vec<(String, Value)>> {
-    let mut found = Vec::new();
-    for document in manifest::read(&args.files) {
-        let document = document?;
-        let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
-        if CronJobKind::from_gvk(text("apiVersion"), text("kind")).is_some() {
-            found.push((document.location.to_string(), document.value));
-        }
-    }
+/// Returns the CronJobs of the files, which must be valid. Objects of other kinds are skipped.
+fn read_cron_jobs(args: &PlanArgs, zone: &Zone) -> anyhow::Result<Vec<Document>> {
+    let read = manifest::read(&args.files).into_iter();
+    let read =
+        read.filter(|read| read.as_ref().map_or(true, |document| is_cron_job(&document.value)));
+    let found = validate::require_valid(read.collect(), Dialect::Punctual, zone);
+    let found = found.map_err(|errors| anyhow!("{}", errors.join("\n")))?;
     ensure!(!found.is_empty(), "the files contain no CronJob and no ScheduledJob");
     Ok(found)
+}
+
+fn is_cron_job(object: &Value) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    CronJobKind::from_gvk(text("apiVersion"), text("kind")).is_some()
 }
 
 /// Computes the object after the edit: the spec of the manifest with its defaults, and the state of the cluster.
@@ -112,8 +115,11 @@ async fn plan_edit(
         let after = CronJobSnapshot::new(after, zone);
         return Ok(PlannedEdit { before: None, after, fields: Vec::new() });
     };
+    // The server may have stored the object before it knew a default, or in another canonical form.
+    let mut with_defaults = live.clone();
+    defaults::cron_job(&mut with_defaults);
     let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
-    let fields = field_changes("spec", &spec(&live), &spec(&object));
+    let fields = field_changes("spec", &spec(&with_defaults), &spec(&object));
     let before = with_kind(CronJob::deserialize(&live)?, kind);
     after.status = before.status.clone();
     let mut annotations = before.metadata.annotations.clone();

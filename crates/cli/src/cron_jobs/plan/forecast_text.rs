@@ -3,7 +3,7 @@
 use punctual_schedule::Zone;
 use punctual_views::{Forecast, ForecastHour, local_time};
 
-use crate::cron_jobs::columns::{self, Column};
+use crate::cron_jobs::columns::{self, TerminalColumn};
 
 /// The longest bar.
 const BAR_WIDTH: u64 = 30;
@@ -30,7 +30,7 @@ pub(super) fn text(forecast: &Forecast, zone: &Zone) -> String {
     }
     let busiest = forecast.hours.iter().map(|hour| hour.peak).max().unwrap_or(1).max(1);
     let hour = format!("HOUR ({})", zone.name());
-    let columns = [hour.as_str(), "STARTS", "PEAK", "AVERAGE", "ACTIVE"].map(Column::fixed);
+    let columns = [hour.as_str(), "STARTS", "PEAK", "AVERAGE", "ACTIVE"].map(TerminalColumn::fixed);
     let rows: Vec<Vec<String>> =
         forecast.hours.iter().map(|hour| cells(hour, zone, busiest)).collect();
     text + "\n" + &columns::table(&columns, &rows, None)
