@@ -31,10 +31,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use punctual_api::Status;
-use punctual_store::{Archive, Error, Snapshot, Store};
+use punctual_store::{Archive, ArchiveOp, Error, Snapshot, Store};
 use tokio::sync::Notify;
 
-use self::identity::{OwnerId, RecordPosition};
+pub(crate) use self::identity::OwnerId;
+use self::identity::RecordPosition;
 use self::live::LiveIndex;
 pub(crate) use self::page::SlotRecordPage;
 pub(crate) use self::query::RecordQuery;
@@ -97,8 +98,9 @@ impl Ledger {
         (snapshot, live.select(namespace, cron_job))
     }
 
-    /// Notes that records of a CronJob were archived.
-    fn record_growth(&self, owner: OwnerId) {
+    /// Notes which CronJob has newly archived records. Must be called after they were committed, because a
+    /// check may begin at any time.
+    pub(crate) fn record_growth(&self, owner: OwnerId) {
         let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(grown) = grown.as_mut() {
             grown.insert(owner);
@@ -120,6 +122,11 @@ impl Ledger {
     fn forget_grown(&self) {
         *self.grown.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
+}
+
+/// Returns the CronJob whose records these operations archive.
+pub(crate) fn archived_owner(ops: &[ArchiveOp]) -> Option<OwnerId> {
+    keys::written_owner(ops)
 }
 
 /// The resource as it is served.

@@ -153,7 +153,9 @@ impl RedbLog {
             let (count, sum) = checked.digest;
             checked.digest = (count + 1, sum.wrapping_add(archive::digest(key, value)));
             bytes += key.len() + value.len();
-            checked.contents = checked.contents.take().filter(|_| bytes <= bytes_max);
+            if bytes > bytes_max {
+                checked.contents = None;
+            }
             if let Some(contents) = &mut checked.contents {
                 contents.push(key, value);
             }

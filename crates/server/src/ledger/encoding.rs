@@ -65,7 +65,7 @@ pub(super) fn encode(
     let fields = present_fields(owner, position, record);
     let known = REASONS.iter().position(|known| *known == record.reason);
     let reason = known.and_then(|index| u8::try_from(index).ok()).unwrap_or(OTHER_REASON);
-    let mut out = Writer { bytes: Vec::with_capacity(48), slot: position.slot() };
+    let mut out = RecordWriter { bytes: Vec::with_capacity(48), slot: position.slot() };
     out.bytes.extend_from_slice(&[VERSION, RecordClass::new(record).0, reason]);
     out.bytes.extend_from_slice(&fields.to_le_bytes());
     out.number(archived.revision);
@@ -132,7 +132,7 @@ pub(super) fn decode(
     }
     let fields = u16::from_le_bytes([*low, *high]);
     let has = |bit: u16| fields & bit != 0;
-    let mut input = Reader { bytes: rest, slot: position.slot() };
+    let mut input = RecordReader { bytes: rest, slot: position.slot() };
     let (decision, result) = RecordClass(*class).parts()?;
     let revision = input.number()?;
     let reason = match *reason {
@@ -144,27 +144,29 @@ pub(super) fn decode(
         decision,
         result,
         reason,
-        through: input.optional(has(field::THROUGH), Reader::time)?,
-        count: input.optional(has(field::COUNT), Reader::signed)?,
-        message: input.optional(has(field::MESSAGE), Reader::text)?.unwrap_or_default(),
+        through: input.optional(has(field::THROUGH), RecordReader::time)?,
+        count: input.optional(has(field::COUNT), RecordReader::signed)?,
+        message: input.optional(has(field::MESSAGE), RecordReader::text)?.unwrap_or_default(),
         job: input.optional(has(field::JOB), |input| input.job(owner, fields))?,
-        request: input.optional(has(field::REQUEST), Reader::text)?.unwrap_or_default(),
-        effective_time: input.optional(has(field::EFFECTIVE), Reader::time)?,
-        created_time: input.optional(has(field::CREATED), Reader::time)?,
-        start_time: input.optional(has(field::STARTED), Reader::time)?,
-        completion_time: input.optional(has(field::COMPLETED), Reader::time)?,
-        failure_reason: input.optional(has(field::FAILURE), Reader::text)?.unwrap_or_default(),
+        request: input.optional(has(field::REQUEST), RecordReader::text)?.unwrap_or_default(),
+        effective_time: input.optional(has(field::EFFECTIVE), RecordReader::time)?,
+        created_time: input.optional(has(field::CREATED), RecordReader::time)?,
+        start_time: input.optional(has(field::STARTED), RecordReader::time)?,
+        completion_time: input.optional(has(field::COMPLETED), RecordReader::time)?,
+        failure_reason: input
+            .optional(has(field::FAILURE), RecordReader::text)?
+            .unwrap_or_default(),
         attempts: input.optional(has(field::ATTEMPTS), |input| input.signed()?.try_into().ok())?,
     };
     Some(ArchivedRecord { record, revision })
 }
 
-struct Writer {
+struct RecordWriter {
     bytes: Vec<u8>,
     slot: i64,
 }
 
-impl Writer {
+impl RecordWriter {
     fn number(&mut self, mut number: u64) {
         while number > 0x7f {
             let [low, ..] = number.to_le_bytes();
@@ -201,12 +203,12 @@ impl Writer {
     }
 }
 
-struct Reader<'a> {
+struct RecordReader<'a> {
     bytes: &'a [u8],
     slot: i64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     /// Reads a field if it is present. The outer `None` means that it is malformed.
     fn optional<T>(
         &mut self,

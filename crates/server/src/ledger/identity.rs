@@ -16,7 +16,7 @@ const SLOT_MAX: i64 = 253_402_300_799;
 
 /// Identifies a CronJob in keys: a part of the hash of its UID, which is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct OwnerId([u8; OWNER_BYTES]);
+pub(crate) struct OwnerId([u8; OWNER_BYTES]);
 
 impl OwnerId {
     /// Returns the ID of the CronJob with a UID.

@@ -13,6 +13,7 @@
 use std::ops::Bound;
 
 use punctual_api::slot_record::{RunResult, SlotDecision, SlotRecord};
+use punctual_store::ArchiveOp;
 
 use super::identity::{OWNER_BYTES, OwnerId, RecordPosition, SLOT_BYTES, encode_slot, hash};
 use super::owner::Owner;
@@ -104,6 +105,12 @@ pub(super) fn owner(owner: OwnerId) -> Vec<u8> {
 
 pub(super) fn owners() -> KeyRange {
     KeyRange::prefix(vec![OWNERS])
+}
+
+/// Returns the owner whose row these operations write.
+pub(super) fn written_owner(ops: &[ArchiveOp]) -> Option<OwnerId> {
+    let row = ops.iter().find_map(|op| op.key.strip_prefix(&[OWNERS]))?;
+    OwnerId::from_bytes(row)
 }
 
 /// Returns the owner of a key of the table of owners or of names.

@@ -80,16 +80,16 @@ impl LiveIndex {
     /// Returns the newest snapshot after updating the index to it.
     pub(super) fn update(&mut self, store: &Store) -> Snapshot {
         let snapshot = store.snapshot();
-        let changes = store.changes_since(self.revision).ok().filter(|_| self.revision > 0);
-        match changes {
-            Some((changes, _)) => {
+        match store.changes_since(self.revision) {
+            Ok((changes, _)) if self.revision > 0 => {
                 let is_new = |change: &&Arc<StoreChange>| change.revision <= snapshot.revision();
                 let owners = changes.iter().filter(is_new).filter(|it| is_owner_key(&it.key));
                 for change in owners {
                     self.set(&change.key, change.current.as_ref());
                 }
             }
-            None => {
+            // The changes are compacted, or nothing was indexed yet.
+            _ => {
                 *self = LiveIndex::default();
                 for prefix in OWNER_RESOURCES.map(resource_prefix) {
                     for (key, entry) in snapshot.prefix(&prefix) {

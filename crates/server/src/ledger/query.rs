@@ -146,9 +146,10 @@ impl RecordQuery {
         &mut self,
         limit: usize,
     ) -> Result<Vec<(RecordPosition, StoredObject)>, Status> {
-        let Some(filter) = self.filter.clone().filter(|_| !self.is_ended) else {
+        if self.is_ended {
             return Ok(Vec::new());
-        };
+        }
+        let Some(filter) = self.filter.clone() else { return Ok(Vec::new()) };
         let reader = self.store.archive().read().map_err(|error| archive_error(&error))?;
         let mut owners = OwnerCache::new(&reader).map_err(|error| archive_error(&error))?;
         let plan = match self.plan.take() {

@@ -11,11 +11,11 @@ use punctual_store::{ArchiveOp, StoreEntry};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::OWNER_RESOURCES;
 use super::encoding::{self, ArchivedRecord};
 use super::identity::RecordPosition;
 use super::keys::{self, RecordClass};
 use super::owner::{Owner, read_labels};
-use super::{Ledger, OWNER_RESOURCES};
 use crate::resource::ServedResource;
 
 /// The maximum number of records in a written status.
@@ -35,7 +35,6 @@ type StatusRecords = BTreeMap<RecordPosition, StatusRecord>;
 /// Moves records out of the new status of a CronJob. Returns the operations that archive them. Other kinds
 /// have no records.
 pub(crate) fn settle_update(
-    ledger: &Ledger,
     served: &ServedResource,
     entry: &StoreEntry,
     old: &Value,
@@ -63,7 +62,6 @@ pub(crate) fn settle_update(
     }
     if !settled.ops.is_empty() || read_labels(old) != read_labels(new) {
         settled.write_owner();
-        ledger.record_growth(owner.id());
     }
     let ops = settled.ops;
     set_slots(new, kept);
@@ -72,7 +70,6 @@ pub(crate) fn settle_update(
 
 /// Returns the operations that archive all records of a deleted CronJob.
 pub(crate) fn settle_deletion(
-    ledger: &Ledger,
     served: &ServedResource,
     entry: &StoreEntry,
     object: &Value,
@@ -87,7 +84,6 @@ pub(crate) fn settle_deletion(
         settled.archive(position, &ended(&record.record));
     }
     settled.write_owner();
-    ledger.record_growth(owner.id());
     settled.ops
 }
 

@@ -9,7 +9,7 @@ use punctual_store::{ArchiveOp, Error, Op, Precondition, StoreEntry, Transaction
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS_MAX, CollectionRef, ObjectRef, Registry, store_error, text};
-use crate::ledger;
+use crate::ledger::{self, OwnerId};
 use crate::request::{DeleteOptions, Propagation};
 use crate::resource::{
     CRON_JOBS, EVENT_RESOURCE, JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS,
@@ -113,9 +113,10 @@ impl Registry {
         if options.is_dry_run {
             return Ok(Some(result));
         }
+        let grown = ledger::archived_owner(&archive_ops);
         match self.store.write(Transaction::from(op).with_archive(archive_ops)).await {
             Ok(committed) => {
-                self.note_deletion(object, is_deleted);
+                self.note_commit(object, is_deleted, grown);
                 Ok(Some(result.with_revision(committed.revision)))
             }
             Err(Error::Conflict(_)) => Ok(None),
@@ -137,11 +138,15 @@ impl Registry {
         if served.resource == &NAMESPACES {
             return ledger::settle_namespace_deletion(&object.name, self.store.revision());
         }
-        ledger::settle_deletion(&self.ledger, served, entry, last)
+        ledger::settle_deletion(served, entry, last)
     }
 
-    /// Makes the ledger delete the records of a deleted namespace.
-    pub(super) fn note_deletion(&self, object: &ObjectRef, is_deleted: bool) {
+    /// Tells the ledger what a write has committed: a CronJob with newly archived records, or the deletion
+    /// of a namespace.
+    pub(super) fn note_commit(&self, object: &ObjectRef, is_deleted: bool, grown: Option<OwnerId>) {
+        if let Some(owner) = grown {
+            self.ledger.record_growth(owner);
+        }
         if is_deleted && object.collection.served.resource == &NAMESPACES {
             self.ledger.note_namespace_deletion();
         }

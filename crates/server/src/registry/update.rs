@@ -91,8 +91,7 @@ impl Registry {
         check_version(object, &new, &old, entry)?;
         let mut admitted = self.admit_update(object, new, &old, now)?;
         let served = &object.collection.served;
-        let mut archive_ops =
-            ledger::settle_update(&self.ledger, served, entry, &old, &mut admitted.object)?;
+        let mut archive_ops = ledger::settle_update(served, entry, &old, &mut admitted.object)?;
         if !update.sets_managed_fields() {
             let manager = object.field_manager(&context.manager, now)?;
             track_fields(Some(&old_served), &mut admitted.object, served, &manager);
@@ -124,9 +123,10 @@ impl Registry {
         } else {
             Op::update(key, value.clone(), entry.modified)
         };
+        let grown = ledger::archived_owner(&archive_ops);
         match self.store.write(Transaction::from(op).with_archive(archive_ops)).await {
             Ok(committed) => {
-                self.note_deletion(object, is_deleted);
+                self.note_commit(object, is_deleted, grown);
                 let revision = if is_deleted { entry.modified } else { committed.revision };
                 Ok(Some(result(value, revision)))
             }

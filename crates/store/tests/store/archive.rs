@@ -46,13 +46,14 @@ fn write_sample(path: &std::path::Path) -> Store {
 
 #[test]
 fn archive_operations_are_committed_with_their_transaction_or_not_at_all() {
-    for log in [false, true] {
+    for is_file in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let store = match log {
-            true => Store::open(folder.path().join("store"), Options::default()).unwrap(),
-            false => Store::start(Box::new(InMemoryLog), Options::default()).unwrap(),
+        let store = if is_file {
+            Store::open(folder.path().join("store"), Options::default()).unwrap()
+        } else {
+            Store::start(Box::new(InMemoryLog), Options::default()).unwrap()
         };
-        assert_eq!(store.archive().is_file(), log);
+        assert_eq!(store.archive().is_file(), is_file);
         assert_eq!(read_archive(&store), Pairs::new());
         store.write_blocking(transaction("/a", vec![put("k", "1"), put("l", "2")])).unwrap();
         let conflicting = Op::create("/a", "y");
