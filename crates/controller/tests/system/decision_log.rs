@@ -183,7 +183,14 @@ async fn missed_slots_are_logged_once_on_every_server() {
         restart(&mut cluster).await;
         cluster.set_time("10:01:30");
         let line = log.wait_for("missed slots").await;
-        assert_has(&line, &["WARN", "name=\"a\"", "slot=2026-01-31T10:00:00Z count=2"]);
+        assert_has(
+            &line,
+            &[
+                "WARN",
+                "name=\"a\"",
+                "slot=2026-01-31T09:00:00Z through=2026-01-31T10:00:00Z count=2",
+            ],
+        );
         assert_has(&line, &["reason=\"MissSchedule\"", "the deadline passed before a run started"]);
         cluster.kill().await;
         cluster.start();
@@ -250,7 +257,13 @@ async fn a_slot_whose_name_is_taken_is_logged_as_missed() {
     cluster.wait_for_next("a", "08:01:00").await;
     cluster.set_time("08:01:00");
     let line = log.wait_for("missed slots").await;
-    assert_has(&line, &["WARN", "slot=2026-01-31T08:01:00Z count=1 reason=\"NameTaken\""]);
+    assert_has(
+        &line,
+        &[
+            "WARN",
+            "slot=2026-01-31T08:01:00Z through=2026-01-31T08:01:00Z count=1 reason=\"NameTaken\"",
+        ],
+    );
     cluster.set_time("08:02:00");
     log.wait_for("started a run").await;
     assert_eq!(log.find("WARN").len(), 1, "{:#?}", log.find(""));
