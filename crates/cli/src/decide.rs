@@ -177,7 +177,7 @@ fn apply_plan(
     let mut created = None;
     if let Some(create) = &plan.job_to_create {
         let created_result = match existing_jobs.iter().find(|job| job.name == create.name) {
-            Some(job) => CreateResult::AlreadyExists(job.clone()),
+            Some(job) => CreateResult::AlreadyExists(Box::new(job.clone())),
             None => {
                 created = Some(create.clone());
                 let uid = format!("uid-{}", create.name);

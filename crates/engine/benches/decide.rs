@@ -83,6 +83,8 @@ fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
         live_jobs: &[],
         older_object_of_same_name: None,
         gates,
+        retention: cronjob::RecordRetention::Archived,
+        counts_manual_jobs: true,
     };
     let Decision::Execute(plan) = cronjob::decide(&observed, now) else {
         return 0;

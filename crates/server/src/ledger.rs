@@ -115,7 +115,7 @@ impl Ledger {
     /// Returns the CronJobs with newly archived records since the last call; `None` for all.
     fn take_grown(&self) -> Option<BTreeSet<OwnerId>> {
         let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *grown, Some(BTreeSet::new()))
+        grown.replace(BTreeSet::new())
     }
 
     /// Makes the next check include all CronJobs, after one that failed.

@@ -78,10 +78,11 @@ impl SimulatedUsers {
 
     /// Suspends a CronJob without an end, or resumes it and leaves the annotations to the controller.
     pub(crate) async fn suspend(&self, number: usize, is_suspended: bool) -> u16 {
-        let mut patch = json!({"spec": {"suspend": is_suspended}});
-        if is_suspended {
-            patch["metadata"] = json!({"annotations": {"punctual.dev/suspended-until": null}});
-        }
+        let annotations =
+            if is_suspended { json!({"punctual.dev/suspended-until": null}) } else { json!({}) };
+        let patch = json!({
+            "metadata": {"annotations": annotations}, "spec": {"suspend": is_suspended},
+        });
         self.send_for_both_kinds(Method::PATCH, number, &patch).await
     }
 
@@ -126,7 +127,7 @@ impl SimulatedUsers {
         let mut path = SLOT_RECORDS.to_owned();
         loop {
             let (_, mut page) = self.send(Method::GET, &path, &Value::Null).await;
-            if let Some(items) = page["items"].as_array_mut() {
+            if let Some(items) = page.get_mut("items").and_then(Value::as_array_mut) {
                 records.append(items);
             }
             let next = page.pointer("/metadata/continue").and_then(Value::as_str);

@@ -77,7 +77,7 @@ impl CronJobClient {
                 Creation::confirmed(CreateResult::Created { uid, resource_version, created_at })
             }
             Err(error) if error.is_conflict() => match self.read_job(namespace, name).await {
-                Ok(Some(job)) => Creation::confirmed(CreateResult::AlreadyExists(job)),
+                Ok(Some(job)) => Creation::confirmed(CreateResult::AlreadyExists(Box::new(job))),
                 // The Job was deleted in between, so the create can be retried.
                 Ok(None) => Creation::failed(&error),
                 Err(read_error) => {
@@ -152,22 +152,27 @@ impl CronJobClient {
         cron_job: &CronJob,
         change: SuspensionChange,
     ) -> Result<Arc<CronJob>, ApiError> {
-        let metadata = &cron_job.metadata;
-        let mut patch = json!({"metadata": {
-            "uid": metadata.uid,
-            "resourceVersion": metadata.resource_version,
-            "annotations": {
-                annotations::SUSPENDED_UNTIL: null,
-                annotations::SUSPENDED_REASON: null,
-                annotations::SUSPENDED_BY: null,
-            },
-        }});
+        let past = [
+            annotations::SUSPENDED_UNTIL,
+            annotations::SUSPENDED_REASON,
+            annotations::SUSPENDED_BY,
+        ];
+        let mut removed: BTreeMap<&str, Value> = past.map(|key| (key, Value::Null)).into();
+        let mut spec = json!({});
         match change {
-            SuspensionChange::Resume => patch["spec"] = json!({"suspend": false}),
+            SuspensionChange::Resume => spec = json!({"suspend": false}),
             SuspensionChange::ClearAnnotations => {
-                patch["metadata"]["annotations"][annotations::RESUME_MISSED] = Value::Null;
+                removed.insert(annotations::RESUME_MISSED, Value::Null);
             }
         }
+        let patch = json!({
+            "metadata": {
+                "uid": cron_job.metadata.uid,
+                "resourceVersion": cron_job.metadata.resource_version,
+                "annotations": removed,
+            },
+            "spec": spec,
+        });
         let written = self.api.merge_patch(&name.path(), &patch).await?;
         Ok(self.storage(name.kind).decode(written))
     }

@@ -9,7 +9,7 @@ use super::{
     ledger::{self, SlotRange},
     plan::{MissReason, MissedSlots, Plan},
     skipped_slots::{self, SkippedSlots},
-    suspension,
+    suspension::{self, Resume},
 };
 use crate::PendingEvent;
 
@@ -48,7 +48,8 @@ pub(crate) fn find_pending_slots(
     if conditions::one_shot_outcome(observed, plan).is_some() {
         return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
     }
-    let after = suspension::skip_suspended_slots(observed, timetable, anchor, now, None, plan);
+    let resume = Resume { anchor, now, started: None };
+    let after = suspension::skip_suspended_slots(observed, timetable, resume, plan);
     let after = count_expired_slots(timetable, after, missed_until, plan);
     let pending = slots_between(timetable, anchor, after, now);
     match catch_up_limit(observed) {
@@ -109,14 +110,8 @@ pub(crate) fn count_slots_before_unrecorded_jobs(
     for (slot, created_at) in active_jobs::unrecorded_slots(observed, recorded) {
         // The slot has a Job, so only slots before it can be missed.
         let before_slot = slot.checked_sub(SignedDuration::from_secs(1)).unwrap_or(slot);
-        let after = suspension::skip_suspended_slots(
-            observed,
-            timetable,
-            anchor,
-            created_at,
-            Some(slot),
-            plan,
-        );
+        let resume = Resume { anchor, now: created_at, started: Some(slot) };
+        let after = suspension::skip_suspended_slots(observed, timetable, resume, plan);
         let missed_until = missed_until(observed, created_at).map(|until| until.min(before_slot));
         let after = count_expired_slots(timetable, after, missed_until, plan);
         let blocked_until = ledger::blocked_until(observed, plan);

@@ -338,7 +338,7 @@ pub enum CreateResult {
         created_at: Option<Timestamp>,
     },
     /// A Job of that name already existed; a live read returned this one.
-    AlreadyExists(JobView),
+    AlreadyExists(Box<JobView>),
     /// The server rejected the create, or its result is unknown.
     Failed(CreateError),
 }

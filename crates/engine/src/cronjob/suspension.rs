@@ -76,20 +76,29 @@ pub(crate) fn ended_suspension(observed: &Observed<'_>) -> Option<Timestamp> {
     (!observed.cron_job.is_suspended()).then(|| since.timestamp())
 }
 
-/// Skips the slots after `anchor` of a suspension that has ended, except those that may still start at
-/// `now`. `started` is the slot that was started after the suspension, if that is known. Returns the
-/// time after which slots are pending or missed.
+/// What is known about the slots when a CronJob was resumed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resume {
+    /// Only slots after this time count.
+    pub(crate) anchor: Timestamp,
+    /// When the controller looked for slots to start.
+    pub(crate) now: Timestamp,
+    /// The slot that it started then, if there is one.
+    pub(crate) started: Option<Timestamp>,
+}
+
+/// Skips the slots of a suspension that has ended, except those that may still start. Returns the time
+/// after which slots are pending or missed.
 ///
 /// A schedule with a single slot has nothing to skip. The slots of an interval depend on the last one, so
 /// they are treated as if there was no suspension.
 pub(crate) fn skip_suspended_slots(
     observed: &Observed<'_>,
     timetable: &Timetable,
-    anchor: Timestamp,
-    now: Timestamp,
-    started: Option<Timestamp>,
+    resume: Resume,
     plan: &mut Plan,
 ) -> Timestamp {
+    let Resume { anchor, now, started } = resume;
     let is_over = |since: &mut Timestamp| started.is_none_or(|started| started >= *since);
     let Some(since) = plan.ended_suspension.take_if(is_over) else { return anchor };
     if timetable.interval().is_some() || timetable.is_single() {

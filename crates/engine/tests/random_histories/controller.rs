@@ -186,7 +186,7 @@ fn execute(
         Ok(JobView { uid, resource_version, created_at, .. }) => {
             CreateResult::Created { uid, resource_version, created_at }
         }
-        Err(existing) => CreateResult::AlreadyExists(*existing),
+        Err(existing) => CreateResult::AlreadyExists(existing),
     };
     budget.spend()?;
     if budget.fault == InjectedFault::LostResponse {

@@ -295,7 +295,7 @@ impl Fixture {
                 message: (*message).into(),
                 is_namespace_terminating: false,
             }),
-            CreateResponse::NameTaken(job) => CreateResult::AlreadyExists((**job).clone()),
+            CreateResponse::NameTaken(job) => CreateResult::AlreadyExists(job.clone()),
         }
     }
 }

@@ -112,7 +112,7 @@ fn default_timeout_seconds(env: &dyn ServerEnv) -> u64 {
 
 /// What a watch reads.
 enum WatchSource {
-    Objects(ObjectWatch),
+    Objects(Box<ObjectWatch>),
     SlotRecords(Box<SlotRecordWatch>),
 }
 
@@ -126,7 +126,8 @@ impl WatchSource {
             let watch = registry.watch_records(collection, options).await?;
             return Ok(WatchSource::SlotRecords(Box::new(watch)));
         }
-        registry.watch(collection, options).map(WatchSource::Objects)
+        let watch = registry.watch(collection, options)?;
+        Ok(WatchSource::Objects(Box::new(watch)))
     }
 
     async fn next_initial(&mut self) -> Result<Option<StoredObject>, Status> {

@@ -82,7 +82,7 @@ impl Pruner {
         let mut owners = self.delete_expired().await?;
         match grown {
             Some(grown) => owners.extend(grown),
-            None => owners.extend(self.read(|reader| read_owner_ids(reader)).await?),
+            None => owners.extend(self.read(read_owner_ids).await?),
         }
         for owner in owners {
             self.limit_records(owner).await?;

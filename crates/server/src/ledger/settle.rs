@@ -171,7 +171,7 @@ fn read_written(
     for (index, json) in slots.iter().enumerate() {
         let path = path.index(index);
         let record = SlotRecord::deserialize(json).map_err(|why| {
-            invalid(FieldError::invalid(&path, BadValue::json(json), &why.to_string()))
+            invalid(FieldError::invalid(&path, BadValue::json(json), why.to_string()))
         })?;
         check_texts(&path, &record).map_err(invalid)?;
         let position = RecordPosition::new(owner, &record).ok_or_else(|| {

@@ -256,7 +256,7 @@ async fn lists_are_filtered_and_paged_with_the_newest_slot_first() {
     }
     assert_eq!(
         list(&client, "/apis/punctual.dev/v1/namespaces/x/slotrecords").await,
-        [json!(0); 0]
+        Vec::<Value>::new()
     );
 }
 
@@ -467,7 +467,7 @@ async fn a_watch_reports_every_new_and_changed_record() {
         assert_eq!(event["type"], kind);
         assert_eq!(numbers(&[event["object"].clone()]), [number], "{event}");
     }
-    assert_eq!(all.collect().await, [json!(0); 0]);
+    assert_eq!(all.collect().await, Vec::<Value>::new());
     // Without a version, the watch begins with the existing records.
     let initial =
         client.watch(&format!("{RECORDS}?watch=1&timeoutSeconds=1")).await.collect().await;
