@@ -24,6 +24,10 @@ pub(super) fn format_line(event: &RunEvent, now: Timestamp) -> String {
         }
         RunEvent::Skipped { cron_job, count: 1 } => format!("{cron_job} skipped a run"),
         RunEvent::Skipped { cron_job, count } => format!("{cron_job} skipped {count} runs"),
+        // A slot that starts right now is not waiting.
+        RunEvent::Next { cron_job, at } if now.duration_since(*at).as_secs() > 0 => {
+            format!("{cron_job} has a run that waits since {at}")
+        }
         RunEvent::Next { cron_job, at } => format!("{cron_job} runs next at {at}"),
     };
     format!("{now:.3} {text}\n")
@@ -50,6 +54,7 @@ mod tests {
         let slot = "2026-01-01T00:00:00Z".parse().unwrap();
         let took = SignedDuration::from_secs(61);
         let error = Some("BackoffLimitExceeded: no\nway".into());
+        let waiting = "2025-12-31T23:59:00Z".parse().unwrap();
         let cases = [
             (RunEvent::Started { job: "a/b-1".into() }, "a/b-1 started"),
             (
@@ -74,6 +79,10 @@ mod tests {
             (
                 RunEvent::Next { cron_job: "a/b".into(), at: slot },
                 "a/b runs next at 2026-01-01T00:00:00Z",
+            ),
+            (
+                RunEvent::Next { cron_job: "a/b".into(), at: waiting },
+                "a/b has a run that waits since 2025-12-31T23:59:00Z",
             ),
         ];
         for (event, want) in cases {

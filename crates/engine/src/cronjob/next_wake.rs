@@ -49,12 +49,14 @@ fn next_effective_time(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let schedule = timetable.schedule();
+    // With jitter, the effective time of a slot before `now` can be after `now`, so the search starts
+    // before the latest slot, or at the latest one whose effective time has passed.
     let latest = match timetable.interval() {
-        Some(_) => schedule.latest_in(anchor, now),
+        Some(interval) => {
+            schedule.latest_in(anchor, now).and_then(|slot| slot.checked_sub(interval).ok())
+        }
         None => timetable.latest_effective_slot(now),
     };
-    // With jitter, the effective time of a slot before `now` can be after `now`, so the search
-    // starts at the latest slot whose effective time has passed.
     let from = latest.map_or(anchor, |slot| slot.max(anchor));
     let effective_times = schedule.after(from).map(|slot| timetable.effective_time(slot));
     let mut upcoming = effective_times.filter(|time| *time > now);

@@ -90,8 +90,7 @@ pub(crate) struct Resume {
 /// Skips the slots of a suspension that has ended, except those that may still start. Returns the time
 /// after which slots are pending or missed.
 ///
-/// A schedule with a single slot has nothing to skip. The slots of an interval depend on the last one, so
-/// they are treated as if there was no suspension.
+/// A schedule with a single slot has nothing to skip.
 pub(crate) fn skip_suspended_slots(
     observed: &Observed<'_>,
     timetable: &Timetable,
@@ -101,7 +100,7 @@ pub(crate) fn skip_suspended_slots(
     let Resume { anchor, now, started } = resume;
     let is_over = |since: &mut Timestamp| started.is_none_or(|started| started >= *since);
     let Some(since) = plan.ended_suspension.take_if(is_over) else { return anchor };
-    if timetable.interval().is_some() || timetable.is_single() {
+    if timetable.is_single() {
         return anchor;
     }
     let before_since = ledger::before(since);

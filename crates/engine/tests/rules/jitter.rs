@@ -97,3 +97,17 @@ fn the_deadline_starts_at_the_effective_time() {
     let late = fixture.reconcile_at(&too_late.to_string());
     assert_eq!((late.created, late.status.missed_runs), (None, 1));
 }
+
+#[test]
+fn a_slot_of_an_interval_waits_for_its_effective_time_whatever_happens_before() {
+    let fixture = jittered("@every 10m", 50, "u1").last_scheduled("2026-03-01T10:00:00Z");
+    let slot = at("2026-03-01T10:10:00Z");
+    let effective = fixture.timetable().effective_time(slot);
+    let between = slot + SignedDuration::from_secs(1);
+    assert!(effective > between, "the test needs a slot with jitter");
+    let waiting = fixture.reconcile_at(&between.to_string());
+    assert_eq!(waiting.created, None);
+    assert_eq!(waiting.settled.wake_at, Some(effective));
+    let due = fixture.after(&waiting).reconcile_at(&effective.to_string());
+    assert_eq!(due.last_slot().as_deref(), Some("2026-03-01T10:10:00Z"));
+}

@@ -99,3 +99,12 @@ fn the_end_of_a_past_suspension_is_removed_so_that_it_does_not_end_the_next_one(
     assert_eq!(result.settled.suspension_change, Some(SuspensionChange::ClearAnnotations));
     assert_eq!(result.created, Some(job_name(NOON)));
 }
+
+#[test]
+fn slots_of_an_interval_that_expired_during_a_suspension_are_skipped_and_not_missed() {
+    let spec = json!({"suspend": false, "schedule": "@every 1h", "startingDeadlineSeconds": 60});
+    let result = suspended(spec, json!({})).reconcile_at("2026-03-01T14:10:00Z");
+    assert_eq!(result.created, None);
+    assert_eq!(skipped(&result), [0, 4]);
+    assert_eq!(result.status.slots[0].reason, "Suspended");
+}
