@@ -58,7 +58,7 @@ pub(crate) struct LedgerBenchArgs {
 }
 
 pub(super) fn run(args: &LedgerBenchArgs) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut figures = Figures::default();
     runtime.block_on(measure(args, &mut figures))?;
     let pages = filters(args).map(|(name, _)| (name, Limit::AtMost(PAGE_MS_MAX)));
