@@ -22,7 +22,10 @@ fn resumed_too_late(
     context: &CheckContext<'_>,
     period: &SpecPeriod,
 ) -> Option<(Millis, &'static str)> {
-    let until = period.spec.suspended_until.filter(|_| period.spec.is_suspended)?;
+    if !period.spec.is_suspended {
+        return None;
+    }
+    let until = period.spec.suspended_until?;
     let until = (until.as_millisecond() - context.epoch).max(period.from);
     let is_too_late = |calm: &&(Millis, Millis)| {
         calm.0.max(until) + REACTION_MAX <= calm.1.min(period.to).min(context.end)
