@@ -29,7 +29,6 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     }
     let mut findings = wrong_sums(&records, status);
     findings.extend(overlaps(&records));
-    findings.extend(doubled(cron_job));
     findings.extend(uncovered(context, cron_job, &records));
     findings.extend(wrong_runs(context, cron_job, &records));
     findings.extend(records.iter().filter_map(|record| wrong_record(context, cron_job, record)));
@@ -95,17 +94,6 @@ fn overlaps(records: &[&StoredSlotRecord]) -> Vec<String> {
     overlapping
         .map(|(earlier, later)| format!("two records of a slot: {earlier:?}, {later:?}"))
         .collect()
-}
-
-/// Records that one status has twice.
-fn doubled(cron_job: &CronJobHistory) -> Option<String> {
-    let key = |record: &StoredSlotRecord| (record.slot, record.job_uid().map(str::to_owned));
-    let has_two = |status: &StoredStatus| {
-        let keys: BTreeSet<_> = status.slots.iter().map(key).collect();
-        keys.len() < status.slots.len()
-    };
-    let (_, status) = cron_job.statuses.iter().find(|(_, status)| has_two(status))?;
-    Some(format!("a slot is in two records: {:?}", status.slots))
 }
 
 /// Slots between the creation and the last record that no record has, and records of other times. The
