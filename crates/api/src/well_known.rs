@@ -40,6 +40,9 @@ pub mod annotations {
     pub const CATCH_UP_LIMIT: &str = "punctual.dev/catch-up-limit";
     /// Whether Jobs that users created from a CronJob count for its concurrency policy: `Count` or `Ignore`.
     pub const MANUAL_JOBS: &str = "punctual.dev/manual-jobs";
+    /// Whether a slot under the policy `Replace` waits until the Pods of the replaced Jobs are gone:
+    /// `Foreground` or `Background`.
+    pub const REPLACE_DELETION: &str = "punctual.dev/replace-deletion";
     /// The last missed slot and the number of missed slots, for statuses without those fields.
     pub const MISSED: &str = "punctual.dev/missed";
     /// The number of skipped slots, for statuses without that field.

@@ -141,6 +141,7 @@ fn decide(
         gates,
         retention: RecordRetention::Archived,
         counts_manual_jobs: false,
+        waits_for_replaced_pods: false,
     };
     let existing_jobs = [listed, server].concat();
     let plan = plan(observed, &existing_jobs, now);
@@ -280,6 +281,9 @@ impl SimulatedDecision {
             }
             StartDecision::NameTaken { slot } => {
                 format!("misses slot {slot}: an older object has the name of its Job")
+            }
+            StartDecision::WaitingForPods { slot, .. } => {
+                format!("starts slot {slot} when the Pods of the replaced run are gone")
             }
             StartDecision::Postponed { slot } => {
                 format!("records a finished run first, then starts slot {slot}")

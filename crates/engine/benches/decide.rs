@@ -85,6 +85,7 @@ fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
         gates,
         retention: cronjob::RecordRetention::Archived,
         counts_manual_jobs: true,
+        waits_for_replaced_pods: true,
     };
     let Decision::Execute(plan) = cronjob::decide(&observed, now) else {
         return 0;

@@ -7,6 +7,7 @@
 //! - `history_limits`: which finished Jobs are deleted
 //! - `pending_slots`: which slots (scheduled times) are pending, and which are missed
 //! - `concurrency`: which pending slot starts while Jobs are active
+//! - `replacement`: how long a slot waits for the Pods of the Jobs that it replaces
 //! - `skipped_slots`: which slots never start, because a later one starts
 //! - `job_manifest`: the Job to create
 //! - `pending_deadline`: which active Jobs to give up, because none of their Pods started
@@ -35,6 +36,7 @@ mod pending_deadline;
 mod pending_slots;
 mod plan;
 mod reasons;
+mod replacement;
 mod schedule_error;
 mod settle;
 mod skipped_slots;
@@ -87,6 +89,9 @@ pub struct Observed<'a> {
     /// Whether Jobs that users created from the CronJob count for its concurrency policy, unless an
     /// annotation says otherwise.
     pub counts_manual_jobs: bool,
+    /// Whether a slot under the policy `Replace` waits until the Pods of the replaced Jobs are gone, unless an
+    /// annotation says otherwise.
+    pub waits_for_replaced_pods: bool,
 }
 
 /// Decides what to do for a CronJob at `now`.
@@ -124,6 +129,7 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
                 return Decision::ReadJobs(vec![job]);
             }
             concurrency::keep_jobs_if_name_is_taken(observed, &mut plan);
+            replacement::wait_for_replaced_pods(observed, &mut plan, now);
             // 7. Wake up at the next slot.
             next_wake::set_next_wake(observed, timetable, &pending, &mut plan, now);
         }

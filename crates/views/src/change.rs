@@ -128,7 +128,9 @@ fn slots(
 /// Returns the slot that the engine would start at this moment.
 fn slot_started_now(snapshot: &CronJobSnapshot, now: Timestamp) -> Option<Timestamp> {
     match snapshot.decide(now)?.start_decision {
-        StartDecision::Due { slot } | StartDecision::Postponed { slot } => Some(slot),
+        StartDecision::Due { slot }
+        | StartDecision::Postponed { slot }
+        | StartDecision::WaitingForPods { slot, .. } => Some(slot),
         _ => None,
     }
 }

@@ -105,6 +105,7 @@ impl CronJobSnapshot {
                 gates: FeatureGates::default(),
                 retention: RecordRetention::Archived,
                 counts_manual_jobs: true,
+                waits_for_replaced_pods: true,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => return Some(*plan),

@@ -123,7 +123,7 @@ impl ResumePreview {
             StartDecision::Due { slot } | StartDecision::Postponed { slot } => {
                 ResumePreview { starts_at_once: Some(slot), ..preview }
             }
-            StartDecision::Blocked { slot } => {
+            StartDecision::Blocked { slot } | StartDecision::WaitingForPods { slot, .. } => {
                 ResumePreview { starts_after_active_run: Some(slot), ..preview }
             }
             _ => preview,

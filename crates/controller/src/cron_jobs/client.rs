@@ -88,14 +88,19 @@ impl CronJobClient {
         }
     }
 
-    /// Deletes a Job in the background. Succeeds if the Job does not exist any more.
-    pub(super) async fn delete_job(&self, namespace: &str, job: &JobKey) -> Result<(), ApiError> {
+    /// Deletes a Job. Succeeds if the Job does not exist any more.
+    pub(super) async fn delete_job(
+        &self,
+        namespace: &str,
+        job: &JobKey,
+        propagation: Propagation,
+    ) -> Result<(), ApiError> {
         let path = JOBS.object_path(namespace, &job.name);
         let preconditions = match &job.resource_version {
             Some(version) => json!({"uid": job.uid, "resourceVersion": version}),
             None => json!({"uid": job.uid}),
         };
-        let deleted = self.api.delete::<IgnoredAny>(&path, "Background", &preconditions).await;
+        let deleted = self.api.delete::<IgnoredAny>(&path, propagation.as_str(), &preconditions).await;
         self.api.none_if_deleted(deleted, &path, &job.uid).await.map(drop)
     }
 
@@ -189,6 +194,24 @@ impl CronJobClient {
         let text = text.map_err(|error| ApiError::UnknownOutcome(error.to_string()))?;
         let written = self.api.replace(&format!("{}/status", name.path()), text).await?;
         Ok(self.storage(name.kind).decode(written))
+    }
+}
+
+/// When a deleted Job is gone.
+#[derive(Clone, Copy)]
+pub(super) enum Propagation {
+    /// At once; its Pods are deleted after that.
+    Background,
+    /// When its Pods are gone.
+    Foreground,
+}
+
+impl Propagation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+        }
     }
 }
 

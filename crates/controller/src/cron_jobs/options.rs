@@ -52,9 +52,9 @@ impl ClusterOptions {
         }
     }
 
-    /// Whether manual Jobs count for the concurrency policy. Clients that know the built-in controller expect
-    /// that they do not, so a kind that it reconciles too needs the annotation.
-    pub(super) fn counts_manual_jobs(&self, kind: CronJobKind) -> bool {
+    /// Whether manual Jobs count for the concurrency policy, and `Replace` waits for the replaced Pods. Clients
+    /// that know the built-in controller do not expect it, so a kind that it reconciles too needs the annotations.
+    pub(super) fn extends_policies(&self, kind: CronJobKind) -> bool {
         !self.pruned_kinds.contains(&kind)
     }
 

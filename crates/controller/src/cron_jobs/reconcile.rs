@@ -24,7 +24,7 @@ use punctual_queue::Failure;
 
 use super::CronJobController;
 use super::cached_cron_job::{CachedFormError, ParsedCronJob};
-use super::client::Creation;
+use super::client::{Creation, Propagation};
 use super::decision_log::{DecisionLog, Problem};
 use super::key::{CronJobName, ReconcileKey};
 use super::key_state::{LiveJobs, Parked};
@@ -113,7 +113,8 @@ impl CronJobController {
                 older_object_of_same_name: snapshot.older_object_of_same_name(),
                 gates: self.options.gates,
                 retention: self.options.cluster.retention(name.kind),
-                counts_manual_jobs: self.options.cluster.counts_manual_jobs(name.kind),
+                counts_manual_jobs: self.options.cluster.extends_policies(name.kind),
+                waits_for_replaced_pods: self.options.cluster.extends_policies(name.kind),
             };
             match decide(&observed, self.clock.now()) {
                 Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),
@@ -173,8 +174,13 @@ impl CronJobController {
         failure: &mut Failure,
     ) -> Vec<EffectResult> {
         let mut results = Vec::new();
+        let propagation = if plan.replaces_in_foreground {
+            Propagation::Foreground
+        } else {
+            Propagation::Background
+        };
         for job in &plan.jobs_to_replace {
-            let deleted = self.client.delete_job(&log.name.namespace, job).await;
+            let deleted = self.client.delete_job(&log.name.namespace, job, propagation).await;
             match &deleted {
                 Ok(()) => log.log_replacement(&job.name),
                 Err(error) => *failure = error.to_failure(),
@@ -447,7 +453,7 @@ impl CronJobController {
             is_clean &= self.client.remove_finalizer(namespace, &job.name, &job.uid).await.is_ok();
         }
         for job in &settled.jobs_to_clean_up {
-            let event = match self.client.delete_job(namespace, job).await {
+            let event = match self.client.delete_job(namespace, job, Propagation::Background).await {
                 Ok(()) => job.deleted_event(),
                 Err(error) => {
                     is_clean = false;

@@ -49,7 +49,7 @@ fn add_unrecorded_jobs(observed: &Observed<'_>, plan: &mut Plan) {
         let is_recorded = slot.map(Time::new) <= recorded;
         // A recorded Job that has finished is counted already, and one that is being deleted was
         // replaced. Neither must return to the list.
-        let is_past = is_recorded && (job.result.is_some() || job.is_deleting);
+        let is_past = is_recorded && (job.result.is_some() || job.is_deleting());
         if is_past || is_listed(&plan.status, &job.uid) {
             continue;
         }
@@ -181,7 +181,7 @@ fn update_last_successful_time(observed: &Observed<'_>, status: &mut CronJobStat
 fn find_removable_finalizers(observed: &Observed<'_>, plan: &mut Plan) {
     let cron_job = &observed.cron_job.metadata.name;
     let is_recorded = |job: &&JobView| {
-        let is_counted = job.is_deleting || !is_listed(&plan.status, &job.uid);
+        let is_counted = job.is_deleting() || !is_listed(&plan.status, &job.uid);
         let slot = job.slot_for(cron_job).map(Time::new);
         job.has_finalizer && is_counted && slot <= plan.status.last_schedule_time
     };

@@ -22,7 +22,7 @@ pub(crate) fn find_surplus_jobs(observed: &Observed<'_>, plan: &mut Plan) {
         let limit = usize::try_from(limit).unwrap_or_default();
         let finished = oldest_first(observed.jobs, result);
         let surplus_count = finished.len().saturating_sub(limit);
-        let surplus = finished.into_iter().take(surplus_count).filter(|job| !job.is_deleting);
+        let surplus = finished.into_iter().take(surplus_count).filter(|job| !job.is_deleting());
         plan.jobs_to_clean_up.extend(surplus.map(JobKey::from_view));
     }
 }

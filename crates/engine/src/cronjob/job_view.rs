@@ -55,8 +55,8 @@ pub struct JobView {
     pub failure_reason: String,
     /// How many of its Pods ended.
     pub ended_pods: i32,
-    /// Whether it has a deletion timestamp.
-    pub is_deleting: bool,
+    /// `metadata.deletionTimestamp`.
+    pub deleted_at: Option<Timestamp>,
     /// `spec.activeDeadlineSeconds`.
     pub active_deadline_seconds: Option<i64>,
     /// Whether the status shows that it has started and that none of its Pods ever was ready or ended.
@@ -97,11 +97,16 @@ impl JobView {
             result: finished.map(|(result, _)| result),
             failure_reason,
             ended_pods: job.status.succeeded.saturating_add(job.status.failed),
-            is_deleting: meta.deletion_timestamp.is_some(),
+            deleted_at: meta.deletion_timestamp.map(|time| time.timestamp()),
             active_deadline_seconds: job.spec.active_deadline_seconds,
             has_no_started_pod: has_no_started_pod(&job.status),
             has_finalizer: meta.finalizers.iter().any(|name| name == finalizers::SLOT_RECORDED),
         }
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.deleted_at.is_some()
     }
 
     /// Returns the slot if the name and the annotation agree that the Job runs for a slot of this

@@ -29,13 +29,18 @@ pub(crate) fn set_next_wake(
     let policy = observed.gates.concurrency_policy(observed.cron_job);
     let catches_up = policy == ConcurrencyPolicy::CatchUp;
     let still_pending = match &plan.start_decision {
-        StartDecision::Blocked { slot } => Some(timetable.effective_time(*slot)),
+        StartDecision::Blocked { slot } | StartDecision::WaitingForPods { slot, .. } => {
+            Some(timetable.effective_time(*slot))
+        }
         StartDecision::Due { slot } if catches_up && pending.count > 1 => {
             timetable.schedule().next_after(*slot).map(|slot| timetable.effective_time(slot))
         }
         _ => None,
     };
     plan.status.next_schedule_time = still_pending.or(plan.wake_at).map(Time::new);
+    if let StartDecision::WaitingForPods { until: Some(until), .. } = &plan.start_decision {
+        plan.wake_at = Some(plan.wake_at.map_or(*until, |wake_at| wake_at.min(*until)));
+    }
     // A postponed slot starts as soon as this reconcile has written the status.
     if matches!(plan.start_decision, StartDecision::Postponed { .. }) {
         plan.wake_at = Some(now);

@@ -47,7 +47,7 @@ pub(crate) fn find_runs_to_give_up(observed: &Observed<'_>, plan: &mut Plan, now
 /// deadline. Giving up a run sets `activeDeadlineSeconds`, so a run is given up only once.
 fn is_unstarted(job: &JobView, plan: &Plan, seconds: i64) -> bool {
     job.has_no_started_pod
-        && !job.is_deleting
+        && !job.is_deleting()
         && active_jobs::is_listed(&plan.status, &job.uid)
         && job.active_deadline_seconds.is_none_or(|own| own > seconds)
 }

@@ -8,6 +8,7 @@ use super::{
     Observed, Timetable, active_jobs, conditions,
     ledger::{self, SlotRange},
     plan::{MissReason, MissedSlots, Plan},
+    replacement,
     skipped_slots::{self, SkippedSlots},
     suspension::{self, Resume},
 };
@@ -44,7 +45,9 @@ pub(crate) fn find_pending_slots(
     now: Timestamp,
 ) -> PendingSlots {
     let anchor = anchor(observed, plan, plan.status.last_schedule_time, now);
-    let missed_until = missed_until(observed, now);
+    // A slot that waits for replaced Pods was due in time.
+    let deadline_from = replacement::waiting_since(observed, &plan.status, now);
+    let missed_until = missed_until(observed, deadline_from.unwrap_or(now));
     if conditions::one_shot_outcome(observed, plan).is_some() {
         return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
     }

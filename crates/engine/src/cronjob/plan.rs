@@ -40,6 +40,8 @@ pub enum Decision {
 pub struct Plan {
     /// Active Jobs that policy `Replace` deletes. Create the new Job only after all are deleted.
     pub jobs_to_replace: Vec<JobKey>,
+    /// Whether to delete them in the foreground, so that they exist until their Pods are gone.
+    pub replaces_in_foreground: bool,
     /// The Job to create.
     pub job_to_create: Option<CreateJob>,
     /// The status to write, without the changes that follow from the effects.
@@ -107,6 +109,7 @@ impl Plan {
         let zone_gate = ZoneGateRecord::update(observed.cron_job, &observed.gates, now);
         Plan {
             jobs_to_replace: Vec::new(),
+            replaces_in_foreground: false,
             job_to_create: None,
             observed_status: status.clone(),
             status,
@@ -160,6 +163,13 @@ pub enum StartDecision {
     Postponed {
         /// The slot.
         slot: Timestamp,
+    },
+    /// A slot is pending, but the Pods of the Jobs that it replaces are not gone yet.
+    WaitingForPods {
+        /// The slot.
+        slot: Timestamp,
+        /// When the slot starts although Pods remain; `None` until their Jobs are being deleted.
+        until: Option<Timestamp>,
     },
     /// The name of the slot's Job belongs to an older object of the same name, so the slot is missed.
     NameTaken {
@@ -251,7 +261,7 @@ impl fmt::Display for MissReason {
     }
 }
 
-/// A Job to delete with background propagation, or to remove our finalizer from.
+/// A Job to delete, or to remove our finalizer from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKey {
     /// The name.

@@ -16,6 +16,7 @@ pub(crate) const CATCH_UP_LIMIT_EXCEEDED: &str = "CatchUpLimitExceeded";
 pub(crate) const LAST_SCHEDULE_IN_FUTURE: &str = "LastScheduleInFuture";
 pub(crate) const SKIPPED_SLOTS: &str = "SkippedSlots";
 pub(crate) const PENDING_DEADLINE_EXCEEDED: &str = "PendingDeadlineExceeded";
+pub(crate) const REPLACED_PODS_REMAIN: &str = "ReplacedPodsRemain";
 pub(crate) const UNSUPPORTED_SCHEDULE: &str = "UnsupportedSchedule";
 
 /// Types of conditions.

@@ -128,6 +128,7 @@ fn try_reconcile(
             gates: FeatureGates::default(),
             retention: RecordRetention::Archived,
             counts_manual_jobs: true,
+            waits_for_replaced_pods: true,
         };
         match cronjob::decide(&observed, now) {
             Decision::Execute(plan) => break *plan,

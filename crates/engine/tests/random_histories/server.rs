@@ -83,7 +83,7 @@ impl FakeServer {
     /// The unfinished Jobs that are not being deleted.
     pub(crate) fn active(&self) -> Vec<String> {
         let views = self.views().into_iter();
-        views.filter(|job| job.result.is_none() && !job.is_deleting).map(|job| job.name).collect()
+        views.filter(|job| job.result.is_none() && !job.is_deleting()).map(|job| job.name).collect()
     }
 
     /// Creates a Job from its manifest. Returns the existing Job if the name is taken.

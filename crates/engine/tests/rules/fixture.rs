@@ -25,6 +25,7 @@ pub(crate) struct Fixture {
     gates: FeatureGates,
     retention: RecordRetention,
     counts_manual_jobs: bool,
+    waits_for_replaced_pods: bool,
     older_object_of_same_name: Option<Timetable>,
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         gates: FeatureGates::default(),
         retention: RecordRetention::Archived,
         counts_manual_jobs: false,
+        waits_for_replaced_pods: false,
         older_object_of_same_name: None,
     }
 }
@@ -88,6 +90,12 @@ impl Fixture {
     /// Lets Jobs that users created count for the concurrency policy.
     pub(crate) fn counting_manual_jobs(mut self) -> Fixture {
         self.counts_manual_jobs = true;
+        self
+    }
+
+    /// Lets slots under `Replace` wait until the Pods of the replaced Jobs are gone.
+    pub(crate) fn waiting_for_replaced_pods(mut self) -> Fixture {
+        self.waits_for_replaced_pods = true;
         self
     }
 
@@ -154,6 +162,19 @@ impl Fixture {
     /// Sets the spec of the Job for a slot.
     pub(crate) fn job_spec(mut self, slot: &str, spec: Value) -> Fixture {
         self.job_mut(slot)["spec"] = spec;
+        self
+    }
+
+    /// Sets fields of the metadata of the Job for a slot.
+    pub(crate) fn job_metadata(mut self, slot: &str, metadata: Value) -> Fixture {
+        merge(&mut self.job_mut(slot)["metadata"], metadata);
+        self
+    }
+
+    /// Removes the Job for a slot.
+    pub(crate) fn without_job(mut self, slot: &str) -> Fixture {
+        let name = job_name(slot);
+        self.jobs.retain(|job| job["metadata"]["name"] != name);
         self
     }
 
@@ -244,6 +265,7 @@ impl Fixture {
                 gates: self.gates,
                 retention: self.retention,
                 counts_manual_jobs: self.counts_manual_jobs,
+                waits_for_replaced_pods: self.waits_for_replaced_pods,
             };
             match cronjob::decide(&observed, now) {
                 Decision::Execute(plan) => break *plan,
@@ -303,6 +325,15 @@ impl Fixture {
 impl Reconciled {
     pub(crate) fn reasons(&self) -> Vec<&str> {
         self.events.iter().filter_map(|event| event.split(':').next()).collect()
+    }
+
+    /// `Reason Result` of each slot record of a started slot.
+    pub(crate) fn reasons_of_records(&self) -> Vec<String> {
+        let started = self.status.slots.iter().filter_map(|record| {
+            let result = record.result?;
+            Some(format!("{} {result}", record.reason))
+        });
+        started.collect()
     }
 
     /// The message of a condition.

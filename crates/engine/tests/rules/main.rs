@@ -20,6 +20,7 @@ mod manual_jobs;
 mod names;
 mod pending_deadlines;
 mod policies;
+mod replacement;
 mod schedules;
 mod skipped;
 mod status;

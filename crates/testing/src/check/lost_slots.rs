@@ -7,6 +7,7 @@
 use crate::ConcurrencyPolicy;
 
 use super::calm_periods::REACTION_MAX;
+use super::concurrency::REPLACE_WAIT_MAX;
 use super::cron_job_history::{CronJobHistory, OPEN_END, SpecPeriod};
 use super::objects::StoredStatus;
 use super::starts::SKEW_MAX;
@@ -102,6 +103,8 @@ fn due_by(
         let to = calm.1.min(window.to);
         if waits {
             from = idle_from(cron_job, from);
+        } else if period.spec.policy == ConcurrencyPolicy::Replace {
+            from = replaced_from(cron_job, from);
         }
         if from + REACTION_MAX <= to {
             return Some(from + REACTION_MAX);
@@ -128,6 +131,17 @@ fn idle_from(cron_job: &CronJobHistory, mut from: Millis) -> Millis {
     for run in &cron_job.runs {
         if run.created_at < from + REACTION_MAX && run.active_until() > from {
             from = run.active_until();
+        }
+    }
+    from
+}
+
+/// The first time from which no replaced run has terminating Pods.
+fn replaced_from(cron_job: &CronJobHistory, mut from: Millis) -> Millis {
+    for run in &cron_job.runs {
+        let gone_at = run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX);
+        if run.deleted_at < from + REACTION_MAX && gone_at > from {
+            from = gone_at;
         }
     }
     from

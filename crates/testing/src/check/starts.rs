@@ -1,7 +1,10 @@
 //! Checks every started Job: the right slot (scheduled time), once, in order and at the right time.
 
+use super::calm_periods::REACTION_MAX;
+use super::concurrency::REPLACE_WAIT_MAX;
 use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END, SpecPeriod};
 use super::{CheckContext, format_slot};
+use crate::ConcurrencyPolicy;
 use crate::oracle::{ScheduleOracle, UnixSeconds};
 use crate::scenario::Millis;
 
@@ -29,7 +32,7 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
             not_scheduled(context, cron_job, run, slot),
             wrong_interval(context, cron_job, run, slot),
             too_early(context, run, slot),
-            too_late(context, cron_job, run, slot),
+            too_late(context, cron_job, earlier, run, slot),
             superseded(context, earlier, run, slot),
             after_deletion(context, cron_job, run),
         ];
@@ -170,10 +173,12 @@ fn too_early(
     (by > 0).then(|| ("early-start", format!("slot {} started too early", format_slot(slot))))
 }
 
-/// Nothing starts after its deadline, except that a create may have been in flight at the deadline.
+/// Nothing starts after its deadline, except that a create may have been in flight at the deadline, and that
+/// the deadline does not pass while a slot waits for the Pods of the runs that it replaces.
 fn too_late(
     context: &CheckContext<'_>,
     cron_job: &CronJobHistory,
+    earlier: &[JobRun],
     run: &JobRun,
     slot: UnixSeconds,
 ) -> Option<StartViolation> {
@@ -188,10 +193,22 @@ fn too_late(
         let allowed = context.jitter_max(&period.spec, slot)?
             + period.spec.deadline?.saturating_mul(1000).min(OPEN_END);
         latest = latest.max(Some(context.millis(slot) + allowed));
+        if period.spec.policy == ConcurrencyPolicy::Replace {
+            latest = latest.map(|latest| end_of_wait(earlier, latest));
+        }
     }
     let by = at - latest? - staleness - skew.behind();
     (by > 0)
         .then(|| ("late-start", format!("slot {} started after its deadline", format_slot(slot))))
+}
+
+/// When a slot starts at the latest that waits for replaced runs, if they were deleted in time.
+fn end_of_wait(earlier: &[JobRun], latest: Millis) -> Millis {
+    let replaced = earlier.iter().filter(|run| run.deleted_at <= latest);
+    let ends = replaced.map(|run| {
+        run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX) + REACTION_MAX
+    });
+    ends.fold(latest, Millis::max)
 }
 
 /// No slot starts after a later one under any policy, unless both creates were in flight.

@@ -239,6 +239,7 @@ pub(super) fn pending(
 ) -> Explanation {
     match &plan.start_decision {
         StartDecision::Blocked { .. } => waiting(snapshot),
+        StartDecision::WaitingForPods { until, .. } => waiting_for_pods(snapshot, *until),
         StartDecision::Due { slot: due } if *due < slot => behind(snapshot, plan.pending_slots),
         StartDecision::Due { slot: due } if *due > slot => Explanation::new(
             Cause::Superseded,
@@ -286,6 +287,24 @@ pub(super) fn waiting(snapshot: &CronJobSnapshot) -> Explanation {
         .detail(format!("Active: {active}. When it ends, the latest pending slot starts; older ones are skipped."))
         .remedy("If the active run hangs, delete its Job, and set activeDeadlineSeconds in the template."),
     }
+}
+
+/// Explains that the slot waits until the Pods of the replaced run are gone.
+fn waiting_for_pods(snapshot: &CronJobSnapshot, until: Option<Timestamp>) -> Explanation {
+    let explanation = Explanation::new(
+        Cause::WaitingForActiveRun,
+        "not run yet: Pods of the run that it replaces are still terminating (policy Replace)",
+    );
+    let explanation = match until {
+        Some(until) => explanation.detail(format!(
+            "It starts when they are gone, and at {} in any case.",
+            local_time(snapshot.zone(), until)
+        )),
+        None => explanation.detail("It starts when they are gone."),
+    };
+    explanation.remedy(
+        "If the program ends slowly, let it react to SIGTERM, or set a shorter terminationGracePeriodSeconds.",
+    )
 }
 
 fn behind(snapshot: &CronJobSnapshot, pending: u64) -> Explanation {

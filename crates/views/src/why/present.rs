@@ -46,6 +46,7 @@ fn pending_slot(plan: &Plan) -> Option<Timestamp> {
         StartDecision::Due { slot }
         | StartDecision::Blocked { slot }
         | StartDecision::Postponed { slot }
+        | StartDecision::WaitingForPods { slot, .. }
         | StartDecision::NameTaken { slot } => Some(*slot),
         _ => None,
     }
