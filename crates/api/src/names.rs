@@ -10,6 +10,8 @@ use jiff::Timestamp;
 const LABEL_LEN_MAX: usize = 63;
 const SUBDOMAIN_LEN_MAX: usize = 253;
 const PORT_NAME_LEN_MAX: usize = 15;
+/// How much of a CronJob's name the name of a requested Job has.
+const REQUESTED_PREFIX_LEN: usize = 40;
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
@@ -43,6 +45,32 @@ pub fn job_name(cron_job: &str, slot: Timestamp) -> String {
     } else {
         format!("{cron_job}-{seconds}")
     }
+}
+
+/// The name of the Job for a run of a RunRequest that repeats a slot or runs besides the schedule: the beginning of
+/// the CronJob's name, and a hash of the request's UID and the position of the run.
+///
+/// ```
+/// use punctual_api::names::requested_job_name;
+///
+/// let name = requested_job_name("backup", "cf4b1d1e-5f1b-4b0e-8a7f-0f6f3a5a8f10", 0);
+/// assert_eq!(name, requested_job_name("backup", "cf4b1d1e-5f1b-4b0e-8a7f-0f6f3a5a8f10", 0));
+/// assert_ne!(name, requested_job_name("backup", "cf4b1d1e-5f1b-4b0e-8a7f-0f6f3a5a8f10", 1));
+/// assert!(name.starts_with("backup-r"));
+/// ```
+pub fn requested_job_name(cron_job: &str, request_uid: &str, index: i64) -> String {
+    let hash = fnv1a(fnv1a(FNV_OFFSET, request_uid.as_bytes()), &index.to_le_bytes());
+    let prefix: String = cron_job.chars().take(REQUESTED_PREFIX_LEN).collect();
+    // Without the letter, the hash could look like a slot.
+    format!("{}-r{hash:016x}", prefix.trim_end_matches(['-', '.']))
+}
+
+/// The initial value of [`fnv1a`].
+pub const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The FNV-1a hash. Unlike the standard library's hashes it is the same in every version.
+pub fn fnv1a(seed: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Checks a DNS label (RFC 1123): namespaces, containers, volumes.

@@ -30,6 +30,12 @@ pub mod annotations {
     pub const CRON_JOB_UID: &str = "punctual.dev/cronjob-uid";
     /// `CronJob` or `ScheduledJob`; set on its Jobs and their Pods.
     pub const CRON_JOB_KIND: &str = "punctual.dev/cronjob-kind";
+    /// The name of the RunRequest of a Job; set on the Job and its Pods.
+    pub const RUN_REQUEST: &str = "punctual.dev/run-request";
+    /// The UID of the RunRequest of a Job; set on the Job.
+    pub const RUN_REQUEST_UID: &str = "punctual.dev/run-request-uid";
+    /// The position of a Job in the order of its RunRequest, from 0; set on the Job.
+    pub const RUN_REQUEST_INDEX: &str = "punctual.dev/run-request-index";
     /// Replaces `spec.concurrencyPolicy` on clusters that reject `CatchUp`.
     pub const CONCURRENCY_POLICY: &str = "punctual.dev/concurrency-policy";
     /// Replaces `spec.jitter` on clusters without that field.
@@ -84,7 +90,8 @@ pub mod annotations {
 pub mod finalizers {
     /// Keeps a Pod until its Job has counted it.
     pub const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
-    /// Keeps a Job with a TTL until the CronJob's status records its slot.
+    /// Keeps a Job with a TTL until the CronJob's status records its slot, and the Job of a RunRequest until both
+    /// statuses record it.
     pub const SLOT_RECORDED: &str = "punctual.dev/slot-recorded";
     /// Orphans the dependents.
     pub const ORPHAN: &str = "orphan";

@@ -100,7 +100,8 @@ impl CronJobClient {
             Some(version) => json!({"uid": job.uid, "resourceVersion": version}),
             None => json!({"uid": job.uid}),
         };
-        let deleted = self.api.delete::<IgnoredAny>(&path, propagation.as_str(), &preconditions).await;
+        let deleted =
+            self.api.delete::<IgnoredAny>(&path, propagation.as_str(), &preconditions).await;
         self.api.none_if_deleted(deleted, &path, &job.uid).await.map(drop)
     }
 

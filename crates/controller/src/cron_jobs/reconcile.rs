@@ -453,7 +453,8 @@ impl CronJobController {
             is_clean &= self.client.remove_finalizer(namespace, &job.name, &job.uid).await.is_ok();
         }
         for job in &settled.jobs_to_clean_up {
-            let event = match self.client.delete_job(namespace, job, Propagation::Background).await {
+            let event = match self.client.delete_job(namespace, job, Propagation::Background).await
+            {
                 Ok(()) => job.deleted_event(),
                 Err(error) => {
                     is_clean = false;

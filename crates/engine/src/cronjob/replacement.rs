@@ -83,7 +83,8 @@ fn last_terminating_job<'a>(observed: &Observed<'a>) -> Option<(&'a JobView, Tim
     let name = &observed.cron_job.metadata.name;
     let limit = wait_max(observed);
     let jobs: &'a [JobView] = observed.jobs;
-    let terminating = jobs.iter().filter(|job| job.result.is_none() && job.slot_for(name).is_some());
+    let terminating =
+        jobs.iter().filter(|job| job.result.is_none() && job.slot_for(name).is_some());
     let waits = terminating.filter_map(|job| {
         let until = job.deleted_at?.checked_add(limit).unwrap_or(Timestamp::MAX);
         Some((job, until))

@@ -7,6 +7,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::CronJob;
+use punctual_api::names::{FNV_OFFSET, fnv1a};
 use punctual_schedule::{Schedule, ScheduleKind, Zone};
 
 use super::{FeatureGates, reasons, schedule_error::ScheduleError};
@@ -47,7 +48,7 @@ impl Timetable {
             return Err(ScheduleError::InvalidSchedule { schedule: spec.schedule.clone() });
         }
         let jitter_percent = i64::from(gates.jitter_percent(cron_job));
-        let seed = fnv1a(0xcbf2_9ce4_8422_2325, cron_job.metadata.uid.as_bytes());
+        let seed = fnv1a(FNV_OFFSET, cron_job.metadata.uid.as_bytes());
         Ok(Timetable { schedule, zone, jitter_percent, seed })
     }
 
@@ -139,9 +140,4 @@ fn load_zone(name: &str, default_zone: &Zone) -> Result<Zone, ScheduleError> {
         zone: name.into(),
         error: error.to_string(),
     })
-}
-
-/// The FNV-1a hash. Unlike the standard library's hashes it is the same in every version.
-fn fnv1a(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

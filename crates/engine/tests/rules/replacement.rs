@@ -61,7 +61,10 @@ fn the_wait_lasts_as_long_as_the_grace_period_of_the_template() {
     let template = json!({"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 300}}}});
     let (_, fixture) = terminating(json!({"jobTemplate": template}));
     let waiting = fixture.reconcile_at(WAIT_END);
-    assert_eq!((waiting.created, waiting.settled.wake_at), (None, Some(at("2026-03-01T11:06:05Z"))));
+    assert_eq!(
+        (waiting.created, waiting.settled.wake_at),
+        (None, Some(at("2026-03-01T11:06:05Z")))
+    );
 }
 
 #[test]

@@ -205,9 +205,8 @@ fn too_late(
 /// When a slot starts at the latest that waits for replaced runs, if they were deleted in time.
 fn end_of_wait(earlier: &[JobRun], latest: Millis) -> Millis {
     let replaced = earlier.iter().filter(|run| run.deleted_at <= latest);
-    let ends = replaced.map(|run| {
-        run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX) + REACTION_MAX
-    });
+    let ends = replaced
+        .map(|run| run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX) + REACTION_MAX);
     ends.fold(latest, Millis::max)
 }
 
