@@ -2,6 +2,7 @@
 //! ones, whose deadline has passed.
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_api::cronjob::CronJobStatus;
 use punctual_api::{ConcurrencyPolicy, Time};
 
 use super::{
@@ -45,9 +46,7 @@ pub(crate) fn find_pending_slots(
     now: Timestamp,
 ) -> PendingSlots {
     let anchor = anchor(observed, plan, plan.status.last_schedule_time, now);
-    // A slot that waits for replaced Pods was due in time.
-    let deadline_from = replacement::waiting_since(observed, &plan.status, now);
-    let missed_until = missed_until(observed, deadline_from.unwrap_or(now));
+    let missed_until = missed_until_after_wait(observed, timetable, &plan.status, anchor, now);
     if conditions::one_shot_outcome(observed, plan).is_some() {
         return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
     }
@@ -149,6 +148,22 @@ pub(crate) fn missed_until(observed: &Observed<'_>, now: Timestamp) -> Option<Ti
     Some(now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN))
 }
 
+/// Returns the time up to which slots are missed at `now`. The deadline of slots that were due when runs were
+/// replaced does not pass while they wait for the Pods of those runs.
+fn missed_until_after_wait(
+    observed: &Observed<'_>,
+    timetable: &Timetable,
+    status: &CronJobStatus,
+    anchor: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let missed = missed_until(observed, now)?;
+    let Some(wait) = replacement::find_wait(observed, status, now) else { return Some(missed) };
+    let is_later_slot_missed =
+        slots_between(timetable, anchor, anchor, missed).latest > Some(wait.since);
+    if is_later_slot_missed { Some(missed) } else { missed_until(observed, wait.deadline_from) }
+}
+
 /// Counts the slots after `anchor` that are missed. Returns the time after which slots are pending.
 pub(crate) fn count_expired_slots(
     timetable: &Timetable,
@@ -171,7 +186,7 @@ pub(crate) fn count_expired_slots(
 /// Returns the time after which slots count: the last recorded slot, the last missed or skipped slot, the
 /// creation of the CronJob, the last change of its schedule or the last switch of the feature gate
 /// `TimeZone`, whichever is latest.
-fn anchor(
+pub(crate) fn anchor(
     observed: &Observed<'_>,
     plan: &Plan,
     recorded: Option<Time>,

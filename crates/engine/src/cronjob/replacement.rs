@@ -50,13 +50,22 @@ pub(crate) fn wait_for_replaced_pods(observed: &Observed<'_>, plan: &mut Plan, n
     }
 }
 
-/// Returns since when a slot waits for the Pods of replaced Jobs; `None` if none waits. The starting deadline
-/// does not pass meanwhile: a run must not be deleted for a slot that then does not start.
-pub(crate) fn waiting_since(
+/// A wait for the Pods of replaced Jobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplaceWait {
+    /// When the Jobs were replaced.
+    pub(crate) since: Timestamp,
+    /// From when the starting deadline of the waiting slots is counted.
+    pub(crate) deadline_from: Timestamp,
+}
+
+/// Finds the wait for the Pods of the last run, if it was replaced. The starting deadline of the slots that were due
+/// then does not pass meanwhile: a run must not be deleted for a slot that then does not start.
+pub(crate) fn find_wait(
     observed: &Observed<'_>,
     status: &CronJobStatus,
     now: Timestamp,
-) -> Option<Timestamp> {
+) -> Option<ReplaceWait> {
     let policy = observed.gates.concurrency_policy(observed.cron_job);
     if policy != ConcurrencyPolicy::Replace || !waits(observed) {
         return None;
@@ -67,10 +76,11 @@ pub(crate) fn waiting_since(
     let replaced = last_started.filter(|record| record.result == Some(RunResult::Replaced));
     let since = replaced.filter_map(|record| record.completion_time).map(Time::timestamp).max()?;
     let earliest = now.checked_sub(wait_max(observed)).unwrap_or(Timestamp::MIN);
-    Some(since.max(earliest).min(now))
+    Some(ReplaceWait { since, deadline_from: since.max(earliest).min(now) })
 }
 
-fn waits(observed: &Observed<'_>) -> bool {
+/// Whether a new run waits until the Pods of the runs that it replaces are gone.
+pub(crate) fn waits(observed: &Observed<'_>) -> bool {
     match observed.cron_job.metadata.annotation(annotations::REPLACE_DELETION) {
         Some(FOREGROUND) => true,
         Some(BACKGROUND) => false,
@@ -79,7 +89,9 @@ fn waits(observed: &Observed<'_>) -> bool {
 }
 
 /// Returns the terminating Job to wait for longest, and until when. A finished Job has no running Pods.
-fn last_terminating_job<'a>(observed: &Observed<'a>) -> Option<(&'a JobView, Timestamp)> {
+pub(crate) fn last_terminating_job<'a>(
+    observed: &Observed<'a>,
+) -> Option<(&'a JobView, Timestamp)> {
     let name = &observed.cron_job.metadata.name;
     let limit = wait_max(observed);
     let jobs: &'a [JobView] = observed.jobs;
@@ -100,7 +112,8 @@ fn wait_max(observed: &Observed<'_>) -> SignedDuration {
     SignedDuration::from_secs(seconds) + WAIT_AFTER_GRACE
 }
 
-fn waited_too_long_event(job: &JobView) -> PendingEvent {
+/// The event about a run that starts although Pods of a replaced run remain.
+pub(crate) fn waited_too_long_event(job: &JobView) -> PendingEvent {
     PendingEvent::warning(
         reasons::REPLACED_PODS_REMAIN,
         format!(

@@ -44,6 +44,9 @@ fn timetable(cron_job: &CronJob) -> Option<Timetable> {
     Timetable::from_cron_job(cron_job, &Zones::bundled().utc(), &FeatureGates::default()).ok()
 }
 
+/// How long a slot waits for the Pods of a replaced run: their grace period and a minute more.
+const REPLACE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(90);
+
 fn deadline(cron_job: &CronJob) -> Option<SignedDuration> {
     cron_job.spec.starting_deadline_seconds.map(SignedDuration::from_secs)
 }
@@ -84,7 +87,7 @@ impl Checker {
     }
 
     fn check_created(&mut self, created: &CreatedJob) {
-        let CreatedJob { slot, at, cron_job, running } = created;
+        let CreatedJob { slot, at, cron_job, running, replaced_at } = created;
         assert!(self.started.insert(*slot), "slot {slot} was started twice");
         assert!(
             *slot > self.must_not_start_until,
@@ -94,11 +97,18 @@ impl Checker {
         let timetable = timetable(cron_job).expect("a schedule");
         let effective = timetable.effective_time(*slot);
         assert!(effective <= *at, "slot {slot} was started before its time {effective}");
+        let policy = cron_job.concurrency_policy();
         if let Some(deadline) = deadline(cron_job) {
-            assert!(at.duration_since(effective) < deadline, "slot {slot} was started too late");
+            // The deadline does not pass while a slot waits for the Pods of a replaced run.
+            let waited_since = replaced_at.filter(|_| policy == ConcurrencyPolicy::Replace);
+            let waited_since = waited_since
+                .filter(|since| since <= at && at.duration_since(*since) <= REPLACE_WAIT_MAX);
+            let decided_at = waited_since.unwrap_or(*at);
+            let lateness = decided_at.duration_since(effective);
+            assert!(lateness < deadline, "slot {slot} was started too late");
         }
         let exclusive = [ConcurrencyPolicy::Forbid, ConcurrencyPolicy::CatchUp];
-        if exclusive.contains(&cron_job.concurrency_policy()) {
+        if exclusive.contains(&policy) {
             assert!(running.is_empty(), "slot {slot} was started while {running:?} were active");
         }
     }

@@ -137,6 +137,8 @@ fn try_reconcile(
             }
         }
     };
+    // The watch reports that Jobs are gone.
+    let mut has_deleted_jobs = !plan.jobs_to_replace.is_empty();
     let results = execute(server, state, &plan, &timetable, budget, now)?;
     let settled = cronjob::settle(plan, &results, now);
     if let Some(status) = settled.status {
@@ -148,6 +150,7 @@ fn try_reconcile(
         budget.spend()?;
     }
     for job in settled.finalizers_to_remove {
+        has_deleted_jobs = true;
         server.remove_finalizers(&job.name);
         budget.spend()?;
     }
@@ -156,7 +159,7 @@ fn try_reconcile(
         annotations.insert(cronjob::EffectiveSchedule::ANNOTATION.into(), since.to_annotation());
         budget.spend()?;
     }
-    Ok(settled.wake_at.is_some_and(|at| at <= now))
+    Ok(has_deleted_jobs || settled.wake_at.is_some_and(|at| at <= now))
 }
 
 #[expect(clippy::too_many_arguments, reason = "a test helper with the whole state of the test")]

@@ -15,6 +15,9 @@ use crate::{
     server::FakeServer,
 };
 
+/// How often a reconcile is repeated because the one before asked for it.
+const RECONCILES_AGAIN_MAX: usize = 3;
+
 const SCHEDULES: [&str; 10] = [
     "* * * * *",
     "*/5 * * * *",
@@ -199,8 +202,11 @@ impl RandomHistory {
         let mut reconcile =
             || controller::reconcile(&mut self.server, &mut self.state, fault, &self.rng, self.now);
         let mut result = reconcile();
-        if result.reconcile_again && fault == InjectedFault::None {
-            result = ReconcileResult { has_written: true, ..reconcile() };
+        // A slot under `Replace` waits for up to two writes: that of the status and the end of the replaced Jobs.
+        for _ in 0..RECONCILES_AGAIN_MAX {
+            if result.reconcile_again && fault == InjectedFault::None {
+                result = ReconcileResult { has_written: true, ..reconcile() };
+            }
         }
         self.faults += result.faults;
         self.add_trace(fault);

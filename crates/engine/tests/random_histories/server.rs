@@ -17,6 +17,8 @@ pub(crate) struct CreatedJob {
     pub(crate) cron_job: CronJob,
     /// The Jobs that were active at the time of the create.
     pub(crate) running: Vec<String>,
+    /// When a Job was last replaced.
+    pub(crate) replaced_at: Option<Timestamp>,
 }
 
 pub(crate) struct FakeServer {
@@ -29,6 +31,8 @@ pub(crate) struct FakeServer {
     pub(crate) failed: i64,
     /// The number of Jobs that were replaced although they had already finished.
     pub(crate) replaced_finished: i64,
+    /// When a Job was last replaced.
+    replaced_at: Option<Timestamp>,
     /// Slot records that the status no longer has.
     pub(crate) archive: Vec<SlotRecord>,
     last_uid: u64,
@@ -43,6 +47,7 @@ impl FakeServer {
             completed: 0,
             failed: 0,
             replaced_finished: 0,
+            replaced_at: None,
             archive: Vec::new(),
             last_uid: 0,
         }
@@ -107,6 +112,7 @@ impl FakeServer {
             at,
             cron_job: self.cron_job.clone(),
             running: self.active(),
+            replaced_at: self.replaced_at,
         });
         self.jobs.insert(name, job);
         Ok(view)
@@ -126,6 +132,7 @@ impl FakeServer {
     /// Deletes a Job for policy `Replace`. If the Job has already finished, whether it is counted
     /// depends on what the controller observes before the Job is removed.
     pub(crate) fn replace(&mut self, name: &str, uid: &str, at: Timestamp) {
+        self.replaced_at = Some(at);
         let job = self.view(name).filter(|job| job.uid == uid);
         if job.is_some_and(|job| job.result.is_some()) {
             self.replaced_finished += 1;
