@@ -141,6 +141,11 @@ impl SlotRecord {
         self.result == Some(RunResult::Running)
     }
 
+    /// Whether it is about a Job with this UID.
+    pub fn is_of_job(&self, uid: &str) -> bool {
+        self.job.as_ref().is_some_and(|job| job.uid == uid)
+    }
+
     /// Whether it is a record of the schedule, not of a RunRequest.
     pub fn is_scheduled(&self) -> bool {
         self.request.is_empty()

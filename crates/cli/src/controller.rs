@@ -177,13 +177,14 @@ impl<'a> ControllerProcess<'a> {
             kinds: kinds.served.clone(),
             default_zone: self.zone.clone(),
             gates: self.args.gates.feature_gates(),
+            run_requests: kinds.run_requests,
             workers: self.args.concurrent_syncs as usize,
             cluster: self.cluster.clone(),
         };
         self.has_started.store(true, Ordering::Relaxed);
         let stop_round = stop.child_token();
         let mut running = Box::pin(self.run_controller(options, stop_round.clone()));
-        if !kinds.missing.is_empty() {
+        if kinds.is_incomplete() {
             tokio::select! {
                 biased;
                 result = &mut running => return result,

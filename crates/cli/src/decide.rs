@@ -12,7 +12,7 @@ use punctual_engine::{
     PendingEvent,
     cronjob::{
         self, CreateJob, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
-        Plan, RecordRetention, Settled, StartDecision, Timetable,
+        Plan, ReadRecords, RecordRetention, Settled, StartDecision, Timetable,
     },
 };
 use punctual_schedule::Zone;
@@ -137,6 +137,8 @@ fn decide(
         timetable: &timetable,
         jobs: &own_jobs,
         live_jobs: &[],
+        read_records: &[],
+        requests: &[],
         older_object_of_same_name: None,
         gates,
         retention: RecordRetention::Archived,
@@ -151,13 +153,19 @@ fn decide(
 /// Calls the engine until it needs no further live reads.
 fn plan(observed: Observed<'_>, existing_jobs: &[JobView], now: Timestamp) -> Plan {
     let mut live: Vec<(String, Option<JobView>)> = Vec::new();
+    let mut read_records: Vec<ReadRecords> = Vec::new();
     loop {
-        match cronjob::decide(&Observed { live_jobs: &live, ..observed }, now) {
+        let observed = Observed { live_jobs: &live, read_records: &read_records, ..observed };
+        match cronjob::decide(&observed, now) {
             Decision::Execute(plan) => return *plan,
             Decision::ReadJobs(names) => live.extend(names.into_iter().map(|name| {
                 let found = existing_jobs.iter().find(|job| job.name == name).cloned();
                 (name, found)
             })),
+            // The input has no archived records.
+            Decision::ReadRecords(query) => {
+                read_records.push(ReadRecords { query, records: Vec::new() });
+            }
         }
     }
 }

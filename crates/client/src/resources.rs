@@ -56,6 +56,11 @@ pub static LEASES: ResourceType = namespaced("coordination.k8s.io", "Lease", "le
 pub static SCHEDULED_JOBS: ResourceType =
     namespaced("punctual.dev", "ScheduledJob", "scheduledjobs");
 
+/// `punctual.dev/v1` RunRequests.
+pub static RUN_REQUESTS: ResourceType = namespaced("punctual.dev", "RunRequest", "runrequests");
+/// `punctual.dev/v1` slot records.
+pub static SLOT_RECORDS: ResourceType = namespaced("punctual.dev", "SlotRecord", "slotrecords");
+
 /// The resource type of a kind of CronJob.
 pub fn cron_jobs_of(kind: CronJobKind) -> &'static ResourceType {
     match kind {

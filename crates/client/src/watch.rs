@@ -19,7 +19,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
-use punctual_api::CronJob;
+use punctual_api::{CronJob, RunRequest};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -38,6 +38,13 @@ pub trait CachedFields: Sized + Clone + Send + Sync + 'static {
 impl CachedFields for Arc<str> {
     fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         Ok(text.into())
+    }
+}
+
+/// A cache may keep whole RunRequests.
+impl CachedFields for RunRequest {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 }
 

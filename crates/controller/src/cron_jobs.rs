@@ -16,6 +16,8 @@ mod late_create_window;
 mod options;
 mod orphaned_jobs;
 mod reconcile;
+mod request_index;
+mod run_requests;
 mod signals;
 mod status_storage;
 mod sync_gate;
@@ -26,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use punctual_client::resources::{JOBS, cron_jobs_of};
-use punctual_client::{Clock, EventRecorder, WatchScope, watch_resource};
+use punctual_client::resources::{JOBS, RUN_REQUESTS, cron_jobs_of};
+use punctual_client::{Clock, EventRecorder, SyncTracker, WatchScope, watch_resource};
 use punctual_queue::{Backoff, Failure};
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +40,7 @@ use self::late_create_window::LateCreateWindow;
 pub use self::options::{ClusterOptions, CronJobOptions};
 pub use self::signals::Signals;
 use self::sync_gate::{PendingSync, Scope, ScopedKind, SyncGate, Synced, scopes};
-use self::watch_handlers::{CronJobHandler, JobHandler};
+use self::watch_handlers::{CronJobHandler, JobHandler, RunRequestHandler};
 use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::work_queue::{Priority, WorkQueue};
@@ -117,14 +119,18 @@ struct CronJobController {
 }
 
 impl CronJobController {
-    /// Watches CronJobs and Jobs in every scope.
+    /// Watches CronJobs, Jobs and RunRequests in every scope.
     async fn watch(&self, context: &Context, stop: &CancellationToken) {
         let jobs = self.scopes.iter().map(|scope| self.watch_jobs(scope, context, stop));
         let cron_jobs = self.scopes.iter().flat_map(|scope| {
             let kinds = scope.kinds.iter();
             kinds.map(move |kind| self.watch_cron_jobs(scope, kind, context, stop))
         });
-        tokio::join!(join_all(cron_jobs), join_all(jobs));
+        let requests = self.scopes.iter().filter_map(|scope| {
+            let synced = scope.requests.clone()?;
+            Some(self.watch_requests(scope, synced, context, stop))
+        });
+        tokio::join!(join_all(cron_jobs), join_all(jobs), join_all(requests));
     }
 
     async fn watch_jobs(&self, scope: &Scope, context: &Context, stop: &CancellationToken) {
@@ -132,6 +138,18 @@ impl CronJobController {
         let handler = JobHandler::new(self, scope.namespace.clone());
         let source = context.watch_source();
         watch_resource(source, target, &handler, scope.jobs.clone(), stop.clone()).await;
+    }
+
+    async fn watch_requests(
+        &self,
+        scope: &Scope,
+        synced: SyncTracker,
+        context: &Context,
+        stop: &CancellationToken,
+    ) {
+        let target = WatchScope::new(&RUN_REQUESTS, scope.namespace.clone());
+        let handler = RunRequestHandler::new(self, scope.namespace.clone());
+        watch_resource(context.watch_source(), target, &handler, synced, stop.clone()).await;
     }
 
     async fn watch_cron_jobs(
@@ -192,6 +210,9 @@ impl CronJobController {
 
     async fn reconcile_key(&self, key: &ReconcileKey) -> Result<(), Failure> {
         match key {
+            ReconcileKey::CronJob(name) if !self.options.kinds.contains(&name.kind) => {
+                self.reconcile_requests_without_target(key, name).await
+            }
             ReconcileKey::CronJob(name) => {
                 if self.sync_gate.defer_if_unsynced(name) {
                     return Ok(());
@@ -230,7 +251,11 @@ impl CronJobController {
             self.metrics.remove_cron_job(&name.namespace, &name.name);
             self.set_in_future(name, false);
             self.metrics.set_cron_jobs(index.len());
-            self.queue.remove(&ReconcileKey::CronJob(name.clone()));
+            let key = ReconcileKey::CronJob(name.clone());
+            self.queue.remove(&key);
+            if index.requests.has_target(name) {
+                self.queue.add(&key);
+            }
         }
         for key in index.orphaned_job_keys_of(uid) {
             self.queue.add(&key);

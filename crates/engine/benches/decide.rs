@@ -81,6 +81,8 @@ fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
         timetable,
         jobs,
         live_jobs: &[],
+        read_records: &[],
+        requests: &[],
         older_object_of_same_name: None,
         gates,
         retention: cronjob::RecordRetention::Archived,
@@ -100,7 +102,9 @@ fn decide_and_settle(input: &BenchInput, now: Timestamp) -> u64 {
 /// Builds the manifest of a Job and returns its length.
 fn manifest_len(input: &BenchInput, slot: Timestamp) -> u64 {
     let Ok(timetable) = &input.timetable else { return 0 };
-    let text = cronjob::build_job_manifest(&input.cron_job, timetable, slot);
+    let name = punctual_api::names::job_name(&input.cron_job.metadata.name, slot);
+    let create = cronjob::CreateJob { name, slot, ..cronjob::CreateJob::default() };
+    let text = cronjob::build_job_manifest(&input.cron_job, Some(timetable), &create);
     text.map_or(0, |text| text.len() as u64)
 }
 

@@ -7,6 +7,7 @@
 //! - `history_limits`: which finished Jobs are deleted
 //! - `pending_slots`: which slots (scheduled times) are pending, and which are missed
 //! - `concurrency`: which pending slot starts while Jobs are active
+//! - `run_requests`: runs that users ask for with a RunRequest
 //! - `replacement`: how long a slot waits for the Pods of the Jobs that it replaces
 //! - `skipped_slots`: which slots never start, because a later one starts
 //! - `job_manifest`: the Job to create
@@ -37,30 +38,38 @@ mod pending_slots;
 mod plan;
 mod reasons;
 mod replacement;
+mod run_overrides;
+mod run_requests;
 mod schedule_error;
 mod settle;
 mod skipped_slots;
+mod slot_records;
 mod suspension;
 mod timetable;
 mod zone_gate_record;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use punctual_api::CronJob;
 pub use punctual_api::cronjob::EffectiveSchedule;
+use punctual_api::{CronJob, RunRequest};
 
 pub use conditions::ConditionsDraft;
 pub use feature_gates::{FeatureGate, FeatureGates, FeatureGatesError};
 pub use future_record::FutureRecord;
 pub use job_manifest::build_job_manifest;
-pub use job_view::{JobResult, JobView};
+pub use job_view::{JobRequest, JobResult, JobView};
 pub use ledger::RecordRetention;
 pub use plan::{
     CreateError, CreateJob, CreateResult, CronJobRef, Decision, DeleteError, EffectResult,
-    FinishedRun, GiveUpJob, JobKey, MissReason, MissedSlots, Plan, Settled, StartDecision,
+    FinishedRun, GiveUpJob, JobKey, MissReason, MissedSlots, Plan, RequestedRun, Settled,
+    StartDecision,
 };
+pub use run_requests::{RequestKey, RequestPlan, RequestUpdate, plan_without_target};
 pub use schedule_error::ScheduleError;
 pub use settle::settle;
 pub use skipped_slots::SkippedSlots;
+pub use slot_records::{ReadRecords, RecordQuery};
 pub use suspension::SuspensionChange;
 pub use timetable::Timetable;
 pub use zone_gate_record::ZoneGateRecord;
@@ -79,6 +88,10 @@ pub struct Observed<'a> {
     /// They answer [`Decision::ReadJobs`]. After an unconfirmed create, the caller reads that Job
     /// too, because the cache may not have it yet.
     pub live_jobs: &'a [(String, Option<JobView>)],
+    /// Slot records that were read from the server. They answer [`Decision::ReadRecords`].
+    pub read_records: &'a [ReadRecords],
+    /// The RunRequests for the CronJob, oldest first.
+    pub requests: &'a [Arc<RunRequest>],
     /// The timetable of an older object of another kind with the same namespace and name, if that object
     /// can start runs. The names of the Jobs of its slots belong to it.
     pub older_object_of_same_name: Option<&'a Timetable>,
@@ -103,11 +116,23 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
     if !uncached.is_empty() {
         return Decision::ReadJobs(uncached);
     }
+    let plan = match make_plan(observed, now) {
+        Ok(plan) => plan,
+        Err(query) => return Decision::ReadRecords(query),
+    };
+    match concurrency::job_to_read_before_replace(observed, &plan) {
+        Some(job) => Decision::ReadJobs(vec![job]),
+        None => Decision::Execute(Box::new(plan)),
+    }
+}
+
+/// Makes the plan. Fails if slot records must be read from the server first.
+fn make_plan(observed: &Observed<'_>, now: Timestamp) -> Result<Plan, RecordQuery> {
     let mut plan = Plan::new(observed, now);
     // 2. Delete the oldest finished Jobs beyond the history limits.
     history_limits::find_surplus_jobs(observed, &mut plan);
     // 3. Add unrecorded Jobs to `status.active`, and count and remove the finished ones.
-    active_jobs::update_status(observed, &mut plan);
+    active_jobs::update_status(observed, &mut plan)?;
     if let Ok(timetable) = observed.timetable {
         pending_slots::count_slots_before_unrecorded_jobs(observed, timetable, &mut plan, now);
     }
@@ -125,21 +150,21 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
             // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
             plan.start_decision =
                 concurrency::choose_slot(observed, timetable, &pending, &mut plan, now);
-            if let Some(job) = concurrency::job_to_read_before_replace(observed, &plan) {
-                return Decision::ReadJobs(vec![job]);
-            }
             concurrency::keep_jobs_if_name_is_taken(observed, &mut plan);
             replacement::wait_for_replaced_pods(observed, &mut plan, now);
+            suspension::clear_annotations_after_last_slot(observed, &mut plan);
             // 7. Wake up at the next slot.
             next_wake::set_next_wake(observed, timetable, &pending, &mut plan, now);
         }
     }
-    // 8. Give up active Jobs of which no Pod started within the pending deadline.
+    // 8. Start the next runs that users asked for, unless they have to wait.
+    run_requests::plan_requests(observed, &mut plan, now)?;
+    // 9. Give up active Jobs of which no Pod started within the pending deadline.
     pending_deadline::find_runs_to_give_up(observed, &mut plan, now);
-    // 9. Draft the conditions. `settle` adds the errors of the effects and writes the conditions.
+    // 10. Draft the conditions. `settle` adds the errors of the effects and writes the conditions.
     plan.future_record = future_record::find_future_record(observed, &plan, now);
     conditions::draft_conditions(observed, &mut plan);
-    Decision::Execute(Box::new(plan))
+    Ok(plan)
 }
 
 /// Returns the schedule, or the reason why no slot can start at any time.

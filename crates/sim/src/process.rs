@@ -209,6 +209,7 @@ async fn lead(context: Context, stop: CancellationToken) {
 
 fn options() -> CronJobOptions {
     CronJobOptions {
+        run_requests: true,
         kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
         default_zone: Zones::bundled().utc(),
         gates: FeatureGates::default(),

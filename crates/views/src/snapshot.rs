@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::event::Event;
 use punctual_api::{ConcurrencyPolicy, CronJob, CronJobKind};
 use punctual_engine::cronjob::{
-    self, Decision, EffectiveSchedule, FeatureGates, JobView, Observed, Plan, RecordRetention,
-    ScheduleError, Timetable,
+    self, Decision, EffectiveSchedule, FeatureGates, JobView, Observed, Plan, ReadRecords,
+    RecordRetention, ScheduleError, Timetable,
 };
 use punctual_schedule::{ScheduleKind, Zone};
 
@@ -95,12 +95,15 @@ impl CronJobSnapshot {
     /// Returns what the controller would do now.
     pub fn decide(&self, now: Timestamp) -> Option<Plan> {
         let mut live: Vec<(String, Option<JobView>)> = Vec::new();
+        let mut read_records: Vec<ReadRecords> = Vec::new();
         for _ in 0..READS_MAX {
             let observed = Observed {
                 cron_job: &self.cron_job,
                 timetable: &self.timetable,
                 jobs: &self.jobs,
                 live_jobs: &live,
+                read_records: &read_records,
+                requests: &[],
                 older_object_of_same_name: None,
                 gates: FeatureGates::default(),
                 retention: RecordRetention::Archived,
@@ -113,6 +116,10 @@ impl CronJobSnapshot {
                     let found = self.jobs.iter().find(|job| job.name == name).cloned();
                     (name, found)
                 })),
+                Decision::ReadRecords(query) => {
+                    let records = self.ledger.records().to_vec();
+                    read_records.push(ReadRecords { query, records });
+                }
             }
         }
         None

@@ -59,6 +59,7 @@ impl ComponentStarter<'_> {
         tasks.spawn("the Job controller", |stop| run_jobs(jobs, workers, stop));
         let cron_jobs = context("cronjob-controller");
         let options = CronJobOptions {
+            run_requests: true,
             kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             default_zone: self.zone.clone(),
             gates: self.args.gates.feature_gates(),

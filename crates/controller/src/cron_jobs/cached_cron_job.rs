@@ -124,6 +124,7 @@ mod tests {
             kinds: Vec::new(),
             default_zone: Zones::bundled().utc(),
             gates: FeatureGates::default(),
+            run_requests: false,
             workers: 1,
             cluster: ClusterOptions::default(),
         }

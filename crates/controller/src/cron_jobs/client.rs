@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use punctual_api::cronjob::CronJobStatus;
+use punctual_api::slot_record::SlotRecord;
 use punctual_api::well_known::{annotations, finalizers};
-use punctual_api::{CronJob, CronJobKind, Time};
-use punctual_client::resources::JOBS;
+use punctual_api::{CronJob, CronJobKind, RunRequest, Time};
+use punctual_client::resources::{JOBS, RUN_REQUESTS, SLOT_RECORDS};
 use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
 use punctual_engine::cronjob::{
-    CreateError, CreateResult, GiveUpJob, JobKey, JobView, SuspensionChange,
+    CreateError, CreateResult, GiveUpJob, JobKey, JobView, RecordQuery, RequestKey, RequestUpdate,
+    SuspensionChange,
 };
 use punctual_queue::Failure;
 use serde::Deserialize;
@@ -196,6 +199,112 @@ impl CronJobClient {
         let written = self.api.replace(&format!("{}/status", name.path()), text).await?;
         Ok(self.storage(name.kind).decode(written))
     }
+}
+
+/// RunRequests and slot records.
+impl CronJobClient {
+    /// Reads a RunRequest; `None` if it does not exist.
+    pub(super) async fn read_request(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<RunRequest>, ApiError> {
+        self.api.find(&RUN_REQUESTS.object_path(namespace, name)).await
+    }
+
+    /// Writes the status of a RunRequest. Fails with a conflict if the request changed since it was read.
+    pub(super) async fn write_request_status(
+        &self,
+        update: &RequestUpdate,
+    ) -> Result<RunRequest, ApiError> {
+        let RequestUpdate { request, status } = update;
+        let metadata = &request.metadata;
+        let mut changed = RunRequest { status: status.clone(), ..(**request).clone() };
+        changed.api_version = RunRequest::API_VERSION.to_owned();
+        changed.kind = RunRequest::KIND.to_owned();
+        changed.metadata.managed_fields = None;
+        let text = serde_json::to_string(&changed);
+        let text = text.map_err(|error| ApiError::UnknownOutcome(error.to_string()))?;
+        let path = RUN_REQUESTS.object_path(&metadata.namespace, &metadata.name);
+        self.api.replace(&format!("{path}/status"), text).await
+    }
+
+    /// Deletes a RunRequest. Succeeds if it does not exist any more.
+    pub(super) async fn delete_request(
+        &self,
+        namespace: &str,
+        request: &RequestKey,
+    ) -> Result<(), ApiError> {
+        let path = RUN_REQUESTS.object_path(namespace, &request.name);
+        let preconditions = json!({"uid": request.uid});
+        let background = Propagation::Background.as_str();
+        let deleted = self.api.delete::<IgnoredAny>(&path, background, &preconditions).await;
+        self.api.none_if_deleted(deleted, &path, &request.uid).await.map(drop)
+    }
+
+    /// Reads the records of a CronJob that are about the slots of a query.
+    pub(super) async fn read_records(
+        &self,
+        namespace: &str,
+        cron_job_uid: &str,
+        query: RecordQuery,
+    ) -> Result<Vec<SlotRecord>, ApiError> {
+        let from = Time::new(query.from);
+        let selector = format!("cronJobUID={cron_job_uid}");
+        let after = Time::new(add_seconds(query.from, -1));
+        let before = Time::new(add_seconds(query.through, 1));
+        let inside = format!("{selector},slotAfter={after},slotBefore={before}");
+        let mut records = self.list_records(namespace, &inside, usize::MAX).await?;
+        // A record of several slots may begin before the first one.
+        let earlier = format!("{selector},request=,slotBefore={from}");
+        records.extend(self.list_records(namespace, &earlier, 1).await?);
+        Ok(records)
+    }
+
+    /// Reads at most `limit` records, page by page.
+    async fn list_records(
+        &self,
+        namespace: &str,
+        field_selector: &str,
+        limit: usize,
+    ) -> Result<Vec<SlotRecord>, ApiError> {
+        let path = SLOT_RECORDS.collection_path(namespace);
+        let page_size = limit.min(RECORDS_PAGE_SIZE);
+        let query = format!("{path}?limit={page_size}&fieldSelector={field_selector}");
+        let mut uri = query.clone();
+        let mut records = Vec::new();
+        loop {
+            let page: RecordPage = self.api.get(&uri).await?;
+            records.extend(page.items);
+            match page.metadata.continue_token {
+                Some(token) if !token.is_empty() && records.len() < limit => {
+                    uri = format!("{query}&continue={token}");
+                }
+                _ => return Ok(records),
+            }
+        }
+    }
+}
+
+/// How many slot records are read at a time.
+const RECORDS_PAGE_SIZE: usize = 1_000;
+
+/// A page of slot records.
+#[derive(Deserialize)]
+struct RecordPage {
+    #[serde(default)]
+    metadata: PageMetadata,
+    items: Vec<SlotRecord>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+}
+
+fn add_seconds(time: Timestamp, seconds: i64) -> Timestamp {
+    time.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(time)
 }
 
 /// When a deleted Job is gone.

@@ -140,6 +140,19 @@ impl DecisionLog<'_> {
         );
     }
 
+    /// Logs that the Job of a RunRequest was created.
+    pub(super) fn log_requested_start(&self, create: &CreateJob) {
+        let request = create.requested.as_ref().map(|run| run.request.name.as_str());
+        log_line!(
+            info,
+            self,
+            job = create.name,
+            slot = %create.slot,
+            request,
+            "started a requested run"
+        );
+    }
+
     /// Logs runs that are active now and were started without being recorded, for example before a crash.
     fn log_unlisted_runs(&self, status: &CronJobStatus, created: Option<&str>) {
         let known = &self.cron_job.status.active;

@@ -1,11 +1,11 @@
-//! CronJobs and their Jobs as the watches show them, indexed by owner.
+//! CronJobs, their Jobs and the RunRequests for them as the watches show them, indexed by owner.
 //!
 //! The index makes no calls and no decisions. Each change returns the keys to requeue because of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use punctual_api::{CronJob, CronJobKind};
+use punctual_api::{CronJob, CronJobKind, RunRequest};
 use punctual_client::resource_version::{is_newer, is_older};
 use punctual_engine::cronjob::{JobView, Timetable};
 
@@ -14,6 +14,7 @@ use super::cached_job::CachedJob;
 use super::key::{CronJobName, ReconcileKey};
 use super::key_state::{KeyState, LiveJobs};
 use super::options::CronJobOptions;
+use super::request_index::RequestIndex;
 
 /// The cached objects.
 #[derive(Default)]
@@ -25,6 +26,7 @@ pub(super) struct CronJobIndex {
     jobs: HashMap<String, Arc<Vec<JobView>>>,
     /// Owners of Jobs by the UID of the Job. The owner of a Job can change.
     job_owners: HashMap<String, JobOwner>,
+    pub(super) requests: RequestIndex,
     /// Jobs with our finalizer by UID.
     finalizer_jobs: HashMap<String, CachedJob>,
     /// Names by UID of CronJobs that a live read showed as deleted and the watch does not yet. Watch events about
@@ -58,6 +60,8 @@ pub(super) struct Snapshot {
     pub(super) cached: Arc<CachedCronJob>,
     jobs: Option<Arc<Vec<JobView>>>,
     pub(super) live: LiveJobs,
+    /// The RunRequests for the CronJob, oldest first.
+    pub(super) requests: Vec<Arc<RunRequest>>,
     older_object_of_same_name: Option<Arc<CachedCronJob>>,
 }
 
@@ -96,11 +100,13 @@ impl CronJobIndex {
     /// The cached state of a CronJob, combined with the Jobs that were read for this decision.
     pub(super) fn snapshot(&mut self, name: &CronJobName, live: &LiveJobs) -> Option<Snapshot> {
         let older_object_of_same_name = self.older_object_of_same_name(name);
+        let requests = self.requests.of_target(name);
         let entry = self.cron_jobs.get_mut(name)?;
         let jobs = self.jobs.get(&entry.cached.uid).cloned();
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
-        Some(Snapshot { cached: entry.cached.clone(), jobs, live, older_object_of_same_name })
+        let cached = entry.cached.clone();
+        Some(Snapshot { cached, jobs, live, requests, older_object_of_same_name })
     }
 
     /// The object of another kind with the same namespace and name, if it is older and can start runs. Both

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use punctual_api::{CronJobKind, ObjectMeta};
+use punctual_api::{CronJobKind, ObjectMeta, RunRequest};
 use punctual_client::resources::cron_jobs_of;
 
 /// The kind, namespace and name of a CronJob.
@@ -18,6 +18,14 @@ impl CronJobName {
         let namespace = metadata.namespace.clone();
         let name = metadata.name.clone();
         Arc::new(CronJobName { kind, namespace, name })
+    }
+
+    /// The CronJob that a RunRequest is for; `None` if no CronJob has a kind of that name.
+    pub(super) fn of_target(request: &RunRequest) -> Option<Arc<CronJobName>> {
+        let kind = request.spec.target_kind()?;
+        let namespace = request.metadata.namespace.clone();
+        let name = request.spec.target.name.clone();
+        Some(Arc::new(CronJobName { kind, namespace, name }))
     }
 
     /// The path of the CronJob in the API.

@@ -18,6 +18,8 @@ pub struct CronJobOptions {
     pub default_zone: Zone,
     /// The features that are on.
     pub gates: FeatureGates,
+    /// Whether the server has RunRequests.
+    pub run_requests: bool,
     /// How many CronJobs are reconciled at a time.
     pub workers: usize,
     /// The properties of the cluster.

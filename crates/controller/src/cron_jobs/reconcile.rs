@@ -81,7 +81,9 @@ impl CronJobController {
                 parked.restore().map_err(|error| self.report_unreadable(name, &error))?;
             return self.finish(key, name, executed).await;
         }
-        let Some(decided) = self.decide(name).await? else { return Ok(()) };
+        let Some(decided) = self.decide(name).await? else {
+            return self.reconcile_requests_without_target(key, name).await;
+        };
         let log = DecisionLog { name, cron_job: &decided.parsed.cron_job };
         log.log_decision(&decided.plan);
         let executed = self.execute(name, decided).await;
@@ -100,6 +102,7 @@ impl CronJobController {
         if live.iter().any(|(_, job)| job.is_none()) && !self.still_exists(name).await? {
             return Ok(None);
         }
+        let mut read_records = Vec::new();
         loop {
             let snapshot = self.index().snapshot(name, &live);
             let Some(snapshot) = snapshot else { return Ok(None) };
@@ -110,6 +113,8 @@ impl CronJobController {
                 timetable: &parsed.timetable,
                 jobs: snapshot.jobs(),
                 live_jobs: &snapshot.live,
+                read_records: &read_records,
+                requests: &snapshot.requests,
                 older_object_of_same_name: snapshot.older_object_of_same_name(),
                 gates: self.options.gates,
                 retention: self.options.cluster.retention(name.kind),
@@ -119,6 +124,10 @@ impl CronJobController {
             match decide(&observed, self.clock.now()) {
                 Decision::Execute(plan) => return Ok(Some(Decided { parsed, plan, resolved })),
                 Decision::ReadJobs(jobs) => live.extend(self.read_jobs(name, &jobs).await?),
+                Decision::ReadRecords(query) => {
+                    let uid = &parsed.cached.uid;
+                    read_records.push(self.read_records(name, uid, query).await?);
+                }
             }
         }
     }
@@ -205,11 +214,8 @@ impl CronJobController {
         parsed: &ParsedCronJob,
         create: &CreateJob,
     ) -> Creation {
-        let timetable = match &*parsed.timetable {
-            Ok(timetable) => timetable,
-            Err(_) => return Creation::not_sent("there is no schedule".to_owned()),
-        };
-        let text = match build_job_manifest(&parsed.cron_job, timetable, create.slot) {
+        let timetable = parsed.timetable.as_ref().as_ref().ok();
+        let text = match build_job_manifest(&parsed.cron_job, timetable, create) {
             Ok(text) => text,
             Err(error) => {
                 return Creation::not_sent(format!("the template is unreadable: {error}"));
@@ -221,10 +227,17 @@ impl CronJobController {
             self.late_create_window.restart();
         }
         if let CreateResult::Created { .. } = creation.result {
-            let late = self.clock.now().duration_since(timetable.effective_time(create.slot));
-            let late = late.try_into().unwrap_or(Duration::ZERO);
-            self.metrics.observe_start_skew(late);
-            DecisionLog { name, cron_job: &parsed.cron_job }.log_start(create, late);
+            let log = DecisionLog { name, cron_job: &parsed.cron_job };
+            match timetable.filter(|_| create.requested.is_none()) {
+                Some(timetable) => {
+                    let effective = timetable.effective_time(create.slot);
+                    let late = self.clock.now().duration_since(effective);
+                    let late = late.try_into().unwrap_or(Duration::ZERO);
+                    self.metrics.observe_start_skew(late);
+                    log.log_start(create, late);
+                }
+                None => log.log_requested_start(create),
+            }
         } else if !creation.is_unconfirmed {
             self.remove_unconfirmed(name, &create.name);
         }
@@ -267,6 +280,9 @@ impl CronJobController {
         for event in &settled.events {
             self.recorder.record(&reference, event);
         }
+        let Settled { request_updates, requests_to_delete, .. } = &settled;
+        let are_requests_written =
+            self.write_requests(key, name, request_updates, requests_to_delete).await;
         let is_clean = self.clean_up_and_set_wake(key, &log, &reference, &settled).await;
         if let Some(error) = written.annotation_error {
             return Err(error.to_failure());
@@ -279,7 +295,8 @@ impl CronJobController {
         if last_missed > parsed.cron_job.status.last_missed_time {
             self.queue.add(key);
         }
-        if settled.needs_retry || !is_clean { Err(failure) } else { Ok(()) }
+        let needs_retry = settled.needs_retry || !is_clean || !are_requests_written;
+        if needs_retry { Err(failure) } else { Ok(()) }
     }
 
     /// Writes the changed annotations, then the changed status. If the annotations can permanently not be written,

@@ -1,6 +1,6 @@
 //! Holds CronJobs back until everything that matters for them was listed.
 //!
-//! A CronJob is reconciled only after its kind and the Jobs of its namespace were listed. Scopes become
+//! A CronJob is reconciled only after its kind and the Jobs and RunRequests of its namespace were listed. Scopes become
 //! ready one by one, so a kind or namespace that cannot be listed does not block the others.
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,6 +20,8 @@ use crate::metrics::Metrics;
 pub(super) struct Scope {
     pub(super) namespace: Option<String>,
     pub(super) jobs: SyncTracker,
+    /// The RunRequests; `None` if the server has none.
+    pub(super) requests: Option<SyncTracker>,
     pub(super) kinds: Vec<ScopedKind>,
 }
 
@@ -35,6 +37,7 @@ pub(super) fn scopes(options: &CronJobOptions) -> Vec<Scope> {
     let new_scope = |namespace| Scope {
         namespace,
         jobs: SyncTracker::new(),
+        requests: options.run_requests.then(SyncTracker::new),
         kinds: options.kinds.iter().map(new_kind).collect(),
     };
     options.cluster.watched_namespaces().into_iter().map(new_scope).collect()
@@ -86,10 +89,14 @@ impl Drop for PendingSync {
 fn wait_for_sync(scope: &Scope, kind: &ScopedKind) -> BoxFuture<'static, Synced> {
     let synced = Synced { kind: kind.kind, namespace: scope.namespace.clone() };
     let jobs = scope.jobs.clone();
+    let requests = scope.requests.clone();
     let cron_jobs = kind.cron_jobs.clone();
     Box::pin(async move {
         cron_jobs.wait_for(1).await;
         jobs.wait_for(1).await;
+        if let Some(requests) = requests {
+            requests.wait_for(1).await;
+        }
         synced
     })
 }

@@ -1,12 +1,12 @@
-//! Applies watch events to the index of CronJobs and Jobs, and queues the CronJobs that they
+//! Applies watch events to the index of CronJobs, Jobs and RunRequests, and queues the CronJobs that they
 //! affect.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use punctual_api::CronJob;
 use punctual_api::well_known::annotations::PROBE;
+use punctual_api::{CronJob, RunRequest};
 use punctual_client::EventHandler;
 
 use super::CronJobController;
@@ -106,6 +106,42 @@ impl EventHandler<CronJob> for CronJobHandler<'_> {
         }
         for key in index.orphaned_job_keys() {
             self.controller.queue.add(&key);
+        }
+    }
+}
+
+/// Handles the events of RunRequests.
+pub(super) struct RunRequestHandler<'a> {
+    controller: &'a CronJobController,
+    namespace: WatchedNamespace,
+}
+
+impl<'a> RunRequestHandler<'a> {
+    pub(super) fn new(
+        controller: &'a CronJobController,
+        namespace: Option<String>,
+    ) -> RunRequestHandler<'a> {
+        RunRequestHandler { controller, namespace: WatchedNamespace(namespace) }
+    }
+}
+
+impl EventHandler<RunRequest> for RunRequestHandler<'_> {
+    fn apply(&self, request: RunRequest) {
+        self.controller.apply_request(request);
+    }
+
+    fn delete(&self, request: RunRequest) {
+        let target = self.controller.index().requests.remove(&request.metadata.uid);
+        if let Some(target) = target {
+            self.controller.queue_target(target);
+        }
+    }
+
+    fn retain(&self, uids: &HashSet<String>) {
+        let covers = |namespace: &str| self.namespace.contains(namespace);
+        let targets = self.controller.index().requests.retain(uids, covers);
+        for target in targets {
+            self.controller.queue_target(target);
         }
     }
 }

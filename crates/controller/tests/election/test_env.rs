@@ -308,6 +308,7 @@ async fn run_controller(context: Context, stop: CancellationToken) {
 
 fn options() -> CronJobOptions {
     CronJobOptions {
+        run_requests: true,
         kinds: vec![CronJobKind::BatchV1],
         default_zone: Zones::bundled().utc(),
         gates: FeatureGates::default(),

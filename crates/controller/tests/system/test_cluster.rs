@@ -146,6 +146,7 @@ impl TestCluster {
             _ => ClusterOptions::default(),
         };
         let config = CronJobOptions {
+            run_requests: true,
             kinds: vec![CronJobKind::BatchV1, CronJobKind::ScheduledJob],
             default_zone: Zones::bundled().utc(),
             gates: self.gates,

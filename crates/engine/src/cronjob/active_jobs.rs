@@ -13,27 +13,37 @@ use super::{
     job_view::{JobResult, JobView},
     ledger,
     plan::{FinishedRun, JobKey, Plan},
-    reasons,
+    reasons, run_requests,
+    slot_records::RecordQuery,
 };
 use crate::PendingEvent;
 
 /// Returns the names of active Jobs that are neither cached nor read from the server yet.
 pub(crate) fn uncached_jobs(observed: &Observed<'_>) -> Vec<String> {
-    let active = &observed.cron_job.status.active;
-    let uncached = active.iter().filter(|entry| {
-        !observed.jobs.iter().any(|job| job.uid == entry.uid)
-            && !observed.live_jobs.iter().any(|(name, _)| *name == entry.name)
+    let active = observed.cron_job.status.active.iter().map(|entry| (&entry.name, &entry.uid));
+    let requested = observed.requests.iter().flat_map(|request| &request.status.active);
+    let active = active.chain(requested.map(|run| (&run.name, &run.uid)));
+    let uncached = active.filter(|(name, uid)| {
+        !observed.jobs.iter().any(|job| job.uid == **uid)
+            && !observed.live_jobs.iter().any(|(read, _)| read == *name)
     });
-    uncached.map(|entry| entry.name.clone()).collect()
+    let mut names: Vec<String> = uncached.map(|(name, _)| name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-/// Updates `status.active`, the counts of finished Jobs and the times that depend on them.
-pub(crate) fn update_status(observed: &Observed<'_>, plan: &mut Plan) {
+/// Updates `status.active`, the counts of finished Jobs and the times that depend on them. Fails if slot
+/// records must be read first.
+pub(crate) fn update_status(observed: &Observed<'_>, plan: &mut Plan) -> Result<(), RecordQuery> {
     add_unrecorded_jobs(observed, plan);
+    run_requests::adopt_unrecorded_jobs(observed, plan)?;
     count_finished_jobs(observed, plan);
     remove_missing_jobs(observed, plan);
     update_last_successful_time(observed, &mut plan.status);
     find_removable_finalizers(observed, plan);
+    run_requests::find_removable_finalizers(observed, plan);
+    Ok(())
 }
 
 /// Adds Jobs to `status.active` that a controller created but did not record, because it crashed or
@@ -44,7 +54,7 @@ pub(crate) fn update_status(observed: &Observed<'_>, plan: &mut Plan) {
 fn add_unrecorded_jobs(observed: &Observed<'_>, plan: &mut Plan) {
     let cron_job = &observed.cron_job.metadata;
     let recorded = plan.observed_status.last_schedule_time;
-    for job in current_jobs(observed) {
+    for job in current_jobs(observed).filter(|job| job.request.is_none()) {
         let slot = job.slot_for(&cron_job.name);
         let is_recorded = slot.map(Time::new) <= recorded;
         // A recorded Job that has finished is counted already, and one that is being deleted was
@@ -90,7 +100,7 @@ pub(crate) fn unrecorded_slots(
 /// and the Jobs that only a live read returned and the status does not list. For a Job that the
 /// status lists, a live read proves only its existence: like Kubernetes, we wait until the cache has
 /// its result.
-fn current_jobs<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
+pub(crate) fn current_jobs<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
     let Observed { cron_job, jobs, .. } = *observed;
     let finished =
         |uid: &str| own_live_jobs(observed).find(|job| job.uid == uid && job.result.is_some());
@@ -183,7 +193,8 @@ fn find_removable_finalizers(observed: &Observed<'_>, plan: &mut Plan) {
     let is_recorded = |job: &&JobView| {
         let is_counted = job.is_deleting() || !is_listed(&plan.status, &job.uid);
         let slot = job.slot_for(cron_job).map(Time::new);
-        job.has_finalizer && is_counted && slot <= plan.status.last_schedule_time
+        let is_scheduled = job.request.is_none();
+        is_scheduled && job.has_finalizer && is_counted && slot <= plan.status.last_schedule_time
     };
     let recorded = observed.jobs.iter().filter(is_recorded).map(JobKey::from_view).collect();
     plan.finalizers_to_remove = recorded;

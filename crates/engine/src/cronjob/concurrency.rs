@@ -8,7 +8,7 @@ use super::{
     Observed, Timetable, active_jobs, ledger, manual_jobs,
     pending_slots::{self, PendingSlots},
     plan::{CreateJob, JobKey, MissReason, MissedSlots, Plan, StartDecision},
-    reasons, skipped_slots,
+    reasons, run_requests, skipped_slots,
 };
 use crate::PendingEvent;
 
@@ -44,7 +44,7 @@ pub(crate) fn choose_slot(
     let blocked_until = ledger::blocked_until(observed, plan);
     let skipped = skipped_slots::slots_superseded_by(slot, pending.after, timetable, blocked_until);
     let record = ledger::started(observed, Some(timetable), slot, &name, now);
-    let job = CreateJob { name, slot, skipped, record };
+    let job = CreateJob { name, slot, skipped, record, requested: None };
     if observed.older_object_of_same_name.is_some_and(|other| other.schedule().matches(slot)) {
         return miss_reserved_slot(observed, &job, plan);
     }
@@ -57,8 +57,17 @@ pub(crate) fn choose_slot(
         }
         // No event: the slot stays pending and starts later.
         ConcurrencyPolicy::CatchUp if is_running => StartDecision::Blocked { slot },
+        ConcurrencyPolicy::CatchUp
+            if pending.count > 1 && run_requests::has_urgent_request(observed) =>
+        {
+            StartDecision::Blocked { slot }
+        }
         _ if let Some(job) = manual_job => {
             plan.events.push(manual_jobs::waiting_event(job));
+            StartDecision::Blocked { slot }
+        }
+        ConcurrencyPolicy::Replace if let Some(job) = requested_job(observed, plan) => {
+            plan.events.push(waiting_for_request_event(&job));
             StartDecision::Blocked { slot }
         }
         // Until the slot of a Job is recorded, only the name of that Job prevents a second Job for
@@ -92,6 +101,20 @@ fn miss_reserved_slot(observed: &Observed<'_>, job: &CreateJob, plan: &mut Plan)
     StartDecision::NameTaken { slot: *slot }
 }
 
+/// Returns the name of an active Job that a RunRequest asked for. `Replace` does not delete it.
+fn requested_job(observed: &Observed<'_>, plan: &Plan) -> Option<String> {
+    let mut active = plan.status.active.iter();
+    let found = active.find(|entry| run_requests::is_requested(observed, &entry.uid));
+    found.map(|entry| entry.name.clone())
+}
+
+fn waiting_for_request_event(job: &str) -> PendingEvent {
+    PendingEvent::normal(
+        reasons::JOB_ALREADY_ACTIVE,
+        format!("Not starting job because the requested job {job} is running"),
+    )
+}
+
 fn already_active_event() -> PendingEvent {
     PendingEvent::normal(
         reasons::JOB_ALREADY_ACTIVE,
@@ -100,7 +123,7 @@ fn already_active_event() -> PendingEvent {
 }
 
 /// Whether a Job is active that the observed status does not record.
-fn has_unrecorded_job(plan: &Plan) -> bool {
+pub(crate) fn has_unrecorded_job(plan: &Plan) -> bool {
     let observed = &plan.observed_status;
     plan.status.last_schedule_time > observed.last_schedule_time
         && plan.status.active.iter().any(|entry| !active_jobs::is_listed(observed, &entry.uid))
@@ -108,7 +131,7 @@ fn has_unrecorded_job(plan: &Plan) -> bool {
 
 /// Returns the active Jobs to replace. A Job that a live read shows as finished is not deleted: it
 /// stays in `status.active` until the cache has its result and it is counted.
-fn running_jobs(observed: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
+pub(crate) fn running_jobs(observed: &Observed<'_>, plan: &Plan) -> Vec<JobKey> {
     let running_key = |entry: &ObjectReference| {
         // A live read is newer than the cache.
         let mut views = active_jobs::own_live_jobs(observed).chain(observed.jobs);

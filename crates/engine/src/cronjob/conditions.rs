@@ -173,10 +173,10 @@ fn only_slot(observed: &Observed<'_>) -> Option<Timestamp> {
 }
 
 /// The content of a condition to write.
-struct ConditionValue<'a> {
-    status: &'a str,
-    reason: &'a str,
-    message: &'a str,
+pub(crate) struct ConditionValue<'a> {
+    pub(crate) status: &'a str,
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
 }
 
 impl ConditionsDraft {
@@ -195,7 +195,7 @@ impl ConditionsDraft {
                 ConditionValue { status: "False", reason, message }
             }
         };
-        set_condition(status, condition_type::SETTLED, Some(settled), now);
+        set_condition(&mut status.conditions, condition_type::SETTLED, Some(settled), now);
         let present_if_true = [
             (INVALID_TIME_ZONE, UNKNOWN_TIME_ZONE, &self.invalid_time_zone),
             (COMPLETE, FULFILLED, &self.complete),
@@ -205,7 +205,7 @@ impl ConditionsDraft {
         for (condition_type, reason, message) in present_if_true {
             let message = message.as_deref();
             let value = message.map(|message| ConditionValue { status: "True", reason, message });
-            set_condition(status, condition_type, value, now);
+            set_condition(&mut status.conditions, condition_type, value, now);
         }
         for condition in &mut status.conditions {
             condition.observed_generation = generation;
@@ -214,13 +214,12 @@ impl ConditionsDraft {
 }
 
 /// Sets the condition of a type, or removes it if `value` is `None`.
-fn set_condition(
-    status: &mut CronJobStatus,
+pub(crate) fn set_condition(
+    conditions: &mut Vec<Condition>,
     condition_type: &str,
     value: Option<ConditionValue<'_>>,
     now: Timestamp,
 ) {
-    let conditions = &mut status.conditions;
     let Some(value) = value else {
         conditions.retain(|condition| condition.condition_type != condition_type);
         return;

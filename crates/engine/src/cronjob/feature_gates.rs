@@ -9,6 +9,8 @@ use std::str::FromStr;
 use punctual_api::{ConcurrencyPolicy, CronJob, well_known::annotations};
 use punctual_schedule::Zone;
 
+use super::suspension::runs_all_slots_of_suspension;
+
 /// Kubernetes' name of the gate `TimeZone`.
 const KUBERNETES_TIME_ZONE_GATE: &str = "CronJobTimeZone";
 
@@ -159,9 +161,13 @@ impl FeatureGates {
         off.map(FeatureGate::as_str).collect()
     }
 
-    /// The concurrency policy that applies to a CronJob.
+    /// The concurrency policy that applies to a CronJob. After a suspension whose slots all have to run, it is
+    /// `CatchUp` until none is left.
     pub fn concurrency_policy(&self, cron_job: &CronJob) -> ConcurrencyPolicy {
         match cron_job.concurrency_policy() {
+            _ if self.catch_up && runs_all_slots_of_suspension(cron_job) => {
+                ConcurrencyPolicy::CatchUp
+            }
             ConcurrencyPolicy::CatchUp if !self.catch_up => ConcurrencyPolicy::Forbid,
             policy => policy,
         }

@@ -10,42 +10,49 @@ use jiff::Timestamp;
 use punctual_api::{
     CronJob, CronJobKind,
     meta::OwnerReference,
-    names,
     well_known::{annotations, finalizers},
 };
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::Timetable;
+use super::{CreateJob, RequestedRun, Timetable, run_overrides};
 
 /// A JSON object whose field values are not parsed.
-type RawObject = BTreeMap<String, Box<RawValue>>;
+pub(crate) type RawObject = BTreeMap<String, Box<RawValue>>;
 type StringMap = BTreeMap<String, String>;
 
-/// Builds the manifest of the Job for a slot of a CronJob.
+/// Builds the manifest of the Job for a slot of a CronJob, or for a requested run. A requested run needs no valid
+/// schedule.
 ///
 /// # Errors
 /// Fails if the Job template has fields of the wrong type, which no API server accepts.
 pub fn build_job_manifest(
     cron_job: &CronJob,
-    timetable: &Timetable,
-    slot: Timestamp,
+    timetable: Option<&Timetable>,
+    create: &CreateJob,
 ) -> Result<String, serde_json::Error> {
     let mut template: RawObject = serde_json::from_str(cron_job.job_template_json())?;
     let template_meta: RawObject = take_field(&mut template, "metadata")?;
     let mut spec: RawObject = take_field(&mut template, "spec")?;
-    let run_annotations = run_annotations(cron_job, timetable, slot);
+    let mut run_annotations = run_annotations(cron_job, timetable, create);
+    let requested = create.requested.as_deref();
+    if let Some(overrides) = requested.and_then(|run| run.overrides.as_ref()) {
+        run_overrides::apply(&mut spec, overrides)?;
+    }
     annotate_pods(&mut spec, &run_annotations)?;
     let mut annotations: StringMap = read_field(&template_meta, "annotations")?;
+    if let Some(RequestedRun { request, .. }) = requested {
+        let (uid, index) = (request.uid.clone(), request.index.to_string());
+        run_annotations.insert(annotations::RUN_REQUEST_UID.into(), uid);
+        run_annotations.insert(annotations::RUN_REQUEST_INDEX.into(), index);
+    }
     annotations.extend(run_annotations);
-    // A Job with a time to live could be deleted before it is counted, so the finalizer keeps it.
-    let finalizers: &[&str] = if spec.contains_key("ttlSecondsAfterFinished") {
-        &[finalizers::SLOT_RECORDED]
-    } else {
-        &[]
-    };
+    // A Job with a time to live could be deleted before it is counted, so the finalizer keeps it. The name of a
+    // requested Job must stay taken until the request records the run.
+    let is_kept = requested.is_some() || spec.contains_key("ttlSecondsAfterFinished");
+    let finalizers: &[&str] = if is_kept { &[finalizers::SLOT_RECORDED] } else { &[] };
     let metadata = JobManifestMeta {
-        name: names::job_name(&cron_job.metadata.name, slot),
+        name: create.name.clone(),
         namespace: &cron_job.metadata.namespace,
         labels: read_field(&template_meta, "labels")?,
         annotations,
@@ -80,19 +87,29 @@ struct JobManifestMeta<'a> {
 
 /// Returns annotations with the CronJob, the slot and the previous slot. The slots are in the CronJob's
 /// time zone; with both, a program can process the interval between them.
-fn run_annotations(cron_job: &CronJob, timetable: &Timetable, slot: Timestamp) -> StringMap {
-    let format_time = |time: Timestamp| match timetable.zone().at(time) {
-        time if time.offset().is_zero() => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        time => time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+fn run_annotations(
+    cron_job: &CronJob,
+    timetable: Option<&Timetable>,
+    create: &CreateJob,
+) -> StringMap {
+    let format_time = |time: Timestamp| match timetable.map(|timetable| timetable.zone().at(time)) {
+        Some(local) if !local.offset().is_zero() => {
+            local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+        }
+        _ => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     };
     let metadata = &cron_job.metadata;
     let mut map = BTreeMap::from([
-        (annotations::SCHEDULED_TIMESTAMP.to_string(), format_time(slot)),
+        (annotations::SCHEDULED_TIMESTAMP.to_string(), format_time(create.slot)),
         (annotations::CRON_JOB_NAME.to_string(), metadata.name.clone()),
         (annotations::CRON_JOB_UID.to_string(), metadata.uid.clone()),
         (annotations::CRON_JOB_KIND.to_string(), owner_kind(cron_job).kind().to_string()),
     ]);
-    if let Some(previous) = timetable.schedule().before(slot).next() {
+    if let Some(run) = &create.requested {
+        map.insert(annotations::RUN_REQUEST.to_string(), run.request.name.clone());
+    }
+    let previous = timetable.and_then(|timetable| timetable.schedule().before(create.slot).next());
+    if let Some(previous) = previous {
         let key = annotations::PREVIOUS_SCHEDULED_TIMESTAMP.to_string();
         map.insert(key, format_time(previous));
     }
@@ -136,7 +153,7 @@ fn owner_reference(cron_job: &CronJob) -> OwnerReference {
 }
 
 /// Removes a field from an object and parses it. An absent or null field is the default.
-fn take_field<T>(object: &mut RawObject, field: &str) -> Result<T, serde_json::Error>
+pub(crate) fn take_field<T>(object: &mut RawObject, field: &str) -> Result<T, serde_json::Error>
 where
     T: Default + for<'a> serde::Deserialize<'a>,
 {
@@ -146,7 +163,7 @@ where
 }
 
 /// Parses a field of an object. An absent or null field is the default.
-fn read_field<T>(object: &RawObject, field: &str) -> Result<T, serde_json::Error>
+pub(crate) fn read_field<T>(object: &RawObject, field: &str) -> Result<T, serde_json::Error>
 where
     T: Default + for<'a> serde::Deserialize<'a>,
 {

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_api::{
-    Job,
+    Job, ObjectMeta,
     job::{JobStatus, UncountedTerminatedPods, condition},
     names,
     well_known::{annotations, finalizers},
@@ -41,6 +41,8 @@ pub struct JobView {
     pub controller_uid: String,
     /// The slot in the annotation `batch.kubernetes.io/cronjob-scheduled-timestamp`.
     pub slot: Option<Timestamp>,
+    /// The RunRequest that asked for it; `None` for a run of the schedule.
+    pub request: Option<Box<JobRequest>>,
     /// `metadata.creationTimestamp`.
     pub created_at: Option<Timestamp>,
     /// `status.startTime`.
@@ -63,6 +65,26 @@ pub struct JobView {
     pub has_no_started_pod: bool,
     /// Whether it has our finalizer, which keeps it until its slot is recorded and it is counted.
     pub has_finalizer: bool,
+}
+
+/// The RunRequest of a Job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRequest {
+    /// The name of the request.
+    pub name: String,
+    /// The UID of the request.
+    pub uid: String,
+    /// The position of the run in the order of the request, from 0.
+    pub index: i64,
+}
+
+impl JobRequest {
+    fn from_meta(meta: &ObjectMeta) -> Option<Box<JobRequest>> {
+        let name = meta.annotation(annotations::RUN_REQUEST)?.to_owned();
+        let uid = meta.annotation(annotations::RUN_REQUEST_UID)?.to_owned();
+        let index = meta.annotation(annotations::RUN_REQUEST_INDEX)?.parse().ok()?;
+        Some(Box::new(JobRequest { name, uid, index }))
+    }
 }
 
 impl JobView {
@@ -90,6 +112,7 @@ impl JobView {
             resource_version: meta.resource_version.clone(),
             controller_uid: meta.controller().map(|owner| owner.uid.clone()).unwrap_or_default(),
             slot: slot.and_then(|text| text.parse().ok()),
+            request: JobRequest::from_meta(meta),
             created_at: meta.creation_timestamp.map(|time| time.timestamp()),
             started_at: job.status.start_time.map(|time| time.timestamp()),
             completed_at,
@@ -109,10 +132,16 @@ impl JobView {
         self.deleted_at.is_some()
     }
 
+    /// Returns its position if it is a run of the request with this UID.
+    pub(crate) fn index_in(&self, request_uid: &str) -> Option<i64> {
+        self.request.as_ref().filter(|request| request.uid == request_uid).map(|it| it.index)
+    }
+
     /// Returns the slot if the name and the annotation agree that the Job runs for a slot of this
-    /// CronJob.
+    /// CronJob. A requested run is not one of the schedule.
     pub(crate) fn slot_for(&self, cron_job_name: &str) -> Option<Timestamp> {
-        self.slot.filter(|slot| is_name_for_slot(&self.name, cron_job_name, *slot))
+        let slot = self.slot.filter(|_| self.request.is_none());
+        slot.filter(|slot| is_name_for_slot(&self.name, cron_job_name, *slot))
     }
 }
 

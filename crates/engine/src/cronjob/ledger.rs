@@ -29,6 +29,18 @@ pub enum RecordRetention {
     Newest(usize),
 }
 
+impl RecordRetention {
+    /// Whether the server keeps the records that the status does not have.
+    pub(crate) fn has_archive(self) -> bool {
+        self == RecordRetention::Archived
+    }
+
+    /// Whether records are kept at all.
+    pub(crate) fn keeps_records(self) -> bool {
+        self != RecordRetention::Newest(0)
+    }
+}
+
 /// Consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRange {
@@ -160,6 +172,32 @@ pub(crate) fn started(
     }
 }
 
+/// Returns the record of a requested run. It has no effective time, because jitter is about the schedule.
+pub(crate) fn requested(
+    slot: Timestamp,
+    job: &str,
+    request: &str,
+    created_at: Timestamp,
+) -> SlotRecord {
+    SlotRecord {
+        slot: Some(Time::new(slot)),
+        decision: SlotDecision::Started,
+        reason: reason::REQUESTED.to_owned(),
+        job: Some(SlotJob { name: job.to_owned(), uid: String::new() }),
+        request: request.to_owned(),
+        created_time: Some(Time::new(created_at)),
+        result: Some(RunResult::Running),
+        ..SlotRecord::default()
+    }
+}
+
+/// Returns the record of a requested Job that was created and not recorded, for example before a crash.
+pub(crate) fn requested_before(job: &JobView) -> Option<SlotRecord> {
+    let request = job.request.as_ref()?;
+    let slot = job.slot?;
+    Some(requested(slot, &job.name, &request.name, job.created_at.unwrap_or(slot)))
+}
+
 /// Adds the record of a slot whose Job was created, unless there is one already.
 pub(crate) fn add_started(status: &mut CronJobStatus, mut record: SlotRecord, uid: &str) {
     if find_run(status, uid).is_some() {
@@ -184,8 +222,9 @@ pub(crate) fn started_before(
 /// Records how a run ended. A run that an earlier version started without a record gets one.
 pub(crate) fn end_run(observed: &Observed<'_>, plan: &mut Plan, job: &JobView, result: JobResult) {
     if find_run(&mut plan.status, &job.uid).is_none() {
-        let Some(slot) = job.slot_for(&observed.cron_job.metadata.name) else { return };
-        let record = started_before(observed, job, slot);
+        let slot = job.slot_for(&observed.cron_job.metadata.name);
+        let scheduled = slot.map(|slot| started_before(observed, job, slot));
+        let Some(record) = requested_before(job).or(scheduled) else { return };
         add_started(&mut plan.status, record, &job.uid);
     }
     let Some(record) = find_run(&mut plan.status, &job.uid) else { return };
@@ -213,16 +252,17 @@ pub(crate) fn end_run_without_result(
 }
 
 fn find_run<'a>(status: &'a mut CronJobStatus, uid: &str) -> Option<&'a mut SlotRecord> {
-    let is_run = |record: &&mut SlotRecord| record.job.as_ref().is_some_and(|job| job.uid == uid);
-    status.slots.iter_mut().find(is_run)
+    status.slots.iter_mut().find(|record| record.is_of_job(uid))
 }
 
 /// Sorts the records by slot and removes those that the status does not keep. Returns those that are new
-/// or have changed since they were observed.
+/// or have changed since they were observed. The records of `unreleased_runs` are kept: they tell that a run was
+/// counted.
 pub(crate) fn finish(
     status: &mut CronJobStatus,
     observed: &CronJobStatus,
     retention: RecordRetention,
+    unreleased_runs: &[String],
 ) -> Vec<SlotRecord> {
     if status.slots == observed.slots {
         return Vec::new();
@@ -233,7 +273,8 @@ pub(crate) fn finish(
     if let RecordRetention::Newest(kept) = retention {
         let mut surplus = status.slots.len().saturating_sub(kept);
         status.slots.retain(|record| {
-            let is_removed = surplus > 0 && !record.is_running();
+            let is_needed = unreleased_runs.iter().any(|uid| record.is_of_job(uid));
+            let is_removed = surplus > 0 && !record.is_running() && !is_needed;
             surplus -= usize::from(is_removed);
             !is_removed
         });

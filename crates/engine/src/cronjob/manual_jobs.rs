@@ -47,8 +47,8 @@ fn are_counted(observed: &Observed<'_>) -> bool {
     }
 }
 
-/// The Jobs of the CronJob that have no slot.
+/// The Jobs of the CronJob that are neither runs of the schedule nor requested ones.
 fn manual_jobs<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a JobView> {
     let name: &'a str = &observed.cron_job.metadata.name;
-    observed.jobs.iter().filter(move |job| job.slot_for(name).is_none())
+    observed.jobs.iter().filter(move |job| job.request.is_none() && job.slot_for(name).is_none())
 }

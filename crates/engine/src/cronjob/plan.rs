@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::cronjob::CronJobStatus;
+use punctual_api::run_request::RunOverrides;
 use punctual_api::slot_record::SlotRecord;
 
 use super::{
@@ -12,11 +13,13 @@ use super::{
     conditions::ConditionsDraft,
     effective_schedule::schedule_effective_since,
     future_record::FutureRecord,
-    job_view::{JobResult, JobView},
+    job_view::{JobRequest, JobResult, JobView},
     ledger::RecordRetention,
     reasons::{self, condition_reason},
+    run_requests::{RequestDraft, RequestKey, RequestUpdate},
     schedule_error::ScheduleError,
     skipped_slots::SkippedSlots,
+    slot_records::RecordQuery,
     suspension::{self, SuspensionChange},
     zone_gate_record::ZoneGateRecord,
 };
@@ -27,6 +30,8 @@ use crate::PendingEvent;
 pub enum Decision {
     /// The cache is insufficient: read these Jobs from the server, by name, and decide again.
     ReadJobs(Vec<String>),
+    /// Slot records are needed that the status does not have: read them from the server, and decide again.
+    ReadRecords(RecordQuery),
     /// Execute this plan.
     Execute(Box<Plan>),
 }
@@ -58,6 +63,10 @@ pub struct Plan {
     pub jobs_to_clean_up: Vec<JobKey>,
     /// Jobs from which to remove our finalizer after the status is written.
     pub finalizers_to_remove: Vec<JobKey>,
+    /// Requested Jobs that still have our finalizer. The status keeps their records.
+    pub(crate) unreleased_runs: Vec<String>,
+    /// The requests with the statuses to write.
+    pub(crate) requests: Vec<RequestDraft>,
     /// Active Jobs to give up, because none of their Pods started in time.
     pub jobs_to_give_up: Vec<GiveUpJob>,
     /// Slots at or before this time do not count, because a different schedule applied then.
@@ -118,6 +127,8 @@ impl Plan {
             missed_slots: Vec::new(),
             jobs_to_clean_up: Vec::new(),
             finalizers_to_remove: Vec::new(),
+            unreleased_runs: Vec::new(),
+            requests: Vec::new(),
             jobs_to_give_up: Vec::new(),
             schedule_effective_since,
             schedule_to_record,
@@ -138,6 +149,11 @@ impl Plan {
                 generation: observed.cron_job.metadata.generation,
             },
         }
+    }
+
+    /// Reconciles again at this time at the latest.
+    pub(crate) fn wake_by(&mut self, time: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(time, |wake_at| wake_at.min(time)));
     }
 }
 
@@ -314,9 +330,9 @@ impl GiveUpJob {
 }
 
 /// A Job to create. [`build_job_manifest`](super::build_job_manifest) builds its manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateJob {
-    /// The name, a function of the CronJob's name and the slot.
+    /// The name, a function of the CronJob's name and the slot, or of the request.
     pub name: String,
     /// The slot that the Job runs for.
     pub slot: Timestamp,
@@ -324,6 +340,17 @@ pub struct CreateJob {
     pub skipped: Option<SkippedSlots>,
     /// The record of the slot, without the UID of the Job.
     pub record: SlotRecord,
+    /// The request that asks for the run; `None` for a run of the schedule.
+    pub requested: Option<Box<RequestedRun>>,
+}
+
+/// What a RunRequest says about one of its runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestedRun {
+    /// The request and the position of the run.
+    pub request: JobRequest,
+    /// Changes of the Job template.
+    pub overrides: Option<RunOverrides>,
 }
 
 /// The result of one effect of a plan.
@@ -400,6 +427,10 @@ pub struct Settled {
     pub suspension_change: Option<SuspensionChange>,
     /// Slot records that are new or have changed.
     pub slot_records: Vec<SlotRecord>,
+    /// Statuses of RunRequests to write after the status of the CronJob.
+    pub request_updates: Vec<RequestUpdate>,
+    /// RunRequests to delete, because their time to live has passed.
+    pub requests_to_delete: Vec<RequestKey>,
     /// Jobs to delete after the status is written.
     pub jobs_to_clean_up: Vec<JobKey>,
     /// Jobs from which to remove our finalizer after the status is written.

@@ -1,5 +1,7 @@
 //! Computes the status to write from a plan and the results of its effects.
 
+mod requested_run;
+
 use jiff::Timestamp;
 use punctual_api::Time;
 use punctual_api::slot_record::RunResult;
@@ -14,6 +16,7 @@ use super::{
         MissedSlots, Plan, Settled,
     },
     reasons::{self, condition_reason},
+    run_requests::RequestPlan,
     skipped_slots,
 };
 use crate::PendingEvent;
@@ -26,7 +29,16 @@ pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settl
     if let Some(create) = plan.job_to_create.take() {
         needs_retry |= !settle_create(&mut plan, &create, results);
     }
-    let slot_records = ledger::finish(&mut plan.status, &plan.observed_status, plan.retention);
+    let slot_records = ledger::finish(
+        &mut plan.status,
+        &plan.observed_status,
+        plan.retention,
+        &plan.unreleased_runs,
+    );
+    let requests = RequestPlan::from_drafts(std::mem::take(&mut plan.requests), now);
+    if let Some(wake_at) = requests.wake_at {
+        plan.wake_by(wake_at);
+    }
     plan.conditions.write_to(&mut plan.status, plan.owner.generation, now);
     let is_changed = plan.status != plan.observed_status;
     Settled {
@@ -36,6 +48,8 @@ pub fn settle(mut plan: Plan, results: &[EffectResult], now: Timestamp) -> Settl
         missed_slots: plan.missed_slots,
         suspension_change: plan.suspension_change,
         slot_records,
+        request_updates: requests.updates,
+        requests_to_delete: requests.to_delete,
         jobs_to_clean_up: plan.jobs_to_clean_up,
         finalizers_to_remove: plan.finalizers_to_remove,
         jobs_to_give_up: plan.jobs_to_give_up,
@@ -86,11 +100,13 @@ fn settle_create(plan: &mut Plan, create: &CreateJob, results: &[EffectResult]) 
         EffectResult::Created(result) => Some(result),
         EffectResult::Deleted(..) => None,
     });
+    if let Some(run) = &create.requested {
+        return requested_run::settle_create(plan, create, run, create_result);
+    }
     let is_finished = match create_result {
         Some(CreateResult::Created { uid, resource_version, created_at }) => {
             record_job(plan, create, uid, resource_version, *created_at);
-            let message = format!("Created job {}", create.name);
-            plan.events.push(PendingEvent::normal(reasons::SUCCESSFUL_CREATE, message));
+            plan.events.push(created_event(create));
             true
         }
         Some(CreateResult::AlreadyExists(job)) => {
@@ -130,6 +146,10 @@ fn settle_existing_job(plan: &mut Plan, create: &CreateJob, job: &JobView) {
     plan.conditions.unsettled = Some(Unsettled { reason, message });
 }
 
+fn created_event(create: &CreateJob) -> PendingEvent {
+    PendingEvent::normal(reasons::SUCCESSFUL_CREATE, format!("Created job {}", create.name))
+}
+
 fn settle_create_error(plan: &mut Plan, error: &CreateError) {
     let message = error.to_string();
     if !error.is_namespace_terminating {
@@ -147,6 +167,18 @@ fn record_job(
     resource_version: &str,
     created_at: Option<Timestamp>,
 ) {
+    add_run(plan, create, uid, resource_version, created_at);
+    active_jobs::record_slot(&mut plan.status, create.slot);
+}
+
+/// Adds the Job to `status.active` and adds its slot record.
+fn add_run(
+    plan: &mut Plan,
+    create: &CreateJob,
+    uid: &str,
+    resource_version: &str,
+    created_at: Option<Timestamp>,
+) {
     let mut record = create.record.clone();
     record.created_time = created_at.map(Time::new).or(record.created_time);
     ledger::add_started(&mut plan.status, record, uid);
@@ -155,5 +187,4 @@ fn record_job(
         let entry = active_jobs::job_reference(namespace, &create.name, uid, resource_version);
         plan.status.active.push(entry);
     }
-    active_jobs::record_slot(&mut plan.status, create.slot);
 }

@@ -2,7 +2,8 @@
 //!
 //! Like Kubernetes, the latest of them starts when the CronJob is resumed. With the policy `CatchUp` all
 //! of them start. The others are skipped, not missed: the user asked for it. With the annotation
-//! `punctual.dev/resume-missed: drop` none of them starts.
+//! `punctual.dev/resume-missed: drop` none of them starts; with `all` they start one after another, whatever the
+//! policy is.
 
 use jiff::Timestamp;
 use punctual_api::well_known::annotations;
@@ -12,7 +13,7 @@ use super::{
     Observed, Timetable,
     ledger::{self, SlotRange},
     pending_slots::{count_expired_slots, missed_until, slots_between},
-    plan::Plan,
+    plan::{Plan, StartDecision},
     skipped_slots::{self, SkippedSlots},
 };
 
@@ -27,6 +28,8 @@ pub enum SuspensionChange {
 
 /// The value of [`annotations::RESUME_MISSED`] with which no slot of a suspension starts.
 const DROP: &str = "drop";
+/// The value with which all slots of a suspension start, as with the policy `CatchUp`.
+const ALL: &str = "all";
 
 /// Resumes the CronJob if its suspension is over, or wakes up when it is.
 pub(crate) fn plan_resume(observed: &Observed<'_>, plan: &mut Plan, now: Timestamp) {
@@ -49,11 +52,30 @@ pub(crate) fn clear_annotations(
     now: Timestamp,
 ) -> Option<SuspensionChange> {
     let cron_job = observed.cron_job;
+    if runs_all_slots_of_suspension(cron_job) {
+        return None;
+    }
     let has_choice = cron_job.metadata.annotation(annotations::RESUME_MISSED).is_some();
     let has_past_end = suspension_end(cron_job).is_some_and(|until| until <= now);
     let is_active = !cron_job.is_suspended() && cron_job.metadata.deletion_timestamp.is_none();
     let is_over = is_active && (has_choice || has_past_end);
     is_over.then_some(SuspensionChange::ClearAnnotations)
+}
+
+/// Whether all slots of a suspension that is over have to run, and some may be left.
+pub(crate) fn runs_all_slots_of_suspension(cron_job: &CronJob) -> bool {
+    let choice = cron_job.metadata.annotation(annotations::RESUME_MISSED);
+    let is_active = !cron_job.is_suspended() && cron_job.metadata.deletion_timestamp.is_none();
+    is_active && choice == Some(ALL)
+}
+
+/// Removes the annotations of a suspension whose slots all have to run, once the last of them starts.
+pub(crate) fn clear_annotations_after_last_slot(observed: &Observed<'_>, plan: &mut Plan) {
+    let is_starting = matches!(plan.start_decision, StartDecision::Due { .. });
+    let slots_left = plan.pending_slots.saturating_sub(u64::from(is_starting));
+    if runs_all_slots_of_suspension(observed.cron_job) && slots_left == 0 {
+        plan.suspension_change = Some(SuspensionChange::ClearAnnotations);
+    }
 }
 
 /// Returns when a suspension ends. Malformed text counts as absent: a CronJob that stays suspended is

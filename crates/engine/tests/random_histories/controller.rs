@@ -124,6 +124,8 @@ fn try_reconcile(
             timetable: &timetable,
             jobs,
             live_jobs: &live,
+            read_records: &[],
+            requests: &[],
             older_object_of_same_name: None,
             gates: FeatureGates::default(),
             retention: RecordRetention::Archived,
@@ -134,6 +136,9 @@ fn try_reconcile(
             Decision::Execute(plan) => break *plan,
             Decision::ReadJobs(names) => {
                 live.extend(names.into_iter().map(|name| (name.clone(), server.view(&name))));
+            }
+            Decision::ReadRecords(query) => {
+                panic!("no run is requested here, but {query:?} is read")
             }
         }
     };
@@ -185,7 +190,7 @@ fn execute(
         results.push(EffectResult::Created(CreateResult::Failed(error)));
         return Ok(results);
     }
-    let manifest = cronjob::build_job_manifest(&server.cron_job, timetable, create.slot).unwrap();
+    let manifest = cronjob::build_job_manifest(&server.cron_job, Some(timetable), create).unwrap();
     let create_result = match server.create(&manifest, now) {
         Ok(JobView { uid, resource_version, created_at, .. }) => {
             CreateResult::Created { uid, resource_version, created_at }

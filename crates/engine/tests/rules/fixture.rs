@@ -1,10 +1,13 @@
 //! The fixture of these tests: a CronJob with its Jobs, and the result of reconciling it once.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use punctual_api::{CronJob, Job, cronjob::CronJobStatus};
+use punctual_api::slot_record::SlotRecord;
+use punctual_api::{CronJob, Job, RunRequest, cronjob::CronJobStatus};
 use punctual_engine::cronjob::{
     self, CreateError, CreateResult, Decision, EffectResult, FeatureGates, JobView, Observed,
-    RecordRetention, Settled, StartDecision, Timetable,
+    ReadRecords, RecordRetention, Settled, StartDecision, Timetable,
 };
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
@@ -27,6 +30,9 @@ pub(crate) struct Fixture {
     counts_manual_jobs: bool,
     waits_for_replaced_pods: bool,
     older_object_of_same_name: Option<Timetable>,
+    pub(crate) requests: Vec<Arc<RunRequest>>,
+    /// The records that the server has moved out of the status.
+    archived: Vec<SlotRecord>,
 }
 
 /// The result of one reconcile.
@@ -39,6 +45,8 @@ pub(crate) struct Reconciled {
     pub(crate) status: CronJobStatus,
     pub(crate) start_decision: StartDecision,
     pub(crate) settled: Settled,
+    /// The created Job, if a request asked for it.
+    requested_job: Option<Value>,
 }
 
 /// A CronJob with this spec, created on 2026-01-01.
@@ -67,6 +75,8 @@ pub(crate) fn fixture(spec: Value) -> Fixture {
         counts_manual_jobs: false,
         waits_for_replaced_pods: false,
         older_object_of_same_name: None,
+        requests: Vec::new(),
+        archived: Vec::new(),
     }
 }
 
@@ -230,6 +240,121 @@ impl Fixture {
         self
     }
 
+    /// Adds a RunRequest for the CronJob.
+    pub(crate) fn request(mut self, name: &str, spec: Value) -> Fixture {
+        let mut request = json!({
+            "apiVersion": "punctual.dev/v1", "kind": "RunRequest",
+            "metadata": {"name": name, "namespace": "ns", "uid": format!("uid-{name}"),
+                "creationTimestamp": "2026-03-01T12:30:00Z"},
+            "spec": {"target": {"name": "job"}},
+        });
+        merge(&mut request["spec"], spec);
+        self.requests.push(Arc::new(serde_json::from_value(request).unwrap()));
+        self
+    }
+
+    /// Changes a RunRequest.
+    pub(crate) fn change_request(
+        mut self,
+        name: &str,
+        change: impl Fn(&mut RunRequest),
+    ) -> Fixture {
+        for request in self.requests.iter_mut().filter(|it| it.metadata.name == name) {
+            change(Arc::make_mut(request));
+        }
+        self
+    }
+
+    /// Adds slot records to the archive.
+    pub(crate) fn archived(mut self, records: Value) -> Fixture {
+        let records: Vec<SlotRecord> = serde_json::from_value(records).unwrap();
+        self.archived.extend(records);
+        self
+    }
+
+    /// The state after a reconcile with requests: everything is written, and the server has archived what it does
+    /// not keep in the status.
+    pub(crate) fn after_all(self, reconciled: &Reconciled) -> Fixture {
+        self.after_request_statuses(reconciled).after_cron_job_status(reconciled)
+    }
+
+    /// The state after a crash that followed the write of the CronJob's status.
+    pub(crate) fn after_cron_job_status(self, reconciled: &Reconciled) -> Fixture {
+        let mut fixture = self.after_create(reconciled).after(reconciled);
+        let mut status = reconciled.status.clone();
+        let newest = status.slots.iter().rfind(|record| record.is_scheduled()).cloned();
+        let is_kept = |record: &SlotRecord| record.is_running() || Some(record) == newest.as_ref();
+        let (kept, moved) = std::mem::take(&mut status.slots).into_iter().partition(is_kept);
+        status.slots = kept;
+        let moved: Vec<SlotRecord> = moved;
+        fixture.archived.extend(moved);
+        fixture.cron_job["status"] = json!(status);
+        for job in &reconciled.settled.finalizers_to_remove {
+            fixture = fixture.job_metadata_by_name(&job.name, json!({"finalizers": []}));
+        }
+        fixture
+    }
+
+    /// The state after a crash that followed the create of a requested Job.
+    pub(crate) fn after_create(mut self, reconciled: &Reconciled) -> Fixture {
+        if let Some(job) = &reconciled.requested_job {
+            let mut job = job.clone();
+            job["metadata"]["uid"] =
+                json!(format!("uid-{}", job["metadata"]["name"].as_str().unwrap()));
+            let is_known =
+                self.jobs.iter().any(|it| it["metadata"]["name"] == job["metadata"]["name"]);
+            if !is_known {
+                self.jobs.push(job);
+            }
+        }
+        self
+    }
+
+    fn after_request_statuses(mut self, reconciled: &Reconciled) -> Fixture {
+        for update in &reconciled.settled.request_updates {
+            let name = update.request.metadata.name.clone();
+            self = self.change_request(&name, |request| request.status = update.status.clone());
+        }
+        for deleted in &reconciled.settled.requests_to_delete {
+            self.requests.retain(|request| request.metadata.name != deleted.name);
+        }
+        self
+    }
+
+    /// Sets fields of the metadata of a Job.
+    pub(crate) fn job_metadata_by_name(mut self, name: &str, metadata: Value) -> Fixture {
+        for job in self.jobs.iter_mut().filter(|job| job["metadata"]["name"] == name) {
+            merge(&mut job["metadata"], metadata.clone());
+        }
+        self
+    }
+
+    /// Ends a Job. `result` is `Complete` or `Failed`.
+    pub(crate) fn end_job(mut self, name: &str, result: &str) -> Fixture {
+        for job in self.jobs.iter_mut().filter(|job| job["metadata"]["name"] == name) {
+            job["status"] = json!({"conditions": [{"type": result, "status": "True"}]});
+        }
+        self
+    }
+
+    /// A Job by its name.
+    pub(crate) fn job_named(&self, name: &str) -> Value {
+        let found = self.jobs.iter().find(|job| job["metadata"]["name"] == name);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// Suspends the CronJob.
+    pub(crate) fn suspended(mut self) -> Fixture {
+        self.cron_job["spec"]["suspend"] = json!(true);
+        self
+    }
+
+    /// Removes a Job by its name.
+    pub(crate) fn without_job_named(mut self, name: &str) -> Fixture {
+        self.jobs.retain(|job| job["metadata"]["name"] != name);
+        self
+    }
+
     fn annotate(mut self, key: &str, value: String) -> Fixture {
         self.cron_job["metadata"]["annotations"][key] = json!(value);
         self
@@ -255,12 +380,15 @@ impl Fixture {
         let now = at(now);
         let timetable = Timetable::from_cron_job(&cron_job, &Zones::bundled().utc(), &self.gates);
         let mut live = Vec::new();
+        let mut read_records = Vec::new();
         let plan = loop {
             let observed = Observed {
                 cron_job: &cron_job,
                 timetable: &timetable,
                 jobs: &jobs,
                 live_jobs: &live,
+                read_records: &read_records,
+                requests: &self.requests,
                 older_object_of_same_name: self.older_object_of_same_name.as_ref(),
                 gates: self.gates,
                 retention: self.retention,
@@ -273,6 +401,9 @@ impl Fixture {
                     let found = |name: String| (name.clone(), self.live_job(&name));
                     live.extend(names.into_iter().map(found))
                 }
+                Decision::ReadRecords(query) => {
+                    read_records.push(ReadRecords { query, records: self.archived.clone() });
+                }
             }
         };
         let deletes = plan.jobs_to_replace.iter().map(|delete| delete.name.clone());
@@ -283,6 +414,12 @@ impl Fixture {
         results
             .extend(created.as_ref().map(|name| EffectResult::Created(self.create_result(name))));
         let start_decision = plan.start_decision.clone();
+        let requested_job = plan.job_to_create.as_ref().filter(|it| it.requested.is_some());
+        let requested_job = requested_job.map(|create| {
+            let timetable = timetable.as_ref().ok();
+            let text = cronjob::build_job_manifest(&cron_job, timetable, create).unwrap();
+            serde_json::from_str(&text).unwrap()
+        });
         let settled = cronjob::settle(plan, &results, now);
         deleted.extend(settled.jobs_to_clean_up.iter().map(|delete| delete.name.clone()));
         let status = settled.status.clone().unwrap_or(cron_job.status);
@@ -296,6 +433,7 @@ impl Fixture {
             status,
             start_decision,
             settled,
+            requested_job,
         }
     }
 

@@ -21,6 +21,7 @@ mod names;
 mod pending_deadlines;
 mod policies;
 mod replacement;
+mod run_requests;
 mod schedules;
 mod skipped;
 mod status;

@@ -1,6 +1,7 @@
 //! Tests of the Job manifest of a slot (a scheduled time), and of Jobs that already have its name.
 
-use punctual_engine::cronjob::{JobView, StartDecision, build_job_manifest};
+use punctual_api::names;
+use punctual_engine::cronjob::{CreateJob, JobView, StartDecision, build_job_manifest};
 use serde_json::{Value, json};
 
 use crate::fixture::{CreateResponse, Fixture, at, fixture, job_name};
@@ -9,7 +10,13 @@ const TEN: &str = "2026-03-01T10:00:00Z";
 const NOW: &str = "2026-03-01T11:00:05Z";
 
 fn job(fixture: &Fixture, slot: &str) -> Value {
-    let text = build_job_manifest(&fixture.cron_job(), &fixture.timetable(), at(slot)).unwrap();
+    let create = CreateJob {
+        name: names::job_name("job", at(slot)),
+        slot: at(slot),
+        ..CreateJob::default()
+    };
+    let text =
+        build_job_manifest(&fixture.cron_job(), Some(&fixture.timetable()), &create).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
