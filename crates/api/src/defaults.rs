@@ -51,6 +51,16 @@ pub fn pod(object: &mut Value) {
     canonical_as(object, "Pod");
 }
 
+/// Sets the defaults of a RunRequest: the kind of its target, and those of the variables of its overrides.
+pub fn run_request(object: &mut Value) {
+    let spec = ensure_section(object, "spec");
+    set_default_text(ensure_object_field(spec, "target"), "kind", "CronJob");
+    if let Some(overrides) = object_field(spec, "overrides") {
+        object_items(overrides, "containers").for_each(container::set_override_defaults);
+    }
+    canonical_as(object, "RunRequest");
+}
+
 /// Brings a kind without defaults into canonical form.
 pub fn plain(object: &mut Value, kind: &str) {
     canonical_as(object, kind);

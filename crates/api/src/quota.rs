@@ -5,13 +5,14 @@
 
 /// The resources whose objects can be counted: every namespaced resource of the server except
 /// Events, which Kubernetes does not count either.
-pub const COUNTED_RESOURCES: [&str; 9] = [
+pub const COUNTED_RESOURCES: [&str; 10] = [
     "configmaps",
     "cronjobs.batch",
     "jobs.batch",
     "leases.coordination.k8s.io",
     "pods",
     "resourcequotas",
+    "runrequests.punctual.dev",
     "scheduledjobs.punctual.dev",
     "secrets",
     "serviceaccounts",

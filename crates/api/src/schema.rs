@@ -149,12 +149,13 @@ struct Tables {
     by_name: HashMap<&'static str, usize>,
 }
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("schema/meta.txt"),
     include_str!("schema/batch.txt"),
     include_str!("schema/core.txt"),
     include_str!("schema/coordination.txt"),
     include_str!("schema/events.txt"),
+    include_str!("schema/punctual.txt"),
 ];
 
 fn tables() -> &'static Tables {

@@ -26,11 +26,13 @@ mod pod;
 mod probe;
 mod quota;
 mod resources;
+mod run_request;
 mod volume;
 
 use std::collections::BTreeMap;
 
 use punctual_schedule::Zones;
+use serde_json::Value;
 
 use crate::core_v1::{ConfigMap, Namespace, ResourceQuota, Secret};
 use crate::cronjob::CronJob;
@@ -41,6 +43,7 @@ use crate::job::Job;
 use crate::lease::Lease;
 use crate::names;
 use crate::pod::Pod;
+use crate::run_request::RunRequest;
 
 /// The errors found so far.
 type Errors = Vec<FieldError>;
@@ -109,6 +112,26 @@ pub fn secret(new: &Secret, old: Option<&Secret>) -> Vec<FieldError> {
 /// Validates a ResourceQuota, on an update against the old one.
 pub fn resource_quota(new: &ResourceQuota, old: Option<&ResourceQuota>) -> Vec<FieldError> {
     quota::resource_quota(new, old)
+}
+
+/// Reports slots of a RunRequest without a time. An object without this error can be read as a [`RunRequest`].
+pub fn run_request_absent_slots(object: &Value) -> Vec<FieldError> {
+    run_request::absent_slots(object)
+}
+
+/// Validates a new RunRequest.
+pub fn run_request_create(request: &RunRequest) -> Vec<FieldError> {
+    run_request::create(request)
+}
+
+/// Validates an updated RunRequest. Most of its spec does not change after the creation.
+pub fn run_request_update(new: &RunRequest, old: &RunRequest) -> Vec<FieldError> {
+    run_request::update(new, old)
+}
+
+/// Validates an updated status of a RunRequest.
+pub fn run_request_status_update(new: &RunRequest, old: &RunRequest) -> Vec<FieldError> {
+    run_request::status_update(new, old)
 }
 
 /// Validates a Lease, on an update against the old one.

@@ -21,6 +21,7 @@ use crate::go_format::quoted;
 use crate::job::Job;
 use crate::pod::Pod;
 use crate::pod::status::phase;
+use crate::run_request::RunRequest;
 use crate::status::{Status, StatusReason};
 use crate::time::Time;
 use crate::validate::{self, ValidationOptions};
@@ -138,6 +139,11 @@ pub fn update_status(
         let new = read_as::<Job>(&object)?;
         let old = read_as::<Job>(old)?;
         reject_invalid(kind, &object, validate::job_status_update(&new, &old))?;
+    }
+    if kind == ResourceKind::RunRequest {
+        let new = read_run_request(&object)?;
+        let old = read_as::<RunRequest>(old)?;
+        reject_invalid(kind, &object, validate::run_request_status_update(&new, &old))?;
     }
     Ok(AdmittedObject { object, warnings: Vec::new() })
 }
@@ -268,6 +274,12 @@ fn reject_invalid(
     }
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     Err(Status::invalid(kind.group_kind(), name, &errors))
+}
+
+/// Deserializes a RunRequest whose slots all have times.
+fn read_run_request(object: &Value) -> Result<RunRequest, Status> {
+    reject_invalid(ResourceKind::RunRequest, object, validate::run_request_absent_slots(object))?;
+    read_as(object)
 }
 
 /// Deserializes a typed view. Succeeds for every tree that `decode` accepted.

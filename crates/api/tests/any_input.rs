@@ -101,7 +101,7 @@ impl RandomGenerator {
     }
 }
 
-const KINDS: [(ResourceKind, &str, &str); 11] = [
+const KINDS: [(ResourceKind, &str, &str); 12] = [
     (ResourceKind::CronJob(CronJobKind::BatchV1), "batch/v1", "CronJob"),
     (ResourceKind::CronJob(CronJobKind::ScheduledJob), "punctual.dev/v1", "ScheduledJob"),
     (ResourceKind::Job, "batch/v1", "Job"),
@@ -113,6 +113,7 @@ const KINDS: [(ResourceKind, &str, &str); 11] = [
     (ResourceKind::Event, "v1", "Event"),
     (ResourceKind::Lease, "coordination.k8s.io/v1", "Lease"),
     (ResourceKind::Node, "v1", "Node"),
+    (ResourceKind::RunRequest, "punctual.dev/v1", "RunRequest"),
 ];
 
 fn context() -> CreateContext<'static> {
@@ -129,6 +130,7 @@ fn base(kind: ResourceKind) -> Value {
         }
         ResourceKind::Job => json!({"template": {"spec": pod}}),
         ResourceKind::Pod => pod,
+        ResourceKind::RunRequest => json!({"target": {"name": "a"}, "now": true}),
         _ => json!({}),
     };
     let rules = ValidationOptions { zones: Zones::bundled(), dialect: Dialect::Punctual };

@@ -49,6 +49,11 @@ fn is_latest(image: &str) -> bool {
     }
 }
 
+/// Sets the defaults of the override of a container in a RunRequest.
+pub(super) fn set_override_defaults(container: &mut Map<String, Value>) {
+    object_items(container, "env").for_each(set_env_defaults);
+}
+
 fn set_env_defaults(variable: &mut Map<String, Value>) {
     let Some(source) = object_field(variable, "valueFrom") else {
         return;

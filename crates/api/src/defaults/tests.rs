@@ -138,3 +138,23 @@ fn values_of_the_wrong_type_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn the_target_of_a_run_request_is_a_cron_job_by_default() {
+    let env = json!([{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]);
+    let spec = json!({
+        "target": {"name": "a"}, "now": false, "slots": ["2026-11-02T01:00:00.5+01:00"],
+        "overrides": {"containers": [{"name": "c", "args": [], "env": env}]},
+    });
+    let version = json!({"apiVersion": "v1", "fieldPath": "metadata.name"});
+    check(
+        run_request,
+        json!({"kind": "RunRequest", "spec": spec}),
+        "/spec",
+        json!({
+            "target": {"kind": "CronJob", "name": "a"}, "slots": ["2026-11-02T00:00:00Z"],
+            "overrides": {"containers": [{"name": "c", "args": [],
+                "env": [{"name": "A", "valueFrom": {"fieldRef": version}}]}]},
+        }),
+    );
+}

@@ -16,6 +16,8 @@ const INTENDED: &[IntendedDifferences] = &[
     IntendedDifferences {
         reason: "an extension of this project",
         differences: &[
+            "ActiveRun: not in Kubernetes",
+            "ContainerOverride: not in Kubernetes",
             "CronJobSpec.catchUpLimit: not in Kubernetes",
             "CronJobSpec.jitter: not in Kubernetes",
             "CronJobSpec.pendingDeadlineSeconds: not in Kubernetes",
@@ -30,7 +32,13 @@ const INTENDED: &[IntendedDifferences] = &[
             "CronJobStatus.slots: not in Kubernetes",
             "CronJobStatus.successfulRuns: not in Kubernetes",
             "CronJobStatus.suspendedSince: not in Kubernetes",
+            "RunOverrides: not in Kubernetes",
+            "RunRequest: not in Kubernetes",
+            "RunRequestSpec: not in Kubernetes",
+            "RunRequestStatus: not in Kubernetes",
+            "RunTarget: not in Kubernetes",
             "SlotJob: not in Kubernetes",
+            "SlotRange: not in Kubernetes",
             "SlotRecord: not in Kubernetes",
             "SlotRecordObject: not in Kubernetes",
         ],

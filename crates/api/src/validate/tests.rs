@@ -10,6 +10,7 @@ mod core_v1;
 mod cronjob;
 mod job;
 mod pod;
+mod run_request;
 
 /// Sets the value at a JSON pointer and creates the objects and lists on its path.
 pub(crate) fn set(object: &mut Value, pointer: &str, value: Value) {

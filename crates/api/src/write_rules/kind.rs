@@ -32,6 +32,8 @@ pub enum ResourceKind {
     Node,
     /// A ResourceQuota.
     ResourceQuota,
+    /// A RunRequest.
+    RunRequest,
 }
 
 impl ResourceKind {
@@ -51,6 +53,7 @@ impl ResourceKind {
             "Lease" => ResourceKind::Lease,
             "Node" => ResourceKind::Node,
             "ResourceQuota" => ResourceKind::ResourceQuota,
+            "RunRequest" => ResourceKind::RunRequest,
             _ => return None,
         })
     }
@@ -69,6 +72,7 @@ impl ResourceKind {
             ResourceKind::Event => core("Event"),
             ResourceKind::Node => core("Node"),
             ResourceKind::ResourceQuota => core("ResourceQuota"),
+            ResourceKind::RunRequest => GroupKind { group: "punctual.dev", kind: "RunRequest" },
         }
     }
 
@@ -80,13 +84,20 @@ impl ResourceKind {
             ResourceKind::Pod => defaults::pod(object),
             ResourceKind::Namespace => defaults::namespace(object),
             ResourceKind::Secret => defaults::secret(object),
+            ResourceKind::RunRequest => defaults::run_request(object),
             _ => defaults::plain(object, self.group_kind().kind),
         }
     }
 
     /// Whether the server counts spec changes in `metadata.generation`.
     pub(super) fn has_generation(self) -> bool {
-        matches!(self, ResourceKind::CronJob(_) | ResourceKind::Job | ResourceKind::Pod)
+        matches!(
+            self,
+            ResourceKind::CronJob(_)
+                | ResourceKind::Job
+                | ResourceKind::Pod
+                | ResourceKind::RunRequest
+        )
     }
 
     /// Whether the kind has a status subresource.
@@ -99,6 +110,7 @@ impl ResourceKind {
                 | ResourceKind::Namespace
                 | ResourceKind::Node
                 | ResourceKind::ResourceQuota
+                | ResourceKind::RunRequest
         )
     }
 

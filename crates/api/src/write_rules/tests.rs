@@ -129,3 +129,21 @@ fn malformed_resource_versions_are_rejected() {
     let message = "strconv.ParseUint: parsing \"abc\": invalid syntax";
     assert_eq!((status.code, status.message.as_str()), (500, message));
 }
+
+#[test]
+fn a_run_request_is_created_without_a_status_and_counts_changes_of_its_spec() {
+    let request = json!({"metadata": {"generateName": "backup-"},
+        "spec": {"target": {"name": "backup"}, "now": true}, "status": {"total": 3}});
+    let old = created(ResourceKind::RunRequest, request);
+    assert_eq!(old.pointer("/metadata/name"), Some(&json!("backup-abcde")));
+    assert_eq!(old.get("status"), Some(&json!({})));
+    let old = with(old, &[("/metadata/resourceVersion", json!("5"))]);
+    let status = with(old.clone(), &[("/status/total", json!(1)), ("/spec/now", json!(false))]);
+    let accepted = update_status(ResourceKind::RunRequest, status, &old).unwrap().object;
+    assert_eq!(accepted.get("spec"), old.get("spec"));
+    let suspended = with(old.clone(), &[("/spec/suspend", json!(true)), ("/status", json!({}))]);
+    let suspended =
+        update(ResourceKind::RunRequest, suspended, &accepted, &rules(), context().now).unwrap();
+    assert_eq!(suspended.object.pointer("/metadata/generation"), Some(&json!(2)));
+    assert_eq!(suspended.object.pointer("/status/total"), Some(&json!(1)));
+}

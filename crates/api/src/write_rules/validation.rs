@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{ResourceKind, read_as, reject_invalid};
+use super::{ResourceKind, read_as, read_run_request, reject_invalid};
 use crate::core_v1::{ConfigMap, Namespace, ResourceQuota, Secret};
 use crate::cronjob::CronJob;
 use crate::event::Event;
@@ -48,6 +48,9 @@ impl Validation<'_> {
                 self.without_warnings(validate::namespace_create(&self.read::<Namespace>()?))
             }
             ResourceKind::ResourceQuota => self.resource_quota(None),
+            ResourceKind::RunRequest => {
+                self.without_warnings(validate::run_request_create(&read_run_request(self.object)?))
+            }
             _ => self.without_warnings(self.simple_kind(None)?),
         }
     }
@@ -72,6 +75,10 @@ impl Validation<'_> {
                 self.without_warnings(validate::pod_update(&new, &old))
             }
             ResourceKind::ResourceQuota => self.resource_quota(Some(&read_as(old)?)),
+            ResourceKind::RunRequest => {
+                let new = read_run_request(self.object)?;
+                self.without_warnings(validate::run_request_update(&new, &read_as(old)?))
+            }
             _ => self.without_warnings(self.simple_kind(Some(old))?),
         }
     }

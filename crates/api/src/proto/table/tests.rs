@@ -7,9 +7,11 @@ use super::*;
 use crate::table_differences::{IntendedDifferences, check_differences};
 
 /// Structs of this project, and structs and fields that are newer than v1.36. They have no number.
-const WITHOUT_NUMBER: [&str; 29] = [
+const WITHOUT_NUMBER: [&str; 37] = [
+    "ActiveRun",
     "ClusterTrustBundleProjection.user",
     "ConfigMapVolumeSource.defaultUser",
+    "ContainerOverride",
     "DownwardAPIVolumeFile.user",
     "DownwardAPIVolumeSource.defaultUser",
     "EmptyDirVolumeSource.mode",
@@ -30,9 +32,15 @@ const WITHOUT_NUMBER: [&str; 29] = [
     "PodStatus.volumeHealth",
     "PodVolumeHealth",
     "ProjectedVolumeSource.defaultUser",
+    "RunOverrides",
+    "RunRequest",
+    "RunRequestSpec",
+    "RunRequestStatus",
+    "RunTarget",
     "SecretVolumeSource.defaultUser",
     "ServiceAccountTokenProjection.user",
     "SlotJob",
+    "SlotRange",
     "SlotRecord",
     "SlotRecordObject",
     "VolumeHealthCondition",
