@@ -1,6 +1,6 @@
-//! The CustomResourceDefinition of `punctual.dev/v1` ScheduledJob.
+//! The CustomResourceDefinitions of `punctual.dev/v1`: ScheduledJob and RunRequest.
 //!
-//! The structural schema is complete: it contains every field of the schema tables
+//! The structural schemas are complete: they contain every field of the schema tables
 //! ([`crate::schema`]), so that unknown fields are reported as in `batch/v1`. The rules that those
 //! tables do not express are in `crd/*_rules.yaml`,
 //! written as schema fragments. Together they accept what [`crate::validate`] accepts, as far as a
@@ -9,6 +9,7 @@
 //! Fields of the Pod template have no descriptions: `kubectl explain pod` has them, and they would
 //! make the definition too large for the annotation of `kubectl apply`.
 
+mod columns;
 mod rules;
 mod schedule;
 mod structure;
@@ -16,38 +17,87 @@ mod structure;
 use punctual_schedule::Zones;
 use serde_json::{Value, json};
 
+use self::columns::Column;
 use self::rules::SchemaRules;
-use crate::cronjob::CronJobKind;
 use crate::schema;
 
-const PLURAL: &str = "scheduledjobs";
+const GROUP: &str = "punctual.dev";
 
-/// Returns the definition, which allows these time zones.
-pub fn definition(zones: &Zones) -> Value {
-    let kind = CronJobKind::ScheduledJob.kind();
-    let group = CronJobKind::ScheduledJob.group();
-    let names = json!({
-        "kind": kind,
-        "listKind": format!("{kind}List"),
-        "plural": PLURAL,
-        "singular": kind.to_lowercase(),
-        "shortNames": ["sj"],
-        "categories": ["all"],
-    });
-    let columns: Vec<_> = COLUMNS.iter().map(Column::definition).collect();
+/// A kind that clusters serve as a custom resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CustomKind {
+    /// ScheduledJob.
+    ScheduledJob,
+    /// RunRequest.
+    RunRequest,
+}
+
+impl CustomKind {
+    /// All kinds.
+    pub const ALL: [CustomKind; 2] = [CustomKind::ScheduledJob, CustomKind::RunRequest];
+
+    /// Returns the name in `kind`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            CustomKind::ScheduledJob => "ScheduledJob",
+            CustomKind::RunRequest => "RunRequest",
+        }
+    }
+
+    /// Returns the plural name.
+    pub fn plural(self) -> &'static str {
+        match self {
+            CustomKind::ScheduledJob => "scheduledjobs",
+            CustomKind::RunRequest => "runrequests",
+        }
+    }
+
+    /// Returns the name of the definition, such as `scheduledjobs.punctual.dev`.
+    pub fn definition_name(self) -> String {
+        format!("{}.{GROUP}", self.plural())
+    }
+
+    fn names(self) -> Value {
+        let kind = self.kind();
+        let list_kind = format!("{kind}List");
+        let plural = self.plural();
+        let singular = kind.to_lowercase();
+        match self {
+            CustomKind::ScheduledJob => json!({
+                "kind": kind, "listKind": list_kind, "plural": plural, "singular": singular,
+                "shortNames": ["sj"], "categories": ["all"],
+            }),
+            CustomKind::RunRequest => json!({
+                "kind": kind, "listKind": list_kind, "plural": plural, "singular": singular,
+                "shortNames": ["rr"],
+            }),
+        }
+    }
+
+    fn columns(self) -> &'static [Column] {
+        match self {
+            CustomKind::ScheduledJob => &columns::SCHEDULED_JOB,
+            CustomKind::RunRequest => &columns::RUN_REQUEST,
+        }
+    }
+}
+
+/// Returns the definition of a kind, which allows these time zones.
+pub fn definition(kind: CustomKind, zones: &Zones) -> Value {
+    let columns: Vec<_> = kind.columns().iter().map(Column::definition).collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("{PLURAL}.{group}") },
+        "metadata": { "name": kind.definition_name() },
         "spec": {
-            "group": group,
-            "names": names,
+            "group": GROUP,
+            "names": kind.names(),
             "scope": "Namespaced",
             "versions": [{
                 "name": "v1",
                 "served": true,
                 "storage": true,
-                "schema": { "openAPIV3Schema": root(zones) },
+                "schema": { "openAPIV3Schema": root(kind, zones) },
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": columns,
             }],
@@ -55,10 +105,10 @@ pub fn definition(zones: &Zones) -> Value {
     })
 }
 
-/// Returns the definition as YAML, with a comment that names its source.
-pub fn manifest(zones: &Zones) -> String {
+/// Returns the definition of a kind as a YAML document, with a comment that names its source.
+pub fn manifest(kind: CustomKind, zones: &Zones) -> String {
     let yaml = serde_saphyr::to_string_with_options(
-        &definition(zones),
+        &definition(kind, zones),
         serde_saphyr::ser_options! { prefer_block_scalars: false },
     );
     // A tree of strings, numbers and booleans always serializes.
@@ -67,10 +117,8 @@ pub fn manifest(zones: &Zones) -> String {
 }
 
 /// Returns the schema of the whole object. The server defines the schema of its metadata.
-fn root(zones: &Zones) -> Value {
-    let Some(struct_schema) =
-        schema::find_kind("punctual.dev/v1", CronJobKind::ScheduledJob.kind())
-    else {
+fn root(kind: CustomKind, zones: &Zones) -> Value {
+    let Some(struct_schema) = schema::find_kind("punctual.dev/v1", kind.kind()) else {
         return Value::Null;
     };
     let mut rules = SchemaRules::read();
@@ -99,70 +147,6 @@ fn time_zone(zones: &Zones) -> Value {
     });
     json!({ "properties": { "timeZone": { "x-kubernetes-validations": [rule] } } })
 }
-
-/// A column of `kubectl get`.
-struct Column {
-    name: &'static str,
-    ty: &'static str,
-    path: &'static str,
-    description: &'static str,
-    /// Whether the column appears only with `-o wide`.
-    is_wide: bool,
-}
-
-impl Column {
-    const fn new(
-        name: &'static str,
-        ty: &'static str,
-        path: &'static str,
-        description: &'static str,
-    ) -> Column {
-        Column { name, ty, path, description, is_wide: false }
-    }
-
-    const fn wide(name: &'static str, path: &'static str, description: &'static str) -> Column {
-        Column { is_wide: true, ..Column::new(name, "string", path, description) }
-    }
-
-    fn definition(&self) -> Value {
-        let Column { name, ty, path, description, is_wide } = self;
-        let mut column =
-            json!({"name": name, "type": ty, "jsonPath": path, "description": description});
-        // kube-apiserver omits a zero priority; an explicit one would appear as a change on every
-        // apply.
-        if *is_wide && let Value::Object(column) = &mut column {
-            column.insert("priority".to_owned(), json!(1));
-        }
-        column
-    }
-}
-
-/// The columns that our server prints, as far as a JSON path can express them. A path cannot count,
-/// so the column for active Jobs shows the name of one.
-const COLUMNS: [Column; 9] = [
-    Column::new("Schedule", "string", ".spec.schedule", "The schedule."),
-    Column::new("Timezone", "string", ".spec.timeZone", "The time zone of the schedule."),
-    Column::new("Suspend", "boolean", ".spec.suspend", "Whether new runs are suspended."),
-    Column::new("Active", "string", ".status.active[*].name", "An active Job."),
-    Column::new(
-        "Last Schedule",
-        "date",
-        ".status.lastScheduleTime",
-        "Time since the latest slot for which a Job was started.",
-    ),
-    Column::new("Age", "date", ".metadata.creationTimestamp", "Time since creation."),
-    Column::wide("Next Schedule", ".status.nextScheduleTime", "When the next run starts."),
-    Column::wide(
-        "Containers",
-        ".spec.jobTemplate.spec.template.spec.containers[*].name",
-        "The first container of the pods.",
-    ),
-    Column::wide(
-        "Images",
-        ".spec.jobTemplate.spec.template.spec.containers[*].image",
-        "The image of the first container of the pods.",
-    ),
-];
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ use crate::backup::BackupArgs;
 use crate::certs::CertsArgs;
 use crate::check::CheckArgs;
 use crate::controller::args::ControllerArgs;
+use crate::crd::CrdArgs;
 use crate::cron_jobs::{
     DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs, WhyArgs,
 };
@@ -110,12 +111,13 @@ pub(crate) enum Command {
     Decide(DecideArgs),
     /// Print manifests for crontabs, systemd timers or dumped Kubernetes objects
     Import(Box<ImportArgs>),
-    /// Print the CustomResourceDefinition of ScheduledJob
+    /// Print the CustomResourceDefinitions of ScheduledJob and RunRequest
     #[command(after_help = "\
-The definition lists the valid time zones. Apply it again after an update of the time zone data.
+The definition of ScheduledJob lists the valid time zones. Apply it again after an update of the time
+zone data.
 
 Example: punctual crd | kubectl apply --server-side -f -")]
-    Crd,
+    Crd(CrdArgs),
     /// Show the versions of the program and of its time zone data
     Version(VersionArgs),
     /// Print a completion script for a shell

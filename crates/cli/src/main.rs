@@ -100,7 +100,7 @@ fn run(args: CliArgs) -> anyhow::Result<ExitCode> {
         Command::Validate(validate) => validate::run(validate, &zone()?),
         Command::Decide(decide) => decide::run(decide, &zone()?),
         Command::Import(import) => import::run(import, &zone()?, args.global.time_zone.is_some()),
-        Command::Crd => crd::run(&zones()?),
+        Command::Crd(crd) => crd::run(crd, &zones()?),
         Command::Version(version) => version::run(version, &zones()?),
         Command::Completions(completions) => completions::run(completions),
         Command::List(list) => cron_jobs::list(list, &zone()?),

@@ -1,4 +1,4 @@
-//! Compares our CustomResourceDefinition with `punctual validate`: a cluster with the definition must
+//! Compares our CustomResourceDefinitions with `punctual validate`: a cluster with the definitions must
 //! accept and reject the same manifests.
 //!
 //! The manifests are in `testdata/crd`, and so are the few known differences with their reasons.
@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::manifests::{ManifestCase, ManifestVerdict};
 
 const SCHEDULED_JOBS: &str = "/apis/punctual.dev/v1/namespaces/default/scheduledjobs";
+const RUN_REQUESTS: &str = "/apis/punctual.dev/v1/namespaces/default/runrequests";
 const DEFAULTS: [(&str, &str); 4] = [
     ("/spec/concurrencyPolicy", "\"Allow\""),
     ("/spec/suspend", "false"),
@@ -60,7 +61,7 @@ fn run(args: &TestArgs, report: &mut TestReport) -> anyhow::Result<()> {
     report.pass();
     let ours = validate_all(punctual.binary(), folder, &cases)?;
     for (case, ours) in cases.iter().zip(ours) {
-        compare(case, &ours, &create_dry_run(&mut client, &case.object)?, report);
+        compare(case, &ours, &create_dry_run(&mut client, case)?, report);
     }
     report.note(&summary(&cases));
     Ok(())
@@ -83,7 +84,7 @@ fn compare(
         Err(error) => format!("rejects: {error}"),
     };
     report.fail(
-        &format!("manifests.txt:{}", case.line),
+        &format!("{}:{}", case.file, case.line),
         &format!(
             "{}\npunctual validate {}\nkube-apiserver {}\n",
             case.text,
@@ -117,9 +118,9 @@ fn check_defaults(client: &mut Client) -> anyhow::Result<()> {
 }
 
 /// The cluster's result for a manifest.
-fn create_dry_run(client: &mut Client, object: &Value) -> anyhow::Result<ManifestResult> {
-    let path = format!("{SCHEDULED_JOBS}?dryRun=All&fieldValidation=Strict");
-    let response = client.send("POST", &path, Some(object))?;
+fn create_dry_run(client: &mut Client, case: &ManifestCase) -> anyhow::Result<ManifestResult> {
+    let path = format!("{}?dryRun=All&fieldValidation=Strict", case.collection);
+    let response = client.send("POST", &path, Some(&case.object))?;
     // Any other status is a failure of the server, not a result.
     match response.status {
         201 => Ok(Ok(())),

@@ -1,10 +1,31 @@
-//! The table of manifests. Every line has an expected result and changes to the base manifest.
+//! The tables of manifests, one for each kind. Every line has an expected result and changes to the base manifest.
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
+/// The manifests of one kind.
+struct ManifestTable {
+    file: &'static str,
+    text: &'static str,
+    base: &'static str,
+    collection: &'static str,
+}
+
+const TABLES: [ManifestTable; 2] = [
+    ManifestTable {
+        file: "manifests.txt",
+        text: include_str!("../../testdata/crd/manifests.txt"),
+        base: BASE,
+        collection: super::SCHEDULED_JOBS,
+    },
+    ManifestTable {
+        file: "run_requests.txt",
+        text: include_str!("../../testdata/crd/run_requests.txt"),
+        base: include_str!("../../testdata/crd/run_request_base.yaml"),
+        collection: super::RUN_REQUESTS,
+    },
+];
 const BASE: &str = include_str!("../../testdata/crd/base.yaml");
-const TABLE: &str = include_str!("../../testdata/crd/manifests.txt");
 
 /// The pointers that the first segment of a path stands for.
 const PATH_BASES: [(&str, &str); 5] = [
@@ -52,35 +73,57 @@ impl ManifestVerdict {
 /// One line of the table.
 #[derive(Debug)]
 pub(super) struct ManifestCase {
+    pub(super) file: &'static str,
     pub(super) line: usize,
     pub(super) text: &'static str,
     pub(super) verdict: ManifestVerdict,
     pub(super) object: Value,
+    /// The path to which the object is posted.
+    pub(super) collection: &'static str,
 }
 
-/// The manifest to which lines apply their changes.
+/// The manifest of a ScheduledJob to which lines apply their changes.
 pub(super) fn base() -> anyhow::Result<Value> {
     Ok(serde_saphyr::from_str(BASE)?)
 }
 
-/// Reads the whole table.
+/// Reads all tables.
 pub(super) fn read() -> anyhow::Result<Vec<ManifestCase>> {
-    let base = base()?;
-    let lines = TABLE.lines().enumerate().map(|(index, text)| (index + 1, text));
-    lines
-        .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
-        .map(|(line, text)| parse(line, text, &base).with_context(|| format!("line {line}")))
-        .collect()
+    let mut cases = Vec::new();
+    for table in &TABLES {
+        cases.extend(table.read().context(table.file)?);
+    }
+    Ok(cases)
 }
 
-fn parse(line: usize, text: &'static str, base: &Value) -> anyhow::Result<ManifestCase> {
+impl ManifestTable {
+    fn read(&self) -> anyhow::Result<Vec<ManifestCase>> {
+        let base = serde_saphyr::from_str(self.base)?;
+        let lines = self.text.lines().enumerate().map(|(index, text)| (index + 1, text));
+        lines
+            .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
+            .map(|(line, text)| {
+                parse(self, line, text, &base).with_context(|| format!("line {line}"))
+            })
+            .collect()
+    }
+}
+
+fn parse(
+    table: &ManifestTable,
+    line: usize,
+    text: &'static str,
+    base: &Value,
+) -> anyhow::Result<ManifestCase> {
     let (verdict, changes) = text.split_once(' ').context("no result")?;
     let changes: Map<String, Value> = serde_json::from_str(changes)?;
     let mut object = base.clone();
     for (path, value) in changes {
         apply_change(&mut object, &path, value).with_context(|| path.clone())?;
     }
-    Ok(ManifestCase { line, text, verdict: ManifestVerdict::parse(verdict)?, object })
+    let verdict = ManifestVerdict::parse(verdict)?;
+    let ManifestTable { file, collection, .. } = *table;
+    Ok(ManifestCase { file, line, text, verdict, object, collection })
 }
 
 /// Sets or removes the field at a path.
@@ -135,7 +178,7 @@ pub(crate) mod tests {
         assert!(count(ManifestVerdict::Rejected) > 150);
         assert!(
             count(ManifestVerdict::RejectedByValidate) + count(ManifestVerdict::RejectedByCluster)
-                <= 14,
+                <= 16,
             "few lines differ"
         );
     }
@@ -144,7 +187,7 @@ pub(crate) mod tests {
         let mut lines = std::collections::HashMap::new();
         for manifest in read().unwrap() {
             let other = lines.insert(manifest.object.to_string(), manifest.line);
-            assert_eq!(other, None, "line {}", manifest.line);
+            assert_eq!(other, None, "{}:{}", manifest.file, manifest.line);
         }
     }
 

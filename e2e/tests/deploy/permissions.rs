@@ -21,10 +21,12 @@ const VERBS: [&str; 14] = [
     "escalate", "impersonate", "use", "approve", "*",
 ];
 
-/// The permissions that the controller needs in its namespaces: group, resource, verbs.
-const JOB_PERMISSIONS: [(&str, &str, &[&str]); 2] = [
+/// The permissions that the controller needs in its namespaces for all its kinds: group, resource, verbs.
+const SHARED_PERMISSIONS: [(&str, &str, &[&str]); 4] = [
     ("batch", "jobs", &["get", "list", "watch", "create", "patch", "delete"]),
     ("", "events", &["create", "patch"]),
+    ("punctual.dev", "runrequests", &["get", "list", "watch", "patch", "delete"]),
+    ("punctual.dev", "runrequests/status", &["update"]),
 ];
 
 /// The permissions that the controller needs for each of its kinds: subresource, verbs.
@@ -107,12 +109,12 @@ impl ReleasePlan {
     }
 
     fn is_for_reconciling(&self, permission: &Permission) -> bool {
-        let is_for_jobs = JOB_PERMISSIONS.iter().any(|(group, resource, verbs)| {
+        let is_shared = SHARED_PERMISSIONS.iter().any(|(group, resource, verbs)| {
             permission.group == *group
                 && permission.resource == *resource
                 && verbs.contains(&permission.verb)
         });
-        is_for_jobs || self.kinds.iter().any(|kind| is_for_kind(kind, permission))
+        is_shared || self.kinds.iter().any(|kind| is_for_kind(kind, permission))
     }
 
     fn is_for_election(&self, permission: &Permission) -> bool {

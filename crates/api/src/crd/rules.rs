@@ -7,13 +7,17 @@ use serde_json::{Map, Value};
 use crate::json_tree::SizeBudget;
 use crate::yaml;
 
-const SOURCES: [&str; 2] = [include_str!("job_rules.yaml"), include_str!("pod_rules.yaml")];
+const SOURCES: [&str; 3] = [
+    include_str!("job_rules.yaml"),
+    include_str!("pod_rules.yaml"),
+    include_str!("run_request_rules.yaml"),
+];
 
 /// Schema fragments by struct name.
 pub(super) struct SchemaRules(Map<String, Value>);
 
 impl SchemaRules {
-    /// Reads `job_rules.yaml` and `pod_rules.yaml`. A test checks the files.
+    /// Reads the files. A test checks them.
     pub(super) fn read() -> SchemaRules {
         let mut fragments = Map::new();
         for source in SOURCES {

@@ -7,6 +7,7 @@ use serde_json::Map;
 
 use super::*;
 use crate::cronjob::JITTER_PERCENT_MAX;
+use crate::run_request::{PARALLELISM_MAX, SLOTS_MAX};
 
 /// The maximum size of all annotations; `kubectl apply` stores the object in one.
 const ANNOTATION_LEN_MAX: usize = 256 * 1024;
@@ -18,8 +19,12 @@ fn property<'a>(schema: &'a Value, path: &str) -> &'a Value {
     })
 }
 
+fn schema_of(kind: CustomKind) -> Value {
+    root(kind, &Zones::bundled())
+}
+
 fn spec() -> Value {
-    property(&root(&Zones::bundled()), "spec").clone()
+    property(&schema_of(CustomKind::ScheduledJob), "spec").clone()
 }
 
 /// Collects a schema and all schemas in it, each with the name of its property.
@@ -37,31 +42,34 @@ fn all<'a>(name: &'a str, schema: &'a Value, found: &mut Vec<(&'a str, &'a Map<S
 }
 
 #[test]
-fn the_manifest_in_deploy_is_up_to_date() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
-    );
-    let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        found == manifest(&Zones::bundled()),
-        "the file is out of date; write it anew with\n  \
-         cargo run -p punctual-cli -- crd > deploy/chart/punctual/crds/scheduledjobs.punctual.dev.yaml"
-    );
+fn the_manifests_in_deploy_are_up_to_date() {
+    for kind in CustomKind::ALL {
+        let file = format!("deploy/chart/punctual/crds/{}.yaml", kind.definition_name());
+        let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            found == manifest(kind, &Zones::bundled()),
+            "the file is out of date; write it anew with\n  cargo run -p punctual-cli -- crd {} > {file}",
+            kind.plural()
+        );
+    }
 }
 
 #[test]
-fn the_manifest_is_the_definition_in_yaml() {
-    let (read, _) =
-        crate::yaml::parse_document(&manifest(&Zones::bundled()), 0, &mut Default::default())
-            .unwrap();
-    assert_eq!(read, definition(&Zones::bundled()));
+fn a_manifest_is_the_definition_in_yaml() {
+    for kind in CustomKind::ALL {
+        let text = manifest(kind, &Zones::bundled());
+        let (read, _) = crate::yaml::parse_document(&text, 0, &mut Default::default()).unwrap();
+        assert_eq!(read, definition(kind, &Zones::bundled()));
+    }
 }
 
 #[test]
-fn the_definition_fits_into_the_annotation_of_kubectl() {
-    let len = definition(&Zones::bundled()).to_string().len();
-    assert!(len < ANNOTATION_LEN_MAX * 3 / 4, "{len} bytes");
+fn the_definitions_fit_into_the_annotation_of_kubectl() {
+    for kind in CustomKind::ALL {
+        let len = definition(kind, &Zones::bundled()).to_string().len();
+        assert!(len < ANNOTATION_LEN_MAX * 3 / 4, "{len} bytes");
+    }
 }
 
 #[test]
@@ -83,24 +91,31 @@ fn every_rule_belongs_to_a_struct_and_names_its_fields() {
 /// The requirements for structural schemas that a mistake in the rules could violate.
 #[test]
 fn every_schema_has_a_type_and_requires_only_its_properties() {
-    let schema = root(&Zones::bundled());
-    let mut schemas = Vec::new();
-    all("", &schema, &mut schemas);
-    assert!(schemas.len() > 1000, "{}", schemas.len());
-    for (name, keys) in schemas {
-        let has = |key: &str| keys.contains_key(key);
-        let is_open = has("x-kubernetes-preserve-unknown-fields");
-        assert!(has("type") || has("x-kubernetes-int-or-string") || is_open, "{name}: {keys:?}");
-        let required = keys.get("required").and_then(Value::as_array).into_iter().flatten();
-        for key in required {
-            assert!(keys["properties"].get(key.as_str().unwrap()).is_some(), "{name}: {key}");
+    for (kind, count) in [(CustomKind::ScheduledJob, 1000), (CustomKind::RunRequest, 60)] {
+        let schema = schema_of(kind);
+        let mut schemas = Vec::new();
+        all("", &schema, &mut schemas);
+        assert!(schemas.len() > count, "{}", schemas.len());
+        for (name, keys) in schemas {
+            let has = |key: &str| keys.contains_key(key);
+            let is_open = has("x-kubernetes-preserve-unknown-fields");
+            assert!(
+                has("type") || has("x-kubernetes-int-or-string") || is_open,
+                "{name}: {keys:?}"
+            );
+            let required = keys.get("required").and_then(Value::as_array).into_iter().flatten();
+            for key in required {
+                assert!(keys["properties"].get(key.as_str().unwrap()).is_some(), "{name}: {key}");
+            }
         }
     }
 }
 
 #[test]
 fn keys_of_lists_are_required_or_have_a_default() {
-    let schema = root(&Zones::bundled());
+    let schema = json!({ "properties": {
+        "a": schema_of(CustomKind::ScheduledJob), "b": schema_of(CustomKind::RunRequest),
+    } });
     let mut schemas = Vec::new();
     all("", &schema, &mut schemas);
     let keyed = schemas.iter().filter(|(_, keys)| keys.contains_key("x-kubernetes-list-map-keys"));
@@ -128,10 +143,38 @@ fn defaults_and_limits_equal_those_of_our_server() {
 }
 
 #[test]
+fn limits_of_run_requests_equal_those_of_our_server() {
+    let root = schema_of(CustomKind::RunRequest);
+    let spec = property(&root, "spec");
+    assert_eq!(property(spec, "slots")["maxItems"], SLOTS_MAX);
+    assert_eq!(property(spec, "parallelism")["maximum"], PARALLELISM_MAX);
+    assert_eq!(property(spec, "target/kind")["default"], "CronJob");
+    let rules = spec["x-kubernetes-validations"].as_array().unwrap();
+    let fixed = rules.iter().filter(|rule| rule["message"] == "field is immutable");
+    let fixed: BTreeSet<_> = fixed.map(|rule| rule["fieldPath"].as_str().unwrap()).collect();
+    let can_change = ["suspend", "parallelism", "ttlSecondsAfterFinished"];
+    for name in spec["properties"].as_object().unwrap().keys() {
+        let is_fixed = fixed.contains(format!(".{name}").as_str());
+        assert_eq!(is_fixed, !can_change.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
 fn extension_fields_have_descriptions() {
     let spec = spec();
-    let root = root(&Zones::bundled());
-    for part in [&spec, property(&root, "status"), property(&spec, "jobTemplate/spec")] {
+    let root = schema_of(CustomKind::ScheduledJob);
+    let request = schema_of(CustomKind::RunRequest);
+    for part in [
+        &spec,
+        property(&root, "status"),
+        property(&spec, "jobTemplate/spec"),
+        property(&request, "spec"),
+        property(&request, "spec/target"),
+        property(&request, "spec/overrides/containers/[]"),
+        property(&request, "status"),
+        property(&request, "status/slots/[]"),
+        property(&request, "status/active/[]"),
+    ] {
         for (name, schema) in part["properties"].as_object().unwrap() {
             assert!(schema["description"].is_string(), "{name}");
         }

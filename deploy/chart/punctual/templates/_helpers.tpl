@@ -58,6 +58,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   resources: [{{ $kind }}/status, {{ $kind }}/finalizers]
   verbs: [update]
 {{- end }}
+# delete: removes finished RunRequests.
+- apiGroups: [punctual.dev]
+  resources: [runrequests]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [punctual.dev]
+  resources: [runrequests/status]
+  verbs: [update]
 # patch: removes the finalizer of Punctual, and sets the deadline of runs that never start.
 - apiGroups: [batch]
   resources: [jobs]
