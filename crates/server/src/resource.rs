@@ -140,6 +140,17 @@ pub(crate) static SCHEDULED_JOBS: Resource = Resource {
     ..PLAIN
 };
 
+/// RunRequests, a kind of Punctual.
+pub(crate) static RUN_REQUESTS: Resource = Resource {
+    plural: "runrequests",
+    singular: "runrequest",
+    kind: "RunRequest",
+    short_names: &["rr"],
+    subresources: &[Subresource::Status],
+    group_versions: &[PUNCTUAL],
+    ..PLAIN
+};
+
 /// Slot records, a kind of Punctual. They are not stored under keys of their own; see [`crate::ledger`].
 pub(crate) static SLOT_RECORDS: Resource = Resource {
     plural: "slotrecords",
@@ -236,7 +247,7 @@ pub(crate) static LEASES: Resource = Resource {
 };
 
 /// All served resources.
-pub(crate) static RESOURCES: [&Resource; 13] = [
+pub(crate) static RESOURCES: [&Resource; 14] = [
     &CONFIG_MAPS,
     &EVENT_RESOURCE,
     &NAMESPACES,
@@ -248,6 +259,7 @@ pub(crate) static RESOURCES: [&Resource; 13] = [
     &CRON_JOBS,
     &JOBS,
     &LEASES,
+    &RUN_REQUESTS,
     &SCHEDULED_JOBS,
     &SLOT_RECORDS,
 ];

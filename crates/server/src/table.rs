@@ -14,6 +14,7 @@ pub(crate) mod partial_metadata;
 mod pod;
 mod quota;
 mod row;
+mod run_request;
 mod selector;
 mod slot_record;
 
@@ -126,6 +127,7 @@ impl TableLayout {
             "Node" => &cluster::NODE,
             "ConfigMap" => &config::CONFIG_MAP,
             "Secret" => &config::SECRET,
+            "RunRequest" => &run_request::RUN_REQUEST,
             "SlotRecord" => &slot_record::SLOT_RECORD,
             "Lease" => &config::LEASE,
             "ResourceQuota" => &quota::RESOURCE_QUOTA,

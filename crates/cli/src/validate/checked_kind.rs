@@ -16,7 +16,7 @@ pub(super) enum CheckedKind {
 /// API versions whose kinds are all in `CHECKED_KINDS`. Any other kind in them does not exist.
 const COMPLETE_VERSIONS: [&str; 3] = ["batch/v1", "batch/v1beta1", "punctual.dev/v1"];
 
-const CHECKED_KINDS: [(&str, &str, CheckedKind); 14] = [
+const CHECKED_KINDS: [(&str, &str, CheckedKind); 15] = [
     (
         "batch/v1",
         "CronJob",
@@ -32,6 +32,7 @@ const CHECKED_KINDS: [(&str, &str, CheckedKind); 14] = [
         "ScheduledJob",
         CheckedKind::Full(write_rules::ResourceKind::CronJob(CronJobKind::ScheduledJob)),
     ),
+    ("punctual.dev/v1", "RunRequest", CheckedKind::Full(write_rules::ResourceKind::RunRequest)),
     ("batch/v1", "Job", CheckedKind::Full(write_rules::ResourceKind::Job)),
     ("v1", "Pod", CheckedKind::Full(write_rules::ResourceKind::Pod)),
     ("v1", "ResourceQuota", CheckedKind::Full(write_rules::ResourceKind::ResourceQuota)),

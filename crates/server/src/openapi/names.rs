@@ -41,6 +41,17 @@ const BATCH_STRUCTS: [&str; 15] = [
     "SuccessPolicyRule",
     "UncountedTerminatedPods",
 ];
+/// Structs of RunRequests.
+const RUN_REQUEST_STRUCTS: [&str; 8] = [
+    "ActiveRun",
+    "ContainerOverride",
+    "RunOverrides",
+    "RunRequest",
+    "RunRequestSpec",
+    "RunRequestStatus",
+    "RunTarget",
+    "SlotRange",
+];
 /// Structs that `batch/v1beta1` defines itself.
 const BATCH_BETA_STRUCTS: [&str; 4] =
     ["CronJob", "CronJobSpec", "CronJobStatus", "JobTemplateSpec"];
@@ -48,7 +59,7 @@ const BATCH_BETA_STRUCTS: [&str; 4] =
 /// Returns the name of the schema of a struct in the document of a group and version.
 pub(super) fn struct_schema_name(group_version: GroupVersion, name: &str) -> String {
     let is_cron_job = name.starts_with("CronJob");
-    if let Some(name) = slot_record_name(name) {
+    if let Some(name) = slot_record_name(name).or_else(|| run_request_name(name)) {
         return format!("{PUNCTUAL}.{name}");
     }
     match (group_version.group, group_version.version) {
@@ -77,6 +88,11 @@ fn slot_record_name(name: &str) -> Option<&'static str> {
         "SlotJob" => Some("SlotJob"),
         _ => None,
     }
+}
+
+/// Returns the name of the schema of a struct of RunRequests.
+fn run_request_name(name: &str) -> Option<&str> {
+    RUN_REQUEST_STRUCTS.contains(&name).then_some(name)
 }
 
 /// Returns the name of the schema of a review.

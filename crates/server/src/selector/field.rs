@@ -58,6 +58,7 @@ fn selectable(kind: &str) -> Option<&'static [&'static str]> {
         "Namespace" => &["status.phase"],
         "Secret" => &["type"],
         "Node" => &["spec.unschedulable"],
+        "RunRequest" => &["spec.target.kind", "spec.target.name"],
         "SlotRecord" => &[
             "cronJob",
             "cronJobKind",
