@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use punctual_testing::scenario::{
-    ActionKind, Fault, FaultWindow, Millis, ProcessId, Scenario, ScenarioCronJob, UserAction,
+    ActionKind, Fault, FaultWindow, Millis, ProcessId, Scenario, ScenarioCronJob, ScenarioRequest,
+    UserAction,
 };
 use punctual_testing::{ConcurrencyPolicy, TestRng};
 
@@ -21,6 +22,9 @@ const MINUTE: Millis = 60 * SECOND;
 const FEW_PODS: usize = 1;
 /// In these scenarios no Pod runs longer.
 const SHORT_POD_MAX: Millis = 5 * SECOND;
+
+/// Distinguishes the random numbers of requests.
+const REQUESTS_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The number of touches while a controller's watches are delayed.
 const TOUCHES: usize = 6;
@@ -115,6 +119,7 @@ impl ScenarioGenerator {
         for window in &faults {
             self.add_touches(cron_jobs, window, &mut actions);
         }
+        self.add_requests(seed, cron_jobs, &mut actions);
         actions.sort_by_key(|action| action.at);
         Scenario {
             seed,
@@ -240,6 +245,33 @@ impl ScenarioGenerator {
             let number = usize::try_from(self.random.below(cron_jobs as u64)).unwrap_or_default();
             let at = self.random.between(window.from, window.to).min(self.length - SECOND);
             actions.push(UserAction { at, kind: ActionKind::Touch(number) });
+        }
+    }
+
+    /// Adds requests for runs to some scenarios. Their random numbers are a sequence of their own, so that all else
+    /// in the scenario of a seed stays as it was before there were requests.
+    fn add_requests(&self, seed: u64, cron_jobs: usize, actions: &mut Vec<UserAction>) {
+        let random = TestRng::new(seed.wrapping_mul(REQUESTS_SEED));
+        if !random.percent(40) {
+            return;
+        }
+        let last = self.length - SECOND;
+        for _ in 0..random.between(1, 3) {
+            let number = usize::try_from(random.below(cron_jobs as u64)).unwrap_or_default();
+            let at = random.between(30 * SECOND, last);
+            let slots_of_last = random.percent(60).then(|| random.between(MINUTE, 3 * MINUTE));
+            let request = ScenarioRequest {
+                slots_of_last,
+                runs: random.pick_or_default(&["", "", "Failed", "All"]),
+                is_always_allowed: random.percent(25),
+                parallelism: i32::try_from(random.between(1, 3)).unwrap_or(1),
+            };
+            actions.push(UserAction { at, kind: ActionKind::RequestRuns(number, request) });
+            if random.percent(15) {
+                let deleted_at = (at + random.between(0, 30 * SECOND)).min(last);
+                let kind = ActionKind::DeleteRequests(number);
+                actions.push(UserAction { at: deleted_at, kind });
+            }
         }
     }
 

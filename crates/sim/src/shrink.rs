@@ -57,6 +57,8 @@ fn actions_without(scenario: &Scenario, number: usize) -> Vec<UserAction> {
         | ActionKind::SuspendUntil(concerned, _)
         | ActionKind::CreateForeignJob(concerned, _)
         | ActionKind::Delete(concerned)
+        | ActionKind::RequestRuns(concerned, _)
+        | ActionKind::DeleteRequests(concerned)
         | ActionKind::DeleteJob(concerned)
         | ActionKind::Touch(concerned) => *concerned,
     };

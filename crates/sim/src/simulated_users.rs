@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::Method;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_testing::history::HistoryEvent;
 use punctual_testing::manifest::command_job_spec;
-use punctual_testing::scenario::{ActionKind, Millis, ScenarioCronJob};
+use punctual_testing::scenario::{ActionKind, Millis, ScenarioCronJob, ScenarioRequest};
 use serde_json::{Value, json};
 
 use crate::environment::SimulationEnv;
@@ -15,6 +15,7 @@ use crate::simulated_server::SimulatedServer;
 const RETRY_EVERY: Millis = 1000;
 /// The slot records, in small pages.
 const SLOT_RECORDS: &str = "/apis/punctual.dev/v1/slotrecords?limit=50";
+const RUN_REQUESTS: &str = "/apis/punctual.dev/v1/namespaces/default/runrequests";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
 /// The users.
@@ -49,6 +50,8 @@ impl SimulatedUsers {
                 self.send_for_both_kinds(Method::DELETE, *number, &options).await
             }
             ActionKind::DeleteJob(number) => self.delete_newest_job(*number).await,
+            ActionKind::RequestRuns(number, request) => self.request_runs(*number, request).await,
+            ActionKind::DeleteRequests(number) => self.delete_requests(*number).await,
             ActionKind::CreateForeignJob(number, slot) => {
                 let name = format!("c{number}-{}", slot.as_second() / 60);
                 let job = json!({"metadata": {"name": name}, "spec": command_job_spec("none", &["run", "1000", "0"])});
@@ -121,6 +124,38 @@ impl SimulatedUsers {
         self.send(Method::DELETE, &format!("{JOBS}/{newest}"), &options).await.0
     }
 
+    /// Creates a RunRequest for the kind of CronJob that exists.
+    async fn request_runs(&self, number: usize, request: &ScenarioRequest) -> u16 {
+        let name = format!("c{number}");
+        let mut code = 404;
+        for (kind, is_scheduled_job) in [("CronJob", false), ("ScheduledJob", true)] {
+            let path = format!("{}/{name}", collection(is_scheduled_job));
+            if self.send(Method::GET, &path, &Value::Null).await.0 != 200 {
+                continue;
+            }
+            let spec = request_spec(kind, &name, request, self.env.scenario.at(self.env.now()));
+            let object = json!({
+                "apiVersion": "punctual.dev/v1", "kind": "RunRequest",
+                "metadata": {"generateName": format!("{name}-")}, "spec": spec,
+            });
+            code = self.send(Method::POST, RUN_REQUESTS, &object).await.0;
+        }
+        code
+    }
+
+    async fn delete_requests(&self, number: usize) -> u16 {
+        let (_, list) = self.send(Method::GET, RUN_REQUESTS, &Value::Null).await;
+        let requests = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+        let name = |request: &Value| request.pointer("/metadata/name")?.as_str().map(str::to_owned);
+        let prefix = format!("c{number}-");
+        let mut code = 404;
+        for name in requests.iter().filter_map(name).filter(|name| name.starts_with(&prefix)) {
+            let path = format!("{RUN_REQUESTS}/{name}");
+            code = self.send(Method::DELETE, &path, &json!({})).await.0;
+        }
+        code
+    }
+
     /// Lists all slot records page by page.
     pub(crate) async fn list_slot_records(&self) -> Vec<Value> {
         let mut records = Vec::new();
@@ -139,6 +174,36 @@ impl SimulatedUsers {
     async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         self.server.send_until_answered(RETRY_EVERY, &method, path, body).await
     }
+}
+
+fn request_spec(kind: &str, name: &str, request: &ScenarioRequest, now: Timestamp) -> Value {
+    let mut spec = json!({
+        "target": {"kind": kind, "name": name}, "parallelism": request.parallelism,
+    });
+    let mut set = |field: &str, value: Value| {
+        if let Some(object) = spec.as_object_mut() {
+            object.insert(field.to_owned(), value);
+        }
+    };
+    match request.slots_of_last {
+        Some(length) => {
+            let from = now.saturating_sub(SignedDuration::from_millis(length)).unwrap_or(now);
+            set("from", json!(whole_second(from)));
+            set("to", json!(whole_second(now)));
+        }
+        None => set("now", json!(true)),
+    }
+    if !request.runs.is_empty() && request.slots_of_last.is_some() {
+        set("runs", json!(request.runs));
+    }
+    if request.is_always_allowed {
+        set("concurrencyPolicy", json!("Allow"));
+    }
+    spec
+}
+
+fn whole_second(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
 fn collection(is_scheduled_job: bool) -> String {

@@ -25,6 +25,7 @@ mod objects;
 mod observations;
 mod pod_lifecycles;
 mod pods;
+mod requests;
 mod skipped_slots;
 mod slot_records;
 mod starts;
@@ -67,6 +68,8 @@ pub struct CheckReport {
     pub runs: u64,
     /// Slots without a Job for any reason: expired, superseded, forbidden or suspended.
     pub not_run: u64,
+    /// Runs that were requested.
+    pub requested_runs: u64,
     /// Slot records that were checked.
     pub slot_records: u64,
     /// The number of CronJobs.
@@ -87,6 +90,7 @@ pub fn check(scenario: &Scenario, history: &[HistoryRecord], end: Millis) -> Che
     idle::check(&mut context, history);
     event_messages::check(&mut context);
     garbage_collection::check(&mut context);
+    requests::check(&mut context);
     for cron_job in &observations.cron_jobs {
         starts::check(&mut context, cron_job);
         concurrency::check(&mut context, cron_job);

@@ -58,6 +58,10 @@ pub enum ActionKind {
     Delete(usize),
     /// Deletes the CronJob's newest Job, finished or not.
     DeleteJob(usize),
+    /// Creates a RunRequest for the CronJob.
+    RequestRuns(usize, ScenarioRequest),
+    /// Deletes all RunRequests for the CronJob.
+    DeleteRequests(usize),
     /// Creates a Job of the user's own with the name that the slot at this time would take.
     CreateForeignJob(usize, Timestamp),
 }
@@ -87,6 +91,31 @@ pub struct ScenarioCronJob {
     pub pod_duration: Millis,
     /// How many of ten Pods fail on average. A failed Pod fails its Job (`backoffLimit: 0`).
     pub failing_pods_per_ten: u8,
+}
+
+/// A RunRequest of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScenarioRequest {
+    /// For how long before the request the slots are asked for; `None` asks for a run now.
+    pub slots_of_last: Option<Millis>,
+    /// `spec.runs`; empty is the default.
+    pub runs: &'static str,
+    /// Whether the policy is `Allow` instead of that of the CronJob.
+    pub is_always_allowed: bool,
+    /// `spec.parallelism`.
+    pub parallelism: i32,
+}
+
+/// The shortest time between two slots of a schedule that the generator uses.
+const SLOT_DISTANCE_MIN: Millis = 20_000;
+/// How long a requested run waits between the end of the run before and its start.
+const REQUEST_REACTION: Millis = 20_000;
+
+impl ScenarioRequest {
+    /// The most runs that it can ask for.
+    fn runs_max(&self) -> Millis {
+        self.slots_of_last.map_or(1, |length| length / SLOT_DISTANCE_MIN + 2)
+    }
 }
 
 /// A process that faults can affect.
@@ -210,7 +239,17 @@ impl Scenario {
             .specs()
             .map(|spec| spec.pod_duration + Millis::from(spec.ttl.unwrap_or_default()) * 1000)
             .max();
-        self.all_suspended_at() + longest.unwrap_or_default() + 60_000
+        self.all_suspended_at() + longest.unwrap_or_default() + self.requests_take() + 60_000
+    }
+
+    /// How long all requested runs take, one after another.
+    pub fn requests_take(&self) -> Millis {
+        let longest = self.specs().map(|spec| spec.pod_duration).max().unwrap_or_default();
+        let requests = self.actions.iter().filter_map(|action| match &action.kind {
+            ActionKind::RequestRuns(_, request) => Some(request.runs_max()),
+            _ => None,
+        });
+        requests.sum::<Millis>() * (longest + REQUEST_REACTION)
     }
 
     /// When the simulation ends.

@@ -102,7 +102,8 @@ impl CronJobIndex {
         let older_object_of_same_name = self.older_object_of_same_name(name);
         let requests = self.requests.of_target(name);
         let entry = self.cron_jobs.get_mut(name)?;
-        let jobs = self.jobs.get(&entry.cached.uid).cloned();
+        let mut jobs = self.jobs.get(&entry.cached.uid).cloned();
+        entry.state.mark_deleted(&mut jobs);
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
         let cached = entry.cached.clone();

@@ -1,10 +1,11 @@
 //! State that one reconcile of a CronJob leaves to the next: parked results, creates and deletes
-//! with an unknown result, and Jobs that only a live read showed as finished.
+//! with an unknown result, Jobs that only a live read showed as finished, and Jobs that we deleted.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use punctual_engine::cronjob::{EffectResult, JobView, Plan};
 use punctual_queue::Failure;
 
@@ -31,6 +32,9 @@ pub(super) struct KeyState {
     /// Jobs by name that a live read showed as finished and the watch does not yet. Without them, a Job
     /// that was counted would look active again and be counted twice.
     finished: BTreeMap<String, JobView>,
+    /// When we deleted Jobs, by UID, that the watch does not show as being deleted yet. Without them, a replaced Job
+    /// would look active again.
+    deleted: BTreeMap<String, Timestamp>,
     /// The identities of the problems that are logged already.
     logged_problems: Vec<String>,
 }
@@ -95,6 +99,26 @@ impl KeyState {
         let logged = mem::replace(&mut self.logged_problems, identities);
         problems.retain(|problem| !logged.contains(&problem.identity()));
         problems
+    }
+
+    /// Records that we deleted a Job.
+    pub(super) fn add_deleted(&mut self, uid: &str, at: Timestamp) {
+        self.deleted.insert(uid.to_owned(), at);
+    }
+
+    /// Marks the Jobs that we deleted. `jobs` are the Jobs that the watch shows.
+    pub(super) fn mark_deleted(&mut self, jobs: &mut Option<Arc<Vec<JobView>>>) {
+        if self.deleted.is_empty() {
+            return;
+        }
+        let cached = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
+        let is_lagging =
+            |uid: &str| cached.iter().any(|job| job.uid == uid && job.deleted_at.is_none());
+        self.deleted.retain(|uid, _| is_lagging(uid));
+        let Some(jobs) = jobs.as_mut().filter(|_| !self.deleted.is_empty()) else { return };
+        for job in Arc::make_mut(jobs) {
+            job.deleted_at = job.deleted_at.or_else(|| self.deleted.get(&job.uid).copied());
+        }
     }
 
     /// Combines live reads of this reconcile with Jobs that earlier live reads showed as finished. `jobs` are the

@@ -191,7 +191,10 @@ impl CronJobController {
         for job in &plan.jobs_to_replace {
             let deleted = self.client.delete_job(&log.name.namespace, job, propagation).await;
             match &deleted {
-                Ok(()) => log.log_replacement(&job.name),
+                Ok(()) => {
+                    log.log_replacement(&job.name);
+                    self.add_deleted(log.name, &job.uid);
+                }
                 Err(error) => *failure = error.to_failure(),
             }
             if deleted.as_ref().is_err_and(ApiError::is_conflict) {
@@ -583,6 +586,13 @@ impl CronJobController {
     fn add_unconfirmed(&self, name: &CronJobName, job: &str) {
         if let Some(state) = self.index().key_state(name) {
             state.add_unconfirmed(job);
+        }
+    }
+
+    fn add_deleted(&self, name: &CronJobName, uid: &str) {
+        let now = self.clock.now();
+        if let Some(state) = self.index().key_state(name) {
+            state.add_deleted(uid, now);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::CheckContext;
 use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::ObservedSpec;
+use super::observations::RequestHistory;
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::oracle::UnixSeconds;
 use crate::scenario::{ActionKind, Millis, ScenarioCronJob};
@@ -71,6 +72,13 @@ fn is_visible(context: &CheckContext<'_>, action: &ActionKind, times: RequestTim
             let foreign = foreign.filter(|run| run.key.starts_with(&prefix));
             own.chain(foreign).any(|run| was_deleted(run, times))
         }
+        ActionKind::RequestRuns(n, _) => requests(context, *n).any(|request| {
+            request.created_at <= times.answered && request.created_at >= times.sent
+        }),
+        ActionKind::DeleteRequests(n) => requests(context, *n).all(|request| {
+            request.deleted_at.is_some_and(|at| at <= times.answered)
+                || request.created_at >= times.sent
+        }),
         ActionKind::CreateForeignJob(n, slot) => {
             let key = job_key(*n, slot.as_second());
             let runs = context.observations.cron_jobs.iter().flat_map(|cron_job| &cron_job.runs);
@@ -79,6 +87,14 @@ fn is_visible(context: &CheckContext<'_>, action: &ActionKind, times: RequestTim
             named.any(|run| run.created_at <= times.answered && run.removed_at >= times.sent)
         }
     }
+}
+
+fn requests<'a>(
+    context: &'a CheckContext<'_>,
+    n: usize,
+) -> impl Iterator<Item = &'a RequestHistory> {
+    let prefix = format!("/runrequests.punctual.dev/default/c{n}-");
+    context.observations.requests.iter().filter(move |request| request.key.starts_with(&prefix))
 }
 
 fn cron_jobs<'a>(

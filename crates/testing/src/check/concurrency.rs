@@ -5,6 +5,7 @@ use crate::ConcurrencyPolicy::{self, CatchUp, Forbid, Replace};
 
 use super::CheckContext;
 use super::cron_job_history::{CronJobHistory, JobRun};
+use super::requests;
 use crate::scenario::Millis;
 
 /// How long a slot waits for the Pods of a replaced run: their grace period and a minute more.
@@ -19,6 +20,9 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
         let Some(other) = earlier.iter().find(|other| is_active(other, run.created_at)) else {
             continue;
         };
+        if requests::ignores_policy(context, run) {
+            continue;
+        }
         let rule = if has_policy(context, cron_job, run.created_at, &[Forbid, CatchUp]) {
             "overlap"
         } else if has_policy(context, cron_job, run.created_at, &[Replace]) {
@@ -40,7 +44,11 @@ fn check_replaced_pods(
     run: &JobRun,
 ) {
     let at = run.created_at;
-    if !has_policy(context, cron_job, at, &[Replace]) || context.clocks.were_wrong_before(at) {
+    let ignores_policy = requests::ignores_policy(context, run);
+    if ignores_policy
+        || !has_policy(context, cron_job, at, &[Replace])
+        || context.clocks.were_wrong_before(at)
+    {
         return;
     }
     let remains = |other: &&JobRun| {

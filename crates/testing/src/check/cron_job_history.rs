@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::objects::{JobResult, ObservedSpec, PodResult, StoredStatus};
+use super::objects::{JobResult, ObservedSpec, PodResult, RequestedRun, StoredStatus};
 use crate::oracle::UnixSeconds;
 use crate::scenario::Millis;
 
@@ -52,8 +52,10 @@ pub(super) struct JobRun {
     pub(super) owner: Option<String>,
     /// The kind of its controller.
     pub(super) owner_kind: String,
-    /// The slot in its annotation.
+    /// The slot in its annotation, unless a request asked for it.
     pub(super) slot: Option<UnixSeconds>,
+    /// The request that asked for it.
+    pub(super) request: Option<RequestedRun>,
     pub(super) created_at: Millis,
     pub(super) started: Option<Timestamp>,
     pub(super) end: Option<JobEnd>,
@@ -139,6 +141,11 @@ impl CronJobHistory {
 impl JobRun {
     pub(super) fn ended_at(&self) -> Millis {
         self.end.map_or(OPEN_END, |end| end.at)
+    }
+
+    /// The slot that it ran for, whether it was due or requested.
+    pub(super) fn any_slot(&self) -> Option<UnixSeconds> {
+        self.slot.or(self.request.as_ref().map(|request| request.slot))
     }
 
     /// When it ended or was removed.

@@ -41,6 +41,7 @@ fn idle_from(context: &CheckContext<'_>) -> Millis {
     context.scenario.all_suspended_at()
         + 2 * SETTLING
         + longest
+        + context.scenario.requests_take()
         + 1000 * Millis::from(ttl)
         + 2 * skew
 }

@@ -104,7 +104,7 @@ fn due_by(
         if waits {
             from = idle_from(cron_job, from);
         } else if period.spec.policy == ConcurrencyPolicy::Replace {
-            from = replaced_from(cron_job, from);
+            from = requested_until(cron_job, replaced_from(cron_job, from));
         }
         if from + REACTION_MAX <= to {
             return Some(from + REACTION_MAX);
@@ -142,6 +142,16 @@ fn replaced_from(cron_job: &CronJobHistory, mut from: Millis) -> Millis {
         let gone_at = run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX);
         if run.deleted_at < from + REACTION_MAX && gone_at > from {
             from = gone_at;
+        }
+    }
+    from
+}
+
+/// The first time from which no requested run is active for the reaction time. Replace does not delete them.
+fn requested_until(cron_job: &CronJobHistory, mut from: Millis) -> Millis {
+    for run in cron_job.runs.iter().filter(|run| run.request.is_some()) {
+        if run.created_at < from + REACTION_MAX && run.active_until() > from {
+            from = run.active_until();
         }
     }
     from

@@ -18,7 +18,7 @@ pub(super) struct StoredCronJob {
 }
 
 /// The metadata of an object.
-#[derive(Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StoredMetadata {
     pub(super) uid: String,
@@ -30,7 +30,7 @@ pub(super) struct StoredMetadata {
     pub(super) finalizers: Vec<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 #[serde(default)]
 pub(super) struct StoredAnnotations {
     #[serde(rename = "batch.kubernetes.io/cronjob-scheduled-timestamp")]
@@ -39,11 +39,15 @@ pub(super) struct StoredAnnotations {
     policy: Option<String>,
     #[serde(rename = "punctual.dev/jitter")]
     jitter: Option<String>,
+    #[serde(rename = "punctual.dev/run-request-uid")]
+    request_uid: Option<String>,
+    #[serde(rename = "punctual.dev/run-request-index")]
+    request_index: Option<String>,
     #[serde(rename = "punctual.dev/suspended-until")]
     suspended_until: Option<Timestamp>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct StoredOwner {
     pub(super) uid: String,
     #[serde(default)]
@@ -101,6 +105,7 @@ pub(super) struct StoredSlotRecord {
     pub(super) reason: String,
     pub(super) result: Option<String>,
     pub(super) job: Option<StoredActiveJob>,
+    pub(super) request: String,
 }
 
 /// A slot record as the server lists it.
@@ -120,6 +125,11 @@ impl StoredSlotRecord {
 
     pub(super) fn last_slot(&self) -> UnixSeconds {
         self.through.unwrap_or(self.slot)
+    }
+
+    /// Whether it is about a run of the schedule.
+    pub(super) fn is_scheduled(&self) -> bool {
+        self.request.is_empty()
     }
 
     pub(super) fn job_uid(&self) -> Option<&str> {
@@ -209,6 +219,13 @@ impl StoredMetadata {
         owners.find(|owner| owner.controller == Some(true)).map_or("", |owner| &owner.kind)
     }
 
+    /// The RunRequest of a Job and the position of the run.
+    pub(super) fn request(&self) -> Option<RequestedRun> {
+        let StoredAnnotations { request_uid, request_index, .. } = &self.annotations;
+        let index = request_index.as_ref()?.parse().ok()?;
+        Some(RequestedRun { request_uid: request_uid.clone()?, index, slot: self.slot()? })
+    }
+
     /// The slot in the annotation, in seconds since 1970.
     pub(super) fn slot(&self) -> Option<i64> {
         let slot: Timestamp = self.annotations.slot.as_deref()?.parse().ok()?;
@@ -219,6 +236,48 @@ impl StoredMetadata {
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == "punctual.dev/slot-recorded")
     }
+}
+
+/// A run that a RunRequest asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RequestedRun {
+    pub(super) request_uid: String,
+    /// The position in the order of the request.
+    pub(super) index: i64,
+    pub(super) slot: UnixSeconds,
+}
+
+/// A RunRequest.
+#[derive(Debug, Deserialize)]
+pub(super) struct StoredRunRequest {
+    pub(super) metadata: StoredMetadata,
+    pub(super) spec: StoredRequestSpec,
+    #[serde(default)]
+    pub(super) status: StoredRequestStatus,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StoredRequestSpec {
+    #[serde(default)]
+    pub(super) now: bool,
+    #[serde(default)]
+    pub(super) concurrency_policy: String,
+}
+
+/// The status of a RunRequest.
+#[derive(Clone, Debug, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StoredRequestStatus {
+    #[serde(rename = "targetUID")]
+    pub(super) target_uid: String,
+    pub(super) completion_time: Option<Timestamp>,
+    pub(super) total: i64,
+    pub(super) started: i64,
+    pub(super) succeeded: i64,
+    pub(super) failed: i64,
+    pub(super) skipped: i64,
+    pub(super) active: Vec<StoredActiveJob>,
 }
 
 /// A Job.

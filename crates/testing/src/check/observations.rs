@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::from_slice;
 
 use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, OPEN_END, PodRecord, SpecPeriod};
-use super::objects::{ServedSlotRecord, StoredCronJob, StoredEvent, StoredJob, StoredPod};
+use super::objects::{
+    ServedSlotRecord, StoredCronJob, StoredEvent, StoredJob, StoredPod, StoredRunRequest,
+};
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::{ActionKind, Millis, Scenario};
 
@@ -17,6 +19,8 @@ pub(super) struct Observations {
     /// Jobs that no CronJob of the history controls.
     pub(super) foreign_jobs: Vec<JobRun>,
     pub(super) pods: Vec<PodRecord>,
+    /// The RunRequests in their last states.
+    pub(super) requests: Vec<RequestHistory>,
     pub(super) events: Vec<StoredEvent>,
     /// The time and the status code of the response to each action, by its index.
     pub(super) responses: HashMap<usize, (Millis, u16)>,
@@ -26,6 +30,17 @@ pub(super) struct Observations {
     pub(super) served_records: Vec<ServedSlotRecord>,
     /// Objects that could not be parsed.
     pub(super) unreadable: Vec<(Millis, Arc<str>)>,
+}
+
+/// A RunRequest.
+#[derive(Debug)]
+pub(super) struct RequestHistory {
+    pub(super) key: Arc<str>,
+    /// The last state.
+    pub(super) object: StoredRunRequest,
+    pub(super) created_at: Millis,
+    /// When it was removed.
+    pub(super) deleted_at: Option<Millis>,
 }
 
 /// Reads the records in order.
@@ -79,6 +94,7 @@ impl HistoryReader {
         let parsed = match resource {
             "cronjobs.batch" | "scheduledjobs.punctual.dev" => self.read_cron_job(at, key, value),
             "jobs.batch" => self.read_job(at, key, value),
+            "runrequests.punctual.dev" => self.read_request(at, key, value),
             "pods" => self.read_pod(at, key, value),
             "events" if self.reads_events => self.read_event(key, value),
             _ => Some(()),
@@ -153,6 +169,29 @@ impl HistoryReader {
         }
         self.pods_by_key.insert(key.clone(), pods.len());
         pods.push(PodRecord::new(at, key, &object));
+        Some(())
+    }
+
+    fn read_request(&mut self, at: Millis, key: &Arc<str>, value: Option<&[u8]>) -> Option<()> {
+        let requests = &mut self.observations.requests;
+        let existing = requests.iter_mut().rfind(|request| request.key == *key);
+        let Some(value) = value else {
+            if let Some(request) = existing {
+                request.deleted_at = Some(at);
+            }
+            return Some(());
+        };
+        let object: StoredRunRequest = from_slice(value).ok()?;
+        match existing {
+            Some(request) if request.object.metadata.uid == object.metadata.uid => {
+                request.object = object;
+            }
+            _ => {
+                let key = key.clone();
+                let request = RequestHistory { key, object, created_at: at, deleted_at: None };
+                requests.push(request);
+            }
+        }
         Some(())
     }
 
@@ -285,12 +324,14 @@ impl PodRecord {
 
 impl JobRun {
     fn new(at: Millis, key: &Arc<str>, object: &StoredJob) -> JobRun {
+        let request = object.metadata.request();
         let mut run = JobRun {
             uid: object.metadata.uid.clone(),
             key: key.clone(),
             owner: object.metadata.controller().map(str::to_owned),
             owner_kind: object.metadata.controller_kind().to_owned(),
-            slot: object.metadata.slot(),
+            slot: object.metadata.slot().filter(|_| request.is_none()),
+            request,
             created_at: at,
             started: None,
             end: None,

@@ -9,6 +9,7 @@ use crate::ConcurrencyPolicy::{CatchUp, Forbid};
 use super::concurrency::has_policy;
 use super::cron_job_history::{CronJobHistory, JobEnd, JobRun, OPEN_END};
 use super::objects::JobResult;
+use super::requests;
 use super::{CheckContext, Finding};
 use crate::history::{HistoryEvent, HistoryRecord};
 use crate::scenario::Millis;
@@ -132,7 +133,10 @@ fn check_overlap(
     let jobs: HashMap<&str, &JobRun> =
         cron_job.runs.iter().map(|run| (run.uid.as_str(), run)).collect();
     // The Job that was created later should have waited.
-    let forbids = |run: &&JobRun| has_policy(context, cron_job, run.created_at, &[Forbid, CatchUp]);
+    let forbids = |run: &&JobRun| {
+        has_policy(context, cron_job, run.created_at, &[Forbid, CatchUp])
+            && !requests::ignores_policy(context, run)
+    };
     let forbidden: Vec<&str> =
         cron_job.runs.iter().filter(forbids).map(|run| run.uid.as_str()).collect();
     let mut running: Vec<(&PodProcess<'_>, &JobRun)> = Vec::new();

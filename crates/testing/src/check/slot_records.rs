@@ -28,8 +28,9 @@ pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
         return;
     }
     let mut findings = wrong_sums(&records, status);
-    findings.extend(overlaps(&records));
-    findings.extend(uncovered(context, cron_job, &records));
+    let scheduled: Vec<_> = records.iter().copied().filter(|it| it.is_scheduled()).collect();
+    findings.extend(overlaps(&scheduled));
+    findings.extend(uncovered(context, cron_job, &scheduled));
     findings.extend(wrong_runs(context, cron_job, &records));
     findings.extend(records.iter().filter_map(|record| wrong_record(context, cron_job, record)));
     context.report.slot_records += records.len() as u64;
@@ -69,7 +70,7 @@ fn lost(cron_job: &CronJobHistory, records: &[&StoredSlotRecord]) -> Vec<String>
     // If a user deletes a Job before its slot is recorded, a second Job is created for the slot, and one
     // record stands for both.
     let has_two_jobs = |slot: UnixSeconds| {
-        cron_job.runs.iter().any(|run| run.slot == Some(slot) && run.is_deleted_by_user)
+        cron_job.runs.iter().any(|run| run.any_slot() == Some(slot) && run.is_deleted_by_user)
     };
     let lost = latest.into_values().filter(|record| !is_served(record));
     let lost = lost.filter(|record| !has_two_jobs(record.slot));
@@ -143,7 +144,7 @@ fn wrong_runs(
     records: &[&StoredSlotRecord],
 ) -> Vec<String> {
     let mut found = Vec::new();
-    for run in cron_job.runs.iter().filter(|run| run.slot.is_some()) {
+    for run in cron_job.runs.iter().filter(|run| run.any_slot().is_some()) {
         let record = records.iter().find(|record| record.job_uid() == Some(&*run.uid));
         match record {
             // The controller may never have seen a Job that a user deleted.
@@ -178,7 +179,9 @@ fn disagreement(
         (Some("Deleted" | "Replaced"), Some(_)) => is_uncertain,
         _ => false,
     };
-    let has_slot = run.slot == Some(record.slot) && record.decision == "Started";
+    let is_of_same_origin = run.request.is_none() == record.is_scheduled();
+    let has_slot =
+        is_of_same_origin && run.any_slot() == Some(record.slot) && record.decision == "Started";
     (!is_right || !has_slot).then(|| format!("{record:?} disagrees with {run:?}"))
 }
 
@@ -194,7 +197,8 @@ fn wrong_record(
     let had_other_policy = || cron_job.periods.iter().any(|period| period.spec.policy != CatchUp);
     let had_deadline = || cron_job.periods.iter().any(|period| period.spec.deadline.is_some());
     let is_right = match (&*record.decision, &*record.reason) {
-        ("Started", "Scheduled") => true,
+        ("Started", "Scheduled") => record.is_scheduled(),
+        ("Started", "Requested") => !record.is_scheduled(),
         ("Started", "CaughtUp") => had_policy(CatchUp),
         ("Skipped", "Superseded") => had_other_policy(),
         ("Skipped", "ConcurrencyForbidden") => had_policy(Forbid),

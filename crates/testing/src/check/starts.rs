@@ -19,6 +19,12 @@ type StartViolation = (&'static str, String);
 pub(super) fn check(context: &mut CheckContext<'_>, cron_job: &CronJobHistory) {
     let mut violations = Vec::new();
     for (index, run) in cron_job.runs.iter().enumerate() {
+        if run.request.is_some() {
+            let found = [wrong_owner(cron_job, run), after_deletion(context, cron_job, run)];
+            let found = found.into_iter().flatten();
+            violations.extend(found.map(|violation| (run.created_at, violation)));
+            continue;
+        }
         let Some(slot) = run.slot else {
             violations
                 .push((run.created_at, ("wrong-slot", format!("{} has no slot", run.name()))));

@@ -4,6 +4,7 @@ use crate::ConcurrencyPolicy::Replace;
 use jiff::Timestamp;
 
 use super::calm_periods::REACTION_MAX;
+use super::concurrency::REPLACE_WAIT_MAX;
 use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::{JobResult, StoredStatus};
 use super::{CheckContext, format_slot};
@@ -157,8 +158,13 @@ pub(super) fn may_be_replaced(
     if !visible.any(|period| period.spec.policy == Replace) {
         return false;
     }
-    let has_successor =
-        cron_job.runs.iter().any(|other| (at..=at + staleness).contains(&other.created_at));
+    // The successor waits until the Pods of the run are gone. Nothing starts if the CronJob is edited or deleted
+    // meanwhile.
+    let waits_until = run.removed_at.min(at + REPLACE_WAIT_MAX) + staleness.max(REACTION_MAX);
+    let is_in_wait = |time: Millis| (at..=waits_until).contains(&time);
+    let has_successor = cron_job.runs.iter().any(|other| is_in_wait(other.created_at))
+        || cron_job.periods.iter().any(|period| is_in_wait(period.from))
+        || is_in_wait(cron_job.deleted_at);
     let is_calm = context.calm_periods.is_calm(at - REACTION_MAX, at + REACTION_MAX);
     !is_calm || has_successor
 }

@@ -75,7 +75,7 @@ impl RequestDraft {
         };
         let message = match total {
             0 => "no slot had to run".to_owned(),
-            _ => format!("{succeeded} runs succeeded, {failed} failed, {skipped} were skipped"),
+            _ => format!("of {total}: {succeeded} succeeded, {failed} failed, {skipped} skipped"),
         };
         self.finish_with(reason, &message, now);
     }

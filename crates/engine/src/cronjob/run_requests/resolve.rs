@@ -53,7 +53,9 @@ pub(crate) fn accept(
             let total = slots.len();
             draft.status.total = i64::try_from(total).unwrap_or(i64::MAX);
             draft.status.slots = slots;
-            draft.accept(&observed.cron_job.metadata.uid, &format!("{total} runs to start"));
+            let message =
+                if total == 1 { "1 run starts".to_owned() } else { format!("{total} runs start") };
+            draft.accept(&observed.cron_job.metadata.uid, &message);
         }
     }
     Ok(())
