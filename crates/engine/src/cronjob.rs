@@ -116,18 +116,14 @@ pub fn decide(observed: &Observed<'_>, now: Timestamp) -> Decision {
     if !uncached.is_empty() {
         return Decision::ReadJobs(uncached);
     }
-    let plan = match make_plan(observed, now) {
-        Ok(plan) => plan,
-        Err(query) => return Decision::ReadRecords(query),
-    };
-    match concurrency::job_to_read_before_replace(observed, &plan) {
-        Some(job) => Decision::ReadJobs(vec![job]),
-        None => Decision::Execute(Box::new(plan)),
+    match make_plan(observed, now) {
+        Ok(plan) => Decision::Execute(Box::new(plan)),
+        Err(decision) => decision,
     }
 }
 
-/// Makes the plan. Fails if slot records must be read from the server first.
-fn make_plan(observed: &Observed<'_>, now: Timestamp) -> Result<Plan, RecordQuery> {
+/// Makes the plan. Fails if something must be read from the server first.
+fn make_plan(observed: &Observed<'_>, now: Timestamp) -> Result<Plan, Decision> {
     let mut plan = Plan::new(observed, now);
     // 2. Delete the oldest finished Jobs beyond the history limits.
     history_limits::find_surplus_jobs(observed, &mut plan);
@@ -150,6 +146,9 @@ fn make_plan(observed: &Observed<'_>, now: Timestamp) -> Result<Plan, RecordQuer
             // 6. Choose the slot to start. The concurrency policy decides if Jobs are active.
             plan.start_decision =
                 concurrency::choose_slot(observed, timetable, &pending, &mut plan, now);
+            if let Some(job) = concurrency::job_to_read_before_replace(observed, &plan) {
+                return Err(Decision::ReadJobs(vec![job]));
+            }
             concurrency::keep_jobs_if_name_is_taken(observed, &mut plan);
             replacement::wait_for_replaced_pods(observed, &mut plan, now);
             suspension::clear_annotations_after_last_slot(observed, &mut plan);

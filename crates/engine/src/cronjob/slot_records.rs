@@ -8,7 +8,7 @@ use punctual_api::Time;
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::slot_record::SlotRecord;
 
-use super::Observed;
+use super::{Decision, Observed};
 
 /// The slots whose records are needed, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub struct RecordQuery {
     pub from: Timestamp,
     /// The last slot.
     pub through: Timestamp,
+}
+
+impl From<RecordQuery> for Decision {
+    fn from(query: RecordQuery) -> Decision {
+        Decision::ReadRecords(query)
+    }
 }
 
 /// The answer to a query.

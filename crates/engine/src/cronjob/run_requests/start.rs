@@ -172,23 +172,32 @@ fn waits_for(
     if let Some(entry) = kept {
         return Some(format!("the job {} is running", entry.name));
     }
-    if policy == ConcurrencyPolicy::Replace {
-        return replace_active_runs(observed, plan, now);
+    if policy == ConcurrencyPolicy::Replace
+        && let Some(message) = replace_active_runs(observed, plan)
+    {
+        return Some(message);
     }
-    None
+    wait_for_replaced_pods(observed, plan, now)
 }
 
 /// Deletes the active runs of the schedule. Returns what to wait for until the new run can start.
-fn replace_active_runs(observed: &Observed<'_>, plan: &mut Plan, now: Timestamp) -> Option<String> {
+fn replace_active_runs(observed: &Observed<'_>, plan: &mut Plan) -> Option<String> {
     if concurrency::has_unrecorded_job(plan) {
         return Some("the status must record the active run first".to_owned());
     }
-    let waits = replacement::waits(observed);
     plan.jobs_to_replace = concurrency::running_jobs(observed, plan);
-    plan.replaces_in_foreground = waits;
-    if waits && !plan.jobs_to_replace.is_empty() {
-        return Some("the Pods of the replaced runs are terminating".to_owned());
-    }
+    plan.replaces_in_foreground = replacement::waits(observed);
+    let must_wait = plan.replaces_in_foreground && !plan.jobs_to_replace.is_empty();
+    must_wait.then(|| "the Pods of the replaced runs are terminating".to_owned())
+}
+
+/// Returns what to wait for while Pods of a replaced run are terminating.
+fn wait_for_replaced_pods(
+    observed: &Observed<'_>,
+    plan: &mut Plan,
+    now: Timestamp,
+) -> Option<String> {
+    let waits = replacement::waits(observed);
     let (job, until) = replacement::last_terminating_job(observed).filter(|_| waits)?;
     if until <= now {
         plan.events.push(replacement::waited_too_long_event(job));
