@@ -74,6 +74,14 @@ impl CustomKind {
         }
     }
 
+    /// Returns the paths of the fields that field selectors can name, in Kubernetes 1.31 and newer.
+    fn selectable_fields(self) -> &'static [&'static str] {
+        match self {
+            CustomKind::ScheduledJob => &[],
+            CustomKind::RunRequest => &[".spec.target.kind", ".spec.target.name"],
+        }
+    }
+
     fn columns(self) -> &'static [Column] {
         match self {
             CustomKind::ScheduledJob => &columns::SCHEDULED_JOB,
@@ -85,6 +93,20 @@ impl CustomKind {
 /// Returns the definition of a kind, which allows these time zones.
 pub fn definition(kind: CustomKind, zones: &Zones) -> Value {
     let columns: Vec<_> = kind.columns().iter().map(Column::definition).collect();
+    let mut version = json!({
+        "name": "v1",
+        "served": true,
+        "storage": true,
+        "schema": { "openAPIV3Schema": root(kind, zones) },
+        "subresources": { "status": {} },
+        "additionalPrinterColumns": columns,
+    });
+    if let Value::Object(version) = &mut version
+        && !kind.selectable_fields().is_empty()
+    {
+        let fields = kind.selectable_fields().iter().map(|path| json!({ "jsonPath": path }));
+        version.insert("selectableFields".to_owned(), fields.collect());
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -93,14 +115,7 @@ pub fn definition(kind: CustomKind, zones: &Zones) -> Value {
             "group": GROUP,
             "names": kind.names(),
             "scope": "Namespaced",
-            "versions": [{
-                "name": "v1",
-                "served": true,
-                "storage": true,
-                "schema": { "openAPIV3Schema": root(kind, zones) },
-                "subresources": { "status": {} },
-                "additionalPrinterColumns": columns,
-            }],
+            "versions": [version],
         },
     })
 }

@@ -24,6 +24,7 @@ mod memory;
 mod metrics;
 mod quotas;
 mod replay;
+mod run_requests;
 mod schedule_since;
 mod tls;
 mod watches;
