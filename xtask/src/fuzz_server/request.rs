@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::mutate;
 
 /// The collections that are deleted periodically.
-pub(super) const COLLECTIONS: [&str; 9] = [
+pub(super) const COLLECTIONS: [&str; 10] = [
     "/apis/batch/v1/cronjobs",
     "/apis/batch/v1/namespaces/golden/cronjobs",
     "/apis/batch/v1/namespaces/golden/jobs?propagationPolicy=Background",
+    "/apis/punctual.dev/v1/namespaces/golden/runrequests",
     "/apis/punctual.dev/v1/namespaces/golden/scheduledjobs",
     "/api/v1/namespaces/golden/pods?gracePeriodSeconds=0",
     "/api/v1/namespaces/golden/configmaps",
@@ -22,10 +23,10 @@ pub(super) const COLLECTIONS: [&str; 9] = [
 ];
 
 #[rustfmt::skip]
-const PATH_SEGMENTS: [&str; 26] = [
+const PATH_SEGMENTS: [&str; 27] = [
     "api", "apis", "v1", "batch", "v1beta1", "namespaces", "golden", "default", "cronjobs", "jobs",
     "pods", "a", "l1", "status", "log", "finalize", "events", "events.k8s.io", "punctual.dev",
-    "scheduledjobs", "openapi", "v3", "%2e%2e", "%00", "..", "",
+    "scheduledjobs", "runrequests", "openapi", "v3", "%2e%2e", "%00", "..", "",
 ];
 #[rustfmt::skip]
 const PARAMETERS: [&str; 19] = [
