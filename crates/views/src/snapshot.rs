@@ -1,10 +1,11 @@
 //! One CronJob as it was read, with its Jobs, Events and slot records.
 
 use std::iter;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::event::Event;
-use punctual_api::{ConcurrencyPolicy, CronJob, CronJobKind};
+use punctual_api::{ConcurrencyPolicy, CronJob, CronJobKind, RunRequest};
 use punctual_engine::cronjob::{
     self, Decision, EffectiveSchedule, FeatureGates, JobView, Observed, Plan, ReadRecords,
     RecordRetention, ScheduleError, Timetable,
@@ -94,6 +95,15 @@ impl CronJobSnapshot {
 
     /// Returns what the controller would do now.
     pub fn decide(&self, now: Timestamp) -> Option<Plan> {
+        self.decide_with_requests(&[], now)
+    }
+
+    /// Returns what the controller would do now if there were these RunRequests.
+    pub(crate) fn decide_with_requests(
+        &self,
+        requests: &[Arc<RunRequest>],
+        now: Timestamp,
+    ) -> Option<Plan> {
         let mut live: Vec<(String, Option<JobView>)> = Vec::new();
         let mut read_records: Vec<ReadRecords> = Vec::new();
         for _ in 0..READS_MAX {
@@ -103,7 +113,7 @@ impl CronJobSnapshot {
                 jobs: &self.jobs,
                 live_jobs: &live,
                 read_records: &read_records,
-                requests: &[],
+                requests,
                 older_object_of_same_name: None,
                 gates: FeatureGates::default(),
                 retention: RecordRetention::Archived,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_api::cronjob::EffectiveSchedule;
+use punctual_api::well_known::annotations;
 use punctual_api::{CronJob, CronJobKind};
 use punctual_engine::cronjob::StartDecision;
 use serde::Serialize;
@@ -109,7 +110,25 @@ pub struct ResumePreview {
 impl ResumePreview {
     /// Asks the engine what it would do if the CronJob were not suspended.
     pub fn new(snapshot: &CronJobSnapshot, now: Timestamp) -> ResumePreview {
+        ResumePreview::of_edit(snapshot, snapshot.cron_job.clone(), now)
+    }
+
+    /// Like [`ResumePreview::new`], with this value of the annotation `punctual.dev/resume-missed`; `None` removes it.
+    pub fn with_missed(
+        snapshot: &CronJobSnapshot,
+        missed: Option<&str>,
+        now: Timestamp,
+    ) -> ResumePreview {
         let mut cron_job = snapshot.cron_job.clone();
+        let map = &mut cron_job.metadata.annotations;
+        map.remove(annotations::RESUME_MISSED);
+        if let Some(missed) = missed {
+            map.insert(annotations::RESUME_MISSED.to_owned(), missed.to_owned());
+        }
+        ResumePreview::of_edit(snapshot, cron_job, now)
+    }
+
+    fn of_edit(snapshot: &CronJobSnapshot, mut cron_job: CronJob, now: Timestamp) -> ResumePreview {
         cron_job.spec.suspend = Some(false);
         let resumed = snapshot.with_edit(cron_job);
         let next = resumed.next_start(now);
