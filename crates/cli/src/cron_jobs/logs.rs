@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::pin::pin;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use futures::{AsyncReadExt as _, StreamExt as _};
+use futures::{AsyncReadExt as _, Stream, StreamExt as _, stream};
 use http::Request;
 use kube::Api;
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use punctual_api::slot_record::{RunResult, SlotRecord};
 use punctual_api::{Job, Pod};
-use punctual_client::resources::{JOBS, PODS};
+use punctual_client::resources::{JOBS, PODS, ResourceType};
 use punctual_schedule::Zone;
 use punctual_views::{ChosenSlot, CronJobSnapshot, choose_slot, local_time};
 
@@ -27,19 +27,25 @@ const LATEST_MAX: usize = 20;
 const CHUNK_SIZE: usize = 16 * 1024;
 
 /// The Job of a run.
-struct RunJob {
-    namespace: String,
-    name: String,
+pub(super) struct RunJob {
+    pub(super) namespace: String,
+    pub(super) name: String,
     /// What the run is, for messages.
-    run: String,
+    pub(super) run: String,
 }
 
 pub(super) async fn run(args: &LogsArgs, zone: &Zone) -> anyhow::Result<()> {
     let session = Session::connect(&args.target.connection).await?;
     let snapshot = read_snapshot(&session, &args.target.target, &query(args), zone).await?;
     let run = choose_run(&snapshot, args)?;
-    let printer = LogPrinter { session: &session, args };
+    let container = args.container.as_deref();
+    let printer = LogPrinter { session: &session, is_following: args.follow, container };
     printer.print(&run).await
+}
+
+/// Prints the logs of a Job until it ends.
+pub(super) async fn follow_job(session: &Session, run: &RunJob) -> anyhow::Result<()> {
+    LogPrinter { session, is_following: true, container: None }.follow(run).await
 }
 
 /// Lets the server select the records.
@@ -101,12 +107,14 @@ fn run_job(snapshot: &CronJobSnapshot, record: &SlotRecord) -> anyhow::Result<Ru
 /// Prints the logs of the Pods of one Job.
 struct LogPrinter<'a> {
     session: &'a Session,
-    args: &'a LogsArgs,
+    is_following: bool,
+    /// The only container whose log to print; `None` for all.
+    container: Option<&'a str>,
 }
 
 impl LogPrinter<'_> {
     async fn print(&self, run: &RunJob) -> anyhow::Result<()> {
-        if self.args.follow {
+        if self.is_following {
             return self.follow(run).await;
         }
         let pods = self.pods(run).await?;
@@ -139,7 +147,7 @@ impl LogPrinter<'_> {
     /// Returns the containers of a Pod whose logs to print, in the order in which they run.
     fn containers(&self, pod: &Pod) -> Vec<String> {
         let names = pod.spec.containers_in_order().map(|(_, _, container)| container.name.clone());
-        let is_wanted = |name: &String| self.args.container.as_ref().is_none_or(|it| it == name);
+        let is_wanted = |name: &String| self.container.is_none_or(|it| it == name);
         names.filter(is_wanted).collect()
     }
 
@@ -147,7 +155,7 @@ impl LogPrinter<'_> {
         let containers = self.containers(pod);
         let name = &pod.metadata.name;
         if containers.is_empty()
-            && let Some(wanted) = &self.args.container
+            && let Some(wanted) = self.container
         {
             bail!("the Pod {name} has no container {wanted:?}");
         }
@@ -163,7 +171,7 @@ impl LogPrinter<'_> {
     /// Copies the log of a container to standard output.
     async fn copy_log(&self, pod: &Pod, container: &str) -> anyhow::Result<()> {
         let path = PODS.object_path(&pod.metadata.namespace, &pod.metadata.name);
-        let follow = if self.args.follow { "&follow=true" } else { "" };
+        let follow = if self.is_following { "&follow=true" } else { "" };
         let uri = format!("{path}/log?container={}{follow}", encode(container));
         let request = Request::get(uri).body(Vec::new())?;
         let stream = self.session.cluster.wait(self.session.cluster.client.request_stream(request));
@@ -189,11 +197,12 @@ impl LogPrinter<'_> {
     /// Follows the Pods of a Job, one after another, until the Job ends.
     async fn follow(&self, run: &RunJob) -> anyhow::Result<()> {
         let mut printed: HashSet<String> = HashSet::new();
-        let resource = PODS.api_resource();
-        let client = self.session.cluster.client.clone();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, &run.namespace, &resource);
-        let config = watcher::Config::default().labels(&format!("job-name={}", run.name));
-        let mut changes = pin!(watcher(api, config).default_backoff().touched_objects());
+        let pods = watcher::Config::default().labels(&format!("job-name={}", run.name));
+        // A Job can end after the last change of its Pods.
+        let job = watcher::Config::default().fields(&format!("metadata.name={}", run.name));
+        let pods = self.watch(&PODS, &run.namespace, pods);
+        let job = self.watch(&JOBS, &run.namespace, job);
+        let mut changes = pin!(stream::select(pods, job));
         loop {
             let job: Option<Job> =
                 self.session.get_optional(&JOBS.object_path(&run.namespace, &run.name)).await?;
@@ -216,6 +225,18 @@ impl LogPrinter<'_> {
             let change = changes.next().await;
             change.ok_or_else(|| anyhow!("the watch of the Pods ended"))??;
         }
+    }
+
+    fn watch(
+        &self,
+        resource: &ResourceType,
+        namespace: &str,
+        config: watcher::Config,
+    ) -> impl Stream<Item = watcher::Result<DynamicObject>> + use<> {
+        let client = self.session.cluster.client.clone();
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(client, namespace, &resource.api_resource());
+        watcher(api, config).default_backoff().touched_objects()
     }
 }
 
