@@ -15,7 +15,8 @@ use crate::check::CheckArgs;
 use crate::controller::args::ControllerArgs;
 use crate::crd::CrdArgs;
 use crate::cron_jobs::{
-    DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs, WhyArgs,
+    BackfillArgs, DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs,
+    TriggerArgs, WhyArgs,
 };
 use crate::data_dir;
 use crate::import::args::ImportArgs;
@@ -81,6 +82,10 @@ pub(crate) enum Command {
     History(Box<HistoryArgs>),
     /// Print the logs of a run
     Logs(Box<LogsArgs>),
+    /// Run a CronJob once now, or a slot again
+    Trigger(Box<TriggerArgs>),
+    /// Run the slots of an interval that have not run or have failed
+    Backfill(Box<BackfillArgs>),
     /// Suspend CronJobs, also until a time
     Suspend(Box<SuspendArgs>),
     /// Resume suspended CronJobs

@@ -1,8 +1,9 @@
-//! The commands that show, suspend and resume the CronJobs of a cluster, or of `punctual up`.
+//! The commands that show, run, suspend and resume the CronJobs of a cluster, or of `punctual up`.
 //!
 //! `session` connects and reads, `punctual-views` computes what to show, and each command prints it.
 
 mod args;
+mod backfill;
 mod columns;
 mod describe;
 mod duration_arg;
@@ -13,12 +14,17 @@ mod logs;
 mod name_completion;
 mod output_format;
 mod patch;
+mod plain_job;
 mod plan;
+mod progress;
 mod records;
 mod resume;
+mod run_args;
+mod run_requests;
 mod session;
 mod suspend;
 mod target;
+mod trigger;
 mod watch;
 mod why;
 
@@ -29,6 +35,8 @@ use punctual_schedule::Zone;
 pub(crate) use self::args::{
     DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs, WhyArgs,
 };
+
+pub(crate) use self::run_args::{BackfillArgs, TriggerArgs};
 
 /// Runs a command that sends requests, on this thread.
 fn block_on<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -54,6 +62,16 @@ pub(crate) fn history(args: &HistoryArgs, zone: &Zone) -> anyhow::Result<()> {
 
 pub(crate) fn logs(args: &LogsArgs, zone: &Zone) -> anyhow::Result<()> {
     block_on(logs::run(args, zone))
+}
+
+/// Runs `trigger`, whose exit status can be that of the run.
+pub(crate) fn trigger(args: &TriggerArgs, zone: &Zone) -> anyhow::Result<ExitCode> {
+    block_on(trigger::run(args, zone))
+}
+
+/// Runs `backfill`, whose exit status can be that of the runs.
+pub(crate) fn backfill(args: &BackfillArgs, zone: &Zone) -> anyhow::Result<ExitCode> {
+    block_on(backfill::run(args, zone))
 }
 
 pub(crate) fn suspend(args: &SuspendArgs, zone: &Zone) -> anyhow::Result<()> {

@@ -108,6 +108,8 @@ fn run(args: CliArgs) -> anyhow::Result<ExitCode> {
         Command::Why(why) => cron_jobs::why(why, &zone()?),
         Command::History(history) => cron_jobs::history(history, &zone()?),
         Command::Logs(logs) => cron_jobs::logs(logs, &zone()?),
+        Command::Trigger(trigger) => return cron_jobs::trigger(trigger, &zone()?),
+        Command::Backfill(backfill) => return cron_jobs::backfill(backfill, &zone()?),
         Command::Suspend(suspend) => cron_jobs::suspend(suspend, &zone()?),
         Command::Resume(resume) => cron_jobs::resume(resume, &zone()?),
     };

@@ -238,16 +238,45 @@ pub(crate) struct SuspendArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints what starts at once: slots that were due while the CronJob was suspended are pending if their
-starting deadline has not passed. Use --dry-run to see it before.
+starting deadline has not passed. Use --dry-run to see it before. --missed chooses which of them run;
+without it, the annotation punctual.dev/resume-missed decides, and without that, the latest runs.
+The controller of Punctual applies the choice, so drop and all are refused for a CronJob that another
+controller runs.
 
 Exit status: 0, or 1 if a CronJob is not found or was not changed.
 
 Examples:
   punctual resume backup --dry-run
+  punctual resume backup --missed all
   punctual resume -l team=data")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(super) targets: ChangeTargets,
+    /// Which slots of the suspension run
+    #[arg(long, value_name = "WHICH")]
+    pub(super) missed: Option<MissedChoice>,
+}
+
+/// Which slots that were due during a suspension run after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MissedChoice {
+    /// None
+    Drop,
+    /// The latest, or all with the policy CatchUp
+    Latest,
+    /// All, one after another, the oldest first
+    All,
+}
+
+impl MissedChoice {
+    /// Returns the value of the annotation `punctual.dev/resume-missed`; `None` for the default.
+    pub(super) fn annotation(self) -> Option<&'static str> {
+        match self {
+            MissedChoice::Drop => Some("drop"),
+            MissedChoice::Latest => None,
+            MissedChoice::All => Some("all"),
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -3,11 +3,12 @@
 use anyhow::bail;
 use http::Request;
 use punctual_api::CronJob;
+use punctual_api::well_known::annotations;
 use punctual_client::resources::cron_jobs_of;
 use punctual_views::annotation;
 use serde_json::{Map, Value, json};
 
-use super::args::{ChangeTargets, DryRun};
+use super::args::{ChangeTargets, DryRun, MissedChoice};
 use super::session::Session;
 use super::target;
 use crate::cluster_client::describe_error;
@@ -23,12 +24,14 @@ pub(super) struct SuspensionPatch {
     pub(super) until: Option<String>,
     pub(super) reason: Option<String>,
     pub(super) by: Option<String>,
+    /// Which slots of the suspension run after it; unchanged if `None`.
+    pub(super) missed: Option<MissedChoice>,
 }
 
 impl SuspensionPatch {
     /// Resumes and removes all annotations.
-    pub(super) fn resume() -> SuspensionPatch {
-        SuspensionPatch { is_suspended: false, until: None, reason: None, by: None }
+    pub(super) fn resume(missed: Option<MissedChoice>) -> SuspensionPatch {
+        SuspensionPatch { is_suspended: false, until: None, reason: None, by: None, missed }
     }
 
     /// Whether a CronJob is already so.
@@ -43,9 +46,12 @@ impl SuspensionPatch {
     /// The merge patch. The resource version makes the server refuse it if the object has changed.
     fn to_json(&self, cron_job: &CronJob) -> Value {
         let values = [&self.until, &self.reason, &self.by];
-        let annotations = annotation::ALL.into_iter().zip(values);
-        let annotations: Map<String, Value> =
-            annotations.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+        let values = annotation::ALL.into_iter().zip(values);
+        let mut annotations: Map<String, Value> =
+            values.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+        if let Some(missed) = self.missed {
+            annotations.insert(annotations::RESUME_MISSED.to_owned(), json!(missed.annotation()));
+        }
         let metadata = &cron_job.metadata;
         json!({
             "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "annotations": annotations},
@@ -132,11 +138,18 @@ mod tests {
 
     #[test]
     fn a_patch_names_the_version_and_removes_what_is_absent() {
-        let patch = SuspensionPatch::resume().to_json(&cron_job(true));
+        let patch = SuspensionPatch::resume(None).to_json(&cron_job(true));
         assert_eq!(patch["metadata"]["resourceVersion"], "7");
         assert_eq!(patch["metadata"]["uid"], "u");
         assert!(patch["metadata"]["annotations"]["punctual.dev/suspended-reason"].is_null());
         assert_eq!(patch["spec"]["suspend"], false);
+        assert!(patch["metadata"]["annotations"].get("punctual.dev/resume-missed").is_none());
+        for (choice, want) in
+            [(MissedChoice::Latest, json!(null)), (MissedChoice::All, json!("all"))]
+        {
+            let patch = SuspensionPatch::resume(Some(choice)).to_json(&cron_job(true));
+            assert_eq!(patch["metadata"]["annotations"]["punctual.dev/resume-missed"], want);
+        }
     }
 
     #[test]
@@ -146,9 +159,13 @@ mod tests {
             until: None,
             reason: Some("upgrade".into()),
             by: None,
+            missed: None,
         };
         assert!(again.is_done(&cron_job(true)));
         assert!(!again.is_done(&cron_job(false)));
-        assert!(!SuspensionPatch::resume().is_done(&cron_job(false)), "the annotation is removed");
+        assert!(
+            !SuspensionPatch::resume(None).is_done(&cron_job(false)),
+            "the annotation is removed"
+        );
     }
 }

@@ -4,10 +4,12 @@
 //! reconstructed from Jobs and Events.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
+use jiff::{SignedDuration, Timestamp};
 use punctual_api::event::Event;
 use punctual_api::slot_record::SlotRecord;
-use punctual_api::{CronJob, Job};
+use punctual_api::{CronJob, Job, Time};
 use punctual_client::resources::{EVENTS, JOBS, ResourceType};
 use punctual_engine::cronjob::JobView;
 use punctual_schedule::Zone;
@@ -61,6 +63,28 @@ pub(super) async fn read_snapshot(
 ) -> anyhow::Result<CronJobSnapshot> {
     let cron_job = target::find(session, name).await?;
     complete_snapshot(session, cron_job, query, zone).await
+}
+
+/// Reads the Jobs and Events of a CronJob, and its records of the slots from a time until before another.
+pub(super) async fn complete_snapshot_between(
+    session: &Session,
+    cron_job: CronJob,
+    slots: Range<Timestamp>,
+    zone: &Zone,
+) -> anyhow::Result<CronJobSnapshot> {
+    let after = Time::new(slots.start.checked_sub(SignedDuration::from_secs(1))?);
+    let inside = [format!("slotAfter={after}"), format!("slotBefore={}", Time::new(slots.end))];
+    let query = RecordQuery { limit: usize::MAX, selectors: inside.to_vec() };
+    let mut snapshot = complete_snapshot(session, cron_job, &query, zone).await?;
+    if snapshot.ledger.source() == RecordSource::SlotRecords {
+        // A record of several slots may begin before the first one.
+        let before = format!("slotBefore={}", Time::new(slots.start));
+        let query = RecordQuery { limit: 1, selectors: vec!["request=".to_owned(), before] };
+        let earlier = read_served(session, &snapshot.cron_job, &query).await?;
+        let records = snapshot.ledger.records().iter().chain(earlier.records()).cloned().collect();
+        snapshot.ledger = Ledger::new(records, RecordSource::SlotRecords, false);
+    }
+    Ok(snapshot)
 }
 
 /// Reads the Jobs, Events and records of a CronJob.

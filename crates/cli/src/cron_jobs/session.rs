@@ -2,9 +2,10 @@
 
 use http::Request;
 use punctual_api::{CronJob, CronJobKind};
-use punctual_client::resources::{ResourceType, cron_jobs_of};
+use punctual_client::resources::{RUN_REQUESTS, ResourceType, cron_jobs_of};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::args::ConnectionArgs;
 use super::target::with_kind;
@@ -70,6 +71,10 @@ impl Session {
         self.own_resources.iter().any(|name| name == "slotrecords")
     }
 
+    pub(super) fn serves_run_requests(&self) -> bool {
+        self.own_resources.iter().any(|name| name == RUN_REQUESTS.plural)
+    }
+
     /// Returns the kinds of CronJobs that the cluster serves.
     pub(super) fn kinds(&self) -> Vec<CronJobKind> {
         let mut kinds = vec![CronJobKind::BatchV1];
@@ -104,6 +109,19 @@ impl Session {
         request: Request<Vec<u8>>,
     ) -> anyhow::Result<kube::Result<T>> {
         self.cluster.wait(self.cluster.client.request(request)).await
+    }
+
+    /// Creates an object and returns it as the server stores it.
+    pub(super) async fn create<T: DeserializeOwned>(
+        &self,
+        resource: &ResourceType,
+        namespace: &str,
+        object: &Value,
+    ) -> anyhow::Result<T> {
+        let request = Request::post(resource.collection_path(namespace))
+            .header("Content-Type", "application/json")
+            .body(object.to_string().into_bytes())?;
+        self.send(request).await?.map_err(describe_error)
     }
 
     /// Reads at most `limit` objects of a list, page by page. `query` is the part of the URL after the limit.

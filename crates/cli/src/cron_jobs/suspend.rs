@@ -36,6 +36,7 @@ pub(super) async fn run(args: &SuspendArgs, zone: &Zone) -> anyhow::Result<()> {
         until: until.map(|until| Time::new(until).to_string()),
         reason: None,
         by: Some(user_name(&session).await),
+        missed: None,
     };
     let dry_run = args.targets.dry_run.filter(|dry_run| *dry_run != DryRun::None);
     for cron_job in &found {

@@ -11,7 +11,7 @@ use crate::program::{TestHome, UpProcess, api, wait_for_status};
 
 impl TestHome {
     /// Returns the program without a kubeconfig, so that it finds this instance by its data directory.
-    fn cli(&self, args: &[&str]) -> Command {
+    pub(crate) fn cli(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
         command.env("PUNCTUAL_DATA_DIR", self.path().join("data"));
         command.env("HOME", self.path()).env_remove("KUBECONFIG");
@@ -21,7 +21,7 @@ impl TestHome {
         command
     }
 
-    fn output(&self, args: &[&str]) -> CommandOutput {
+    pub(crate) fn output(&self, args: &[&str]) -> CommandOutput {
         let Output { status, stdout, stderr } = self.cli(args).output().unwrap();
         CommandOutput {
             status: status.code().unwrap(),
@@ -31,31 +31,31 @@ impl TestHome {
     }
 
     /// Runs a command that must succeed, and returns standard output.
-    fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         let output = self.output(args);
         assert_eq!(output.status, 0, "{args:?}: {}{}", output.stdout, output.stderr);
         output.stdout
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         serde_json::from_str(&self.ok(&[args, &["-o", "json"]].concat())).unwrap()
     }
 
     /// Runs a command that must fail with 1, and returns standard error.
-    fn error(&self, args: &[&str]) -> String {
+    pub(crate) fn error(&self, args: &[&str]) -> String {
         let output = self.output(args);
         assert_eq!((output.status, output.stdout.as_str()), (1, ""), "{args:?}");
         output.stderr
     }
 }
 
-struct CommandOutput {
-    status: i32,
-    stdout: String,
-    stderr: String,
+pub(crate) struct CommandOutput {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-fn cron_job(kind: &str, name: &str, schedule: &str, script: &str) -> Value {
+pub(crate) fn cron_job(kind: &str, name: &str, schedule: &str, script: &str) -> Value {
     let api_version = if kind == "CronJob" { "batch/v1" } else { "punctual.dev/v1" };
     json!({
         "apiVersion": api_version, "kind": kind, "metadata": {"name": name, "labels": {"team": "data"}},
@@ -65,7 +65,7 @@ fn cron_job(kind: &str, name: &str, schedule: &str, script: &str) -> Value {
     })
 }
 
-async fn create(client: &Client, object: Value) {
+pub(crate) async fn create(client: &Client, object: Value) {
     let kind = object["kind"].as_str().unwrap().to_owned();
     let version = object["apiVersion"].as_str().unwrap().to_owned();
     let object = serde_json::from_value(object).unwrap();

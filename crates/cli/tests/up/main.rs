@@ -17,6 +17,7 @@ mod pods;
 mod program;
 mod repair_command;
 mod run_command;
+mod run_request_commands;
 mod runs;
 mod special_files;
 mod startup;
