@@ -144,7 +144,8 @@ fn considered_slots(
     let Some((from, to)) = spec.from.zip(spec.to) else {
         return spec.slots.iter().map(|slot| slot.timestamp()).collect();
     };
-    let (from, to) = (from.timestamp(), to.timestamp());
+    let from = from.timestamp();
+    let to = to.timestamp();
     let is_inside = |slot: &Timestamp| *slot >= from && *slot < to && *slot <= now;
     let recorded = snapshot.ledger.records().iter().filter(|record| record.is_scheduled());
     let mut slots: BTreeSet<Timestamp> =
