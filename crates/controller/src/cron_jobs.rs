@@ -10,6 +10,7 @@ mod cached_job;
 mod client;
 mod decision_log;
 mod index;
+mod index_access;
 mod key;
 mod key_state;
 mod late_create_window;

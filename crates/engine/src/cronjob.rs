@@ -69,7 +69,7 @@ pub use run_requests::{RequestKey, RequestPlan, RequestUpdate, plan_without_targ
 pub use schedule_error::ScheduleError;
 pub use settle::settle;
 pub use skipped_slots::SkippedSlots;
-pub use slot_records::{ReadRecords, RecordQuery};
+pub use slot_records::{NeededRecords, ReadRecords};
 pub use suspension::SuspensionChange;
 pub use timetable::Timetable;
 pub use zone_gate_record::ZoneGateRecord;

@@ -27,13 +27,16 @@ pub struct SlotRanges(Vec<SlotRange>);
 impl SlotRange {
     /// Returns the number of slots, from 1 to [`SLOTS_MAX`].
     pub fn count(&self) -> usize {
-        let count = self.count.filter(|_| self.through.is_some()).unwrap_or(1);
+        let count = if self.through.is_some() { self.count.unwrap_or(1) } else { 1 };
         usize::try_from(count.max(1)).unwrap_or(SLOTS_MAX).min(SLOTS_MAX)
     }
 
     /// Returns the slot at a position.
     fn nth(&self, position: usize) -> Option<Timestamp> {
-        let steps = i64::try_from(position).ok().filter(|_| position < self.count())?;
+        if position >= self.count() {
+            return None;
+        }
+        let steps = i64::try_from(position).ok()?;
         let first = self.slot.timestamp();
         if steps == 0 {
             return Some(first);

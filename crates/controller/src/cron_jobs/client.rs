@@ -12,8 +12,8 @@ use punctual_api::{CronJob, CronJobKind, RunRequest, Time};
 use punctual_client::resources::{JOBS, RUN_REQUESTS, SLOT_RECORDS};
 use punctual_client::{ApiClient, ApiError, remove_finalizer_patch};
 use punctual_engine::cronjob::{
-    CreateError, CreateResult, GiveUpJob, JobKey, JobView, RecordQuery, RequestKey, RequestUpdate,
-    SuspensionChange,
+    CreateError, CreateResult, GiveUpJob, JobKey, JobView, NeededRecords, RequestKey,
+    RequestUpdate, SuspensionChange,
 };
 use punctual_queue::Failure;
 use serde::Deserialize;
@@ -247,7 +247,7 @@ impl CronJobClient {
         &self,
         namespace: &str,
         cron_job_uid: &str,
-        query: RecordQuery,
+        query: NeededRecords,
     ) -> Result<Vec<SlotRecord>, ApiError> {
         let from = Time::new(query.from);
         let selector = format!("cronJobUID={cron_job_uid}");

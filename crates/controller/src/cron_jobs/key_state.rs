@@ -115,8 +115,10 @@ impl KeyState {
         let is_lagging =
             |uid: &str| cached.iter().any(|job| job.uid == uid && job.deleted_at.is_none());
         self.deleted.retain(|uid, _| is_lagging(uid));
-        let Some(jobs) = jobs.as_mut().filter(|_| !self.deleted.is_empty()) else { return };
-        for job in Arc::make_mut(jobs) {
+        if self.deleted.is_empty() {
+            return;
+        }
+        for job in jobs.as_mut().map(Arc::make_mut).into_iter().flatten() {
             job.deleted_at = job.deleted_at.or_else(|| self.deleted.get(&job.uid).copied());
         }
     }

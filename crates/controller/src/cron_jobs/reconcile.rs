@@ -27,7 +27,7 @@ use super::cached_cron_job::{CachedFormError, ParsedCronJob};
 use super::client::{Creation, Propagation};
 use super::decision_log::{DecisionLog, Problem};
 use super::key::{CronJobName, ReconcileKey};
-use super::key_state::{LiveJobs, Parked};
+use super::key_state::LiveJobs;
 use crate::metrics::{RunOutcome, UnreadableKind};
 
 /// A plan, and the objects that it was made from.
@@ -231,15 +231,15 @@ impl CronJobController {
         }
         if let CreateResult::Created { .. } = creation.result {
             let log = DecisionLog { name, cron_job: &parsed.cron_job };
-            match timetable.filter(|_| create.requested.is_none()) {
-                Some(timetable) => {
+            match timetable {
+                Some(timetable) if create.requested.is_none() => {
                     let effective = timetable.effective_time(create.slot);
                     let late = self.clock.now().duration_since(effective);
                     let late = late.try_into().unwrap_or(Duration::ZERO);
                     self.metrics.observe_start_skew(late);
                     log.log_start(create, late);
                 }
-                None => log.log_requested_start(create),
+                _ => log.log_requested_start(create),
             }
         } else if !creation.is_unconfirmed {
             self.remove_unconfirmed(name, &create.name);
@@ -553,63 +553,5 @@ fn object_reference(name: &CronJobName, cron_job: &CronJob) -> ObjectReference {
         api_version: name.kind.api_version().to_owned(),
         resource_version: cron_job.metadata.resource_version.clone(),
         field_path: String::new(),
-    }
-}
-
-/// Short accesses to the index. None holds its lock across a call.
-impl CronJobController {
-    /// The effective time of the next slot of a CronJob.
-    fn next_slot(&self, name: &CronJobName) -> Option<Timestamp> {
-        let timetable = self.index().get(name)?.timetable();
-        timetable.as_ref().as_ref().ok()?.next_effective_time(self.clock.now())
-    }
-
-    fn take_parked(&self, name: &CronJobName) -> Option<Parked> {
-        self.index().key_state(name)?.take_parked()
-    }
-
-    /// Leaves the results of a plan to a later reconcile, unless the CronJob was replaced.
-    fn park(&self, name: &CronJobName, executed: Executed) {
-        let parked = Parked::new(executed);
-        let mut index = self.index();
-        let is_current = index.get(name).is_some_and(|cached| cached.uid == parked.cron_job_uid());
-        if is_current && let Some(state) = index.key_state(name) {
-            state.park(parked);
-        }
-    }
-
-    fn unconfirmed_jobs(&self, name: &CronJobName) -> Vec<String> {
-        let mut index = self.index();
-        index.key_state(name).map(|state| state.unconfirmed().to_vec()).unwrap_or_default()
-    }
-
-    fn add_unconfirmed(&self, name: &CronJobName, job: &str) {
-        if let Some(state) = self.index().key_state(name) {
-            state.add_unconfirmed(job);
-        }
-    }
-
-    fn add_deleted(&self, name: &CronJobName, uid: &str) {
-        let now = self.clock.now();
-        if let Some(state) = self.index().key_state(name) {
-            state.add_deleted(uid, now);
-        }
-    }
-
-    fn remove_unconfirmed(&self, name: &CronJobName, job: &str) {
-        if let Some(state) = self.index().key_state(name) {
-            state.remove_unconfirmed(job);
-        }
-    }
-
-    fn apply_response(&self, name: &Arc<CronJobName>, cron_job: &CronJob) {
-        self.index().apply_response(name, cron_job, &self.options);
-    }
-
-    /// Removes a CronJob that a live read showed as deleted. The watch may lag behind.
-    fn mark_deleted(&self, name: &Arc<CronJobName>, uid: &str) {
-        let mut index = self.index();
-        index.mark_deleted(name, uid);
-        self.remove_cron_job(&mut index, name, uid);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_api::RunRequest;
 use punctual_engine::cronjob::{
-    ReadRecords, RecordQuery, RequestKey, RequestPlan, RequestUpdate, plan_without_target,
+    NeededRecords, ReadRecords, RequestKey, RequestPlan, RequestUpdate, plan_without_target,
 };
 use punctual_queue::Failure;
 
@@ -17,7 +17,7 @@ impl CronJobController {
         &self,
         name: &CronJobName,
         uid: &str,
-        query: RecordQuery,
+        query: NeededRecords,
     ) -> Result<ReadRecords, Failure> {
         let records = self.client.read_records(&name.namespace, uid, query).await?;
         Ok(ReadRecords { query, records })

@@ -3,11 +3,11 @@
 use punctual_client::ResourceType;
 use punctual_client::resources::{
     CONFIG_MAPS, CRON_JOBS, EVENTS, JOBS, LEASES, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS,
-    SCHEDULED_JOBS, SECRETS, SERVICE_ACCOUNTS,
+    RUN_REQUESTS, SCHEDULED_JOBS, SECRETS, SERVICE_ACCOUNTS,
 };
 
 /// The watched kinds. Events own nothing and are owned by nothing.
-pub(crate) static WATCHED: [&ResourceType; 11] = [
+pub(crate) static WATCHED: [&ResourceType; 12] = [
     &CONFIG_MAPS,
     &PODS,
     &RESOURCE_QUOTAS,
@@ -16,6 +16,7 @@ pub(crate) static WATCHED: [&ResourceType; 11] = [
     &CRON_JOBS,
     &JOBS,
     &LEASES,
+    &RUN_REQUESTS,
     &SCHEDULED_JOBS,
     &NAMESPACES,
     &NODES,

@@ -14,7 +14,7 @@ use super::{
     ledger,
     plan::{FinishedRun, JobKey, Plan},
     reasons, run_requests,
-    slot_records::RecordQuery,
+    slot_records::NeededRecords,
 };
 use crate::PendingEvent;
 
@@ -35,7 +35,7 @@ pub(crate) fn uncached_jobs(observed: &Observed<'_>) -> Vec<String> {
 
 /// Updates `status.active`, the counts of finished Jobs and the times that depend on them. Fails if slot
 /// records must be read first.
-pub(crate) fn update_status(observed: &Observed<'_>, plan: &mut Plan) -> Result<(), RecordQuery> {
+pub(crate) fn update_status(observed: &Observed<'_>, plan: &mut Plan) -> Result<(), NeededRecords> {
     add_unrecorded_jobs(observed, plan);
     run_requests::adopt_unrecorded_jobs(observed, plan)?;
     count_finished_jobs(observed, plan);

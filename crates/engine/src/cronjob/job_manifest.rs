@@ -42,8 +42,8 @@ pub fn build_job_manifest(
     annotate_pods(&mut spec, &run_annotations)?;
     let mut annotations: StringMap = read_field(&template_meta, "annotations")?;
     if let Some(RequestedRun { request, .. }) = requested {
-        let (uid, index) = (request.uid.clone(), request.index.to_string());
-        run_annotations.insert(annotations::RUN_REQUEST_UID.into(), uid);
+        let index = request.index.to_string();
+        run_annotations.insert(annotations::RUN_REQUEST_UID.into(), request.uid.clone());
         run_annotations.insert(annotations::RUN_REQUEST_INDEX.into(), index);
     }
     annotations.extend(run_annotations);

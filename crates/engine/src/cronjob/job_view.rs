@@ -140,8 +140,10 @@ impl JobView {
     /// Returns the slot if the name and the annotation agree that the Job runs for a slot of this
     /// CronJob. A requested run is not one of the schedule.
     pub(crate) fn slot_for(&self, cron_job_name: &str) -> Option<Timestamp> {
-        let slot = self.slot.filter(|_| self.request.is_none());
-        slot.filter(|slot| is_name_for_slot(&self.name, cron_job_name, *slot))
+        if self.request.is_some() {
+            return None;
+        }
+        self.slot.filter(|slot| is_name_for_slot(&self.name, cron_job_name, *slot))
     }
 }
 

@@ -43,28 +43,28 @@ impl RecordRetention {
 
 /// Consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlotRange {
+pub(crate) struct SlotSpan {
     pub(crate) oldest: Timestamp,
     pub(crate) latest: Timestamp,
     pub(crate) count: u64,
 }
 
-impl SlotRange {
+impl SlotSpan {
     /// The slots of a schedule in `(after, until]`; none if there are none.
     pub(crate) fn find(
         timetable: &Timetable,
         after: Timestamp,
         until: Timestamp,
-    ) -> Option<SlotRange> {
+    ) -> Option<SlotSpan> {
         let schedule = timetable.schedule();
         let oldest = schedule.next_after(after).filter(|oldest| *oldest <= until)?;
         let count = schedule.count_in(after, until);
         let latest = schedule.latest_in(after, until)?;
-        Some(SlotRange { oldest, latest, count })
+        Some(SlotSpan { oldest, latest, count })
     }
 
     fn record(self, decision: SlotDecision, reason: &str) -> SlotRecord {
-        let SlotRange { oldest, latest, count } = self;
+        let SlotSpan { oldest, latest, count } = self;
         let is_range = count > 1;
         SlotRecord {
             slot: Some(Time::new(oldest)),
@@ -80,7 +80,7 @@ impl SlotRange {
 /// Adds the record of missed slots.
 pub(crate) fn add_missed(plan: &mut Plan, missed: &MissedSlots) {
     let MissedSlots { oldest, latest, count, .. } = *missed;
-    let range = SlotRange { oldest, latest, count };
+    let range = SlotSpan { oldest, latest, count };
     let rejection = rejection_message(&plan.observed_status);
     let record = match (missed.reason, rejection) {
         (MissReason::DeadlinePassed, Some(message)) => SlotRecord {
@@ -110,19 +110,19 @@ fn rejection_message(status: &CronJobStatus) -> Option<&str> {
 /// Returns the records of slots that a later slot supersedes. Those during which another run was active
 /// have a reason of their own under the policy `Forbid`.
 pub(crate) fn superseded(
-    range: SlotRange,
+    range: SlotSpan,
     timetable: &Timetable,
     blocked_until: Option<Timestamp>,
 ) -> Vec<SlotRecord> {
     let forbidden =
-        |range: SlotRange| range.record(SlotDecision::Skipped, reason::CONCURRENCY_FORBIDDEN);
-    let superseded = |range: SlotRange| range.record(SlotDecision::Skipped, reason::SUPERSEDED);
+        |range: SlotSpan| range.record(SlotDecision::Skipped, reason::CONCURRENCY_FORBIDDEN);
+    let superseded = |range: SlotSpan| range.record(SlotDecision::Skipped, reason::SUPERSEDED);
     match blocked_until {
         Some(until) if until >= range.latest => vec![forbidden(range)],
         // The slots of an interval cannot be counted from within a range.
         Some(until) if until >= range.oldest && timetable.interval().is_none() => {
-            let blocked = SlotRange::find(timetable, before(range.oldest), until);
-            let others = SlotRange::find(timetable, until, range.latest);
+            let blocked = SlotSpan::find(timetable, before(range.oldest), until);
+            let others = SlotSpan::find(timetable, until, range.latest);
             blocked.map(forbidden).into_iter().chain(others.map(superseded)).collect()
         }
         _ => vec![superseded(range)],
@@ -130,7 +130,7 @@ pub(crate) fn superseded(
 }
 
 /// Returns the record of slots that were due while the CronJob was suspended.
-pub(crate) fn suspended(range: SlotRange) -> SlotRecord {
+pub(crate) fn suspended(range: SlotSpan) -> SlotRecord {
     range.record(SlotDecision::Skipped, reason::SUSPENDED)
 }
 

@@ -7,7 +7,7 @@ use punctual_api::{ConcurrencyPolicy, Time};
 
 use super::{
     Observed, Timetable, active_jobs, conditions,
-    ledger::{self, SlotRange},
+    ledger::{self, SlotSpan},
     plan::{MissReason, MissedSlots, Plan},
     replacement,
     skipped_slots::{self, SkippedSlots},
@@ -33,8 +33,8 @@ pub(crate) struct PendingSlots {
 
 impl PendingSlots {
     /// All of them; `None` if there are none.
-    pub(crate) fn range(&self) -> Option<SlotRange> {
-        Some(SlotRange { oldest: self.oldest?, latest: self.latest?, count: self.count })
+    pub(crate) fn range(&self) -> Option<SlotSpan> {
+        Some(SlotSpan { oldest: self.oldest?, latest: self.latest?, count: self.count })
     }
 }
 

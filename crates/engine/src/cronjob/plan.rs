@@ -19,7 +19,7 @@ use super::{
     run_requests::{RequestDraft, RequestKey, RequestUpdate},
     schedule_error::ScheduleError,
     skipped_slots::SkippedSlots,
-    slot_records::RecordQuery,
+    slot_records::NeededRecords,
     suspension::{self, SuspensionChange},
     zone_gate_record::ZoneGateRecord,
 };
@@ -31,7 +31,7 @@ pub enum Decision {
     /// The cache is insufficient: read these Jobs from the server, by name, and decide again.
     ReadJobs(Vec<String>),
     /// Slot records are needed that the status does not have: read them from the server, and decide again.
-    ReadRecords(RecordQuery),
+    ReadRecords(NeededRecords),
     /// Execute this plan.
     Execute(Box<Plan>),
 }

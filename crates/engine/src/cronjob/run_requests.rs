@@ -34,14 +34,14 @@ pub use self::draft::{RequestKey, RequestUpdate};
 pub use self::lifetime::{RequestPlan, plan_without_target};
 pub(crate) use self::progress::add_run as add_run_to_request;
 pub(crate) use self::start::{has_urgent_request, is_requested};
-use super::{Observed, plan::Plan, slot_records::RecordQuery};
+use super::{Observed, plan::Plan, slot_records::NeededRecords};
 
 /// Plans the next steps of all requests for the CronJob. Fails if slot records must be read first.
 pub(crate) fn plan_requests(
     observed: &Observed<'_>,
     plan: &mut Plan,
     now: Timestamp,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     for request in observed.requests {
         let mut draft = RequestDraft::new(request, now);
         plan_request(observed, plan, &mut draft, now)?;
@@ -55,7 +55,7 @@ fn plan_request(
     plan: &mut Plan,
     draft: &mut RequestDraft,
     now: Timestamp,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     if draft.request.is_finished() {
         return Ok(());
     }

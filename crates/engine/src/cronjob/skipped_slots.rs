@@ -37,7 +37,7 @@ pub(crate) fn slots_superseded_by(
     let oldest = schedule.next_after(after)?;
     // The slots of an interval are counted from `after`, so there may be none before `slot`.
     let count = Some(schedule.count_in(after, latest)).filter(|count| *count > 0)?;
-    let range = ledger::SlotRange { oldest, latest, count };
+    let range = ledger::SlotSpan { oldest, latest, count };
     let records = ledger::superseded(range, timetable, blocked_until);
     Some(SkippedSlots { oldest, latest, count, records })
 }

@@ -1,7 +1,7 @@
 //! Slot records that a decision needs and that the status does not have.
 //!
 //! Our server moves records out of the status into its archive. A decision that needs them returns a
-//! [`RecordQuery`]; the caller reads them and decides again.
+//! [`NeededRecords`]; the caller reads them and decides again.
 
 use jiff::Timestamp;
 use punctual_api::Time;
@@ -12,15 +12,15 @@ use super::{Decision, Observed};
 
 /// The slots whose records are needed, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordQuery {
+pub struct NeededRecords {
     /// The first slot.
     pub from: Timestamp,
     /// The last slot.
     pub through: Timestamp,
 }
 
-impl From<RecordQuery> for Decision {
-    fn from(query: RecordQuery) -> Decision {
+impl From<NeededRecords> for Decision {
+    fn from(query: NeededRecords) -> Decision {
         Decision::ReadRecords(query)
     }
 }
@@ -29,7 +29,7 @@ impl From<RecordQuery> for Decision {
 #[derive(Clone, Debug)]
 pub struct ReadRecords {
     /// The query.
-    pub query: RecordQuery,
+    pub query: NeededRecords,
     /// The records of the CronJob that are about at least one of the slots.
     pub records: Vec<SlotRecord>,
 }
@@ -39,8 +39,8 @@ pub struct ReadRecords {
 pub(crate) fn find_records<'a>(
     observed: &Observed<'a>,
     status: &'a CronJobStatus,
-    query: RecordQuery,
-) -> Result<Vec<&'a SlotRecord>, RecordQuery> {
+    query: NeededRecords,
+) -> Result<Vec<&'a SlotRecord>, NeededRecords> {
     let archived: &'a [SlotRecord] = if observed.retention.has_archive() {
         let answer = observed.read_records.iter().find(|read| read.query == query);
         &answer.ok_or(query)?.records

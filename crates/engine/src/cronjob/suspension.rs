@@ -11,7 +11,7 @@ use punctual_api::{ConcurrencyPolicy, CronJob, Time};
 
 use super::{
     Observed, Timetable,
-    ledger::{self, SlotRange},
+    ledger::{self, SlotSpan},
     pending_slots::{count_expired_slots, missed_until, slots_between},
     plan::{Plan, StartDecision},
     skipped_slots::{self, SkippedSlots},
@@ -141,7 +141,7 @@ pub(crate) fn skip_suspended_slots(
     // Slots from before the suspension that are still pending are superseded by those that follow.
     let earlier = slots_between(timetable, after, after, before_since).range();
     let since_slot = earlier.map_or(after, |range| range.latest);
-    let Some(suspended) = SlotRange::find(timetable, since_slot, until) else { return after };
+    let Some(suspended) = SlotSpan::find(timetable, since_slot, until) else { return after };
     let mut records =
         earlier.map_or_else(Vec::new, |range| ledger::superseded(range, timetable, None));
     records.push(ledger::suspended(suspended));

@@ -100,9 +100,12 @@ impl Checker {
         let policy = cron_job.concurrency_policy();
         if let Some(deadline) = deadline(cron_job) {
             // The deadline does not pass while a slot waits for the Pods of a replaced run.
-            let waited_since = replaced_at.filter(|_| policy == ConcurrencyPolicy::Replace);
-            let waited_since = waited_since
-                .filter(|since| since <= at && at.duration_since(*since) <= REPLACE_WAIT_MAX);
+            let is_recent =
+                |since: &Timestamp| since <= at && at.duration_since(*since) <= REPLACE_WAIT_MAX;
+            let waited_since = match policy {
+                ConcurrencyPolicy::Replace => replaced_at.filter(is_recent),
+                _ => None,
+            };
             let decided_at = waited_since.unwrap_or(*at);
             let lateness = decided_at.duration_since(effective);
             assert!(lateness < deadline, "slot {slot} was started too late");

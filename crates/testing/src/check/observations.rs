@@ -330,7 +330,7 @@ impl JobRun {
             key: key.clone(),
             owner: object.metadata.controller().map(str::to_owned),
             owner_kind: object.metadata.controller_kind().to_owned(),
-            slot: object.metadata.slot().filter(|_| request.is_none()),
+            slot: if request.is_none() { object.metadata.slot() } else { None },
             request,
             created_at: at,
             started: None,

@@ -9,7 +9,7 @@ use crate::cronjob::{
     job_view::JobView,
     ledger,
     plan::{JobKey, Plan},
-    slot_records::{self, RecordQuery},
+    slot_records::{self, NeededRecords},
 };
 
 /// Adds requested Jobs to `status.active` that the status does not record. Fails if slot records must be
@@ -17,7 +17,7 @@ use crate::cronjob::{
 pub(crate) fn adopt_unrecorded_jobs(
     observed: &Observed<'_>,
     plan: &mut Plan,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     for job in active_jobs::current_jobs(observed) {
         // Our finalizer is removed only from Jobs that are recorded and counted.
         if job.request.is_none() || !job.has_finalizer || is_listed(&plan.status, &job.uid) {
@@ -35,7 +35,7 @@ pub(crate) fn adopt_unrecorded_jobs(
 }
 
 /// Whether a Job that is not active was counted: then there is a record of how it ended.
-fn is_counted(observed: &Observed<'_>, job: &JobView, plan: &Plan) -> Result<bool, RecordQuery> {
+fn is_counted(observed: &Observed<'_>, job: &JobView, plan: &Plan) -> Result<bool, NeededRecords> {
     if job.result.is_none() && !job.is_deleting() {
         return Ok(false);
     }
@@ -43,7 +43,7 @@ fn is_counted(observed: &Observed<'_>, job: &JobView, plan: &Plan) -> Result<boo
         return Ok(job.result.is_some());
     }
     let Some(slot) = job.slot else { return Ok(true) };
-    let query = RecordQuery { from: slot, through: slot };
+    let query = NeededRecords { from: slot, through: slot };
     let records = slot_records::find_records(observed, &plan.status, query)?;
     Ok(records.iter().any(|record| record.is_of_job(&job.uid) && !record.is_running()))
 }

@@ -40,8 +40,8 @@ impl RequestPlan {
         let ttl = SignedDuration::from_secs(request.spec.ttl_seconds());
         let expires_at = completed_at.timestamp().checked_add(ttl).unwrap_or(Timestamp::MAX);
         if expires_at <= now {
-            let (name, uid) = (metadata.name.clone(), metadata.uid.clone());
-            self.to_delete.push(RequestKey { name, uid });
+            let name = metadata.name.clone();
+            self.to_delete.push(RequestKey { name, uid: metadata.uid.clone() });
         } else {
             self.wake_at = Some(self.wake_at.map_or(expires_at, |wake| wake.min(expires_at)));
         }

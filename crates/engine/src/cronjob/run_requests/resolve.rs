@@ -16,7 +16,7 @@ use crate::cronjob::{
     ledger, pending_slots,
     plan::Plan,
     run_overrides::find_unknown_container,
-    slot_records::{self, RecordQuery},
+    slot_records::{self, NeededRecords},
 };
 
 /// The most slots of the schedule between `from` and `to`. More are refused, so that one request cannot
@@ -35,7 +35,7 @@ pub(crate) fn accept(
     plan: &Plan,
     draft: &mut RequestDraft,
     now: Timestamp,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     let spec = &draft.request.spec;
     if let Some(container) = find_unknown_container(observed.cron_job, spec.overrides.as_ref()) {
         let message = format!("the template of the CronJob has no container {container:?}");
@@ -72,7 +72,7 @@ fn choose_slots(
     plan: &Plan,
     spec: &RunRequestSpec,
     now: Timestamp,
-) -> Result<Result<SlotRanges, Refusal>, RecordQuery> {
+) -> Result<Result<SlotRanges, Refusal>, NeededRecords> {
     let Ok(timetable) = observed.timetable else {
         let message = "the CronJob has no valid schedule; correct it first".to_owned();
         return Ok(Err(Refusal { reason: condition_reason::NO_SCHEDULE, message }));
@@ -89,7 +89,7 @@ fn choose_slots(
     let selection = spec.selection();
     let needs_records = selection != RunSelection::All || timetable.interval().is_some();
     let records = if needs_records {
-        let query = RecordQuery { from: bounds.from, through: bounds.through };
+        let query = NeededRecords { from: bounds.from, through: bounds.through };
         slot_records::find_records(observed, &plan.status, query)?
     } else {
         Vec::new()

@@ -12,7 +12,7 @@ use crate::cronjob::{
     ledger, manual_jobs,
     plan::{CreateJob, Plan, RequestedRun, StartDecision},
     replacement,
-    slot_records::{self, RecordQuery},
+    slot_records::{self, NeededRecords},
 };
 
 /// How many slots are checked at once for runs that were started since the request was accepted.
@@ -44,7 +44,7 @@ pub(crate) fn start_next(
     plan: &mut Plan,
     draft: &mut RequestDraft,
     now: Timestamp,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     if draft.is_stopped() {
         draft.set_running(condition_reason::SUSPENDED, "no further run starts");
         return Ok(());
@@ -87,7 +87,7 @@ fn skip_slots_that_ran(
     observed: &Observed<'_>,
     plan: &Plan,
     draft: &mut RequestDraft,
-) -> Result<(), RecordQuery> {
+) -> Result<(), NeededRecords> {
     let spec = &draft.request.spec;
     let selection = spec.selection();
     if spec.now || selection == RunSelection::All {
@@ -99,7 +99,7 @@ fn skip_slots_that_ran(
     let (Some(from), Some(through)) = (slots.iter().min(), slots.iter().max()) else {
         return Ok(());
     };
-    let query = RecordQuery { from: *from, through: *through };
+    let query = NeededRecords { from: *from, through: *through };
     let records = slot_records::find_records(observed, &plan.status, query)?;
     let accepted_time = draft.status.accepted_time;
     // A record of this request is about a Job that was created before a crash, which is adopted.
@@ -197,8 +197,10 @@ fn wait_for_replaced_pods(
     plan: &mut Plan,
     now: Timestamp,
 ) -> Option<String> {
-    let waits = replacement::waits(observed);
-    let (job, until) = replacement::last_terminating_job(observed).filter(|_| waits)?;
+    if !replacement::waits(observed) {
+        return None;
+    }
+    let (job, until) = replacement::last_terminating_job(observed)?;
     if until <= now {
         plan.events.push(replacement::waited_too_long_event(job));
         return None;
