@@ -148,7 +148,9 @@ impl Command {
 Prints `serving https://ADDRESS` when it is ready. After that it shows a live view in a terminal,
 and prints one line per event elsewhere.
 
-All manifests are validated before any is applied. If one is invalid, nothing is changed or started.
+Directories are read with their subdirectories. Manifests are applied again when they change, and all of
+them on SIGHUP. If a file is invalid, nothing of it is applied, and what it applied before stays; the
+other files are applied. Objects of removed manifests stay, unless you use --prune.
 
 Pods run as processes on this machine; their images are ignored. Pods keep running when this command
 stops, and the next `punctual up` continues to manage them. Ctrl-C or SIGTERM stops this command
@@ -160,9 +162,13 @@ Examples:
 // The level `info` would repeat on standard error what the view and the lines report about runs.
 #[command(mut_arg("log", |log| log.default_value("warn")))]
 pub(crate) struct UpArgs {
-    /// Manifests to apply: YAML or JSON files, directories, or - for standard input
+    /// Manifests to apply, now and when they change: YAML or JSON files, directories, or - for standard
+    /// input
     #[arg(value_name = "FILE or DIR")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Delete objects whose manifest was removed; an empty or unreadable directory deletes nothing
+    #[arg(long)]
+    pub(crate) prune: bool,
     #[command(flatten)]
     pub(crate) instance: InstanceArgs,
     /// Name of this machine's Node [default: the name used before, or the host name]

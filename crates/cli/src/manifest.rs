@@ -6,6 +6,7 @@
 
 mod chunks;
 mod files;
+mod folder;
 mod json;
 mod list;
 
@@ -19,6 +20,8 @@ use punctual_api::{json_tree::SizeBudget, yaml};
 use serde_json::Value;
 
 use self::chunks::Chunk;
+pub(crate) use self::files::ManifestFile;
+pub(crate) use self::folder::{FolderListing, is_manifest_name, list as list_path};
 
 /// The maximum number of documents read from one file.
 const DOCUMENTS_MAX: usize = 50_000;
@@ -82,26 +85,36 @@ impl std::error::Error for ReadError {}
 /// A document, or the reason why it cannot be read.
 pub(crate) type ReadResult = Result<Document, ReadError>;
 
-/// Reads all documents of the files in order. The path `-` is standard input.
+/// Reads all documents of the files in order. Folders are read with their subfolders. The path `-` is standard input.
 pub(crate) fn read(paths: &[PathBuf]) -> Vec<ReadResult> {
-    paths.iter().flat_map(|path| files::list(path)).flat_map(read_file).collect()
+    paths.iter().flat_map(|path| read_path(path)).collect()
+}
+
+fn read_path(path: &Path) -> Vec<ReadResult> {
+    let FolderListing { files, folders, errors } = list_path(path, None);
+    let mut read: Vec<ReadResult> = errors.into_iter().map(Err).collect();
+    if files.is_empty() && read.is_empty() && !folders.is_empty() {
+        let location = SourceLocation::whole_file(&path.display().to_string());
+        let message = "no .yaml, .yml or .json file in it".into();
+        read.push(Err(ReadError { location, message }));
+    }
+    read.extend(files.iter().flat_map(read_file));
+    read
 }
 
 /// Reads the text of one file. The path `-` is standard input.
 pub(crate) fn read_text_file(path: &Path) -> anyhow::Result<String> {
-    files::open(path).read_text()
+    ManifestFile::named(path).read_text()
 }
 
-fn read_file(file: Result<files::ManifestFile, ReadError>) -> Vec<ReadResult> {
-    match file {
-        Ok(file) => match file.read_text() {
-            Ok(text) => read_text(&file.name, &text),
-            Err(error) => {
-                let location = SourceLocation::whole_file(&file.name);
-                vec![Err(ReadError { location, message: error.to_string() })]
-            }
-        },
-        Err(read_error) => vec![Err(read_error)],
+/// Reads the documents of one file.
+pub(crate) fn read_file(file: &ManifestFile) -> Vec<ReadResult> {
+    match file.read_text() {
+        Ok(text) => read_text(&file.name, &text),
+        Err(error) => {
+            let location = SourceLocation::whole_file(&file.name);
+            vec![Err(ReadError { location, message: error.to_string() })]
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! Properties of the terminal at standard output, such as its size.
 
+mod screen;
+
 use std::io::{self, IsTerminal as _};
+
+pub(crate) use self::screen::{enter as enter_screen, is_foreground, restore};
 
 /// The size of a terminal window in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,32 @@ pub(crate) fn size() -> TerminalSize {
             TerminalSize { rows: size.ws_row.into(), columns: size.ws_col.into() }
         }
         _ => DEFAULT_SIZE,
+    }
+}
+
+/// The standard streams that were terminals when the process started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InheritedTerminals {
+    has_stdin: bool,
+    has_stdout: bool,
+    has_stderr: bool,
+}
+
+impl InheritedTerminals {
+    pub(crate) fn find() -> InheritedTerminals {
+        InheritedTerminals {
+            has_stdin: io::stdin().is_terminal(),
+            has_stdout: io::stdout().is_terminal(),
+            has_stderr: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether one of them was closed, because its window or connection was.
+    pub(crate) fn are_gone(self) -> bool {
+        let now = InheritedTerminals::find();
+        (self.has_stdin && !now.has_stdin)
+            || (self.has_stdout && !now.has_stdout)
+            || (self.has_stderr && !now.has_stderr)
     }
 }
 

@@ -12,11 +12,11 @@
 //! If a task ends unexpectedly, the process exits with an error. A service manager can restart it: the
 //! store and the Pods' directories hold all state.
 
-mod apply;
 mod components;
 mod display;
 mod event_lines;
 mod logs;
+mod manifests;
 mod messages;
 mod node_name;
 mod pod_problem;
@@ -35,27 +35,39 @@ use punctual_schedule::Zone;
 use punctual_server::{Config, Server};
 use punctual_store::Store;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::components::ComponentStarter;
 use self::display::DisplayMode;
 use self::logs::PodLogs;
+use self::manifests::{ManifestOptions, Manifests};
 use self::task_group::TaskGroup;
 use crate::args::UpArgs;
 use crate::instance::{self, Instance, SharedState};
-use crate::manifest::Document;
 use crate::printer::Printer;
 use crate::service_manager::ServiceManager;
-use crate::{logging, oom, signals, terminal};
+use crate::{data_dir, logging, oom, signals, terminal};
 
 /// For how long a work queue with due keys may not move. API calls have a deadline of 30 seconds.
 const QUEUE_TOLERANCE: Duration = Duration::from_secs(120);
+/// The file of the data directory that has the objects.
+const STORE_FILE: &str = "store";
 /// How often to poll the store for a failure.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
-    // Invalid manifests must be reported before the data directory is opened.
-    let documents = apply::read_manifests(&args.paths, args.dialect.into(), zone)?;
+    let data_dir = data_dir::resolve(args.instance.data_dir.as_deref())?;
+    let has_stored_objects = data_dir.join(STORE_FILE).exists();
+    let manifests = Manifests::load(ManifestOptions {
+        paths: args.paths.clone(),
+        dialect: args.dialect.into(),
+        zone: zone.clone(),
+        is_pruning: args.prune,
+        data_dir,
+    });
+    // If there is nothing to run, that is reported before the data directory is created.
+    manifests.require_usable(has_stored_objects)?;
     let is_live = terminal::is_stdout_terminal() && !args.plain;
     let printer = Printer::start(io::stdout())?;
     let log = if is_live && io::stderr().is_terminal() {
@@ -72,7 +84,7 @@ pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
         .build()?;
     let server_handle = server_runtime.handle().clone();
     let result = runtime.block_on(async {
-        let options = UpOptions { args, zone, documents, is_live, server_runtime: server_handle };
+        let options = UpOptions { args, zone, manifests, is_live, server_runtime: server_handle };
         let result = open_and_run(options, &printer).await;
         printer.flush().await;
         log.flush().await;
@@ -87,8 +99,7 @@ pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
 struct UpOptions<'a> {
     args: &'a UpArgs,
     zone: &'a Zone,
-    /// The manifests to apply.
-    documents: Vec<Document>,
+    manifests: Manifests,
     /// Whether to show the live view.
     is_live: bool,
     /// Runs the connections of the API server.
@@ -97,11 +108,12 @@ struct UpOptions<'a> {
 
 /// Opens the data directory, runs, and closes the store.
 async fn open_and_run(options: UpOptions<'_>, printer: &Printer) -> anyhow::Result<()> {
-    let stop = signals::stop_token()?;
+    let reload = Arc::new(Notify::new());
+    let stop = signals::stop_token_with_reload(reload.clone())?;
     oom::protect_process();
     let instance = Instance::open(&options.args.instance).await?;
     let store = instance.store.clone();
-    let result = Box::pin(run_until_stopped(options, instance, printer, stop)).await;
+    let result = Box::pin(run_until_stopped(options, instance, printer, reload, stop)).await;
     let closed = store.close().await.context("could not close the store");
     result.and(closed)
 }
@@ -111,17 +123,18 @@ async fn run_until_stopped(
     options: UpOptions<'_>,
     instance: Instance<'_>,
     printer: &Printer,
+    reload: Arc<Notify>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let UpOptions { args, zone, documents, is_live, server_runtime } = options;
+    let UpOptions { args, zone, manifests, is_live, server_runtime } = options;
     let node = node_name::choose(args.node_name.as_deref(), &instance.data_dir)?;
     let metrics = Metrics::default();
     // The lock on the data directory makes this process the only leader.
     metrics.set_leader("punctual", true);
     let server = start_server(&instance, args, &node, zone, &metrics).await?;
-    let applying = apply::apply(instance::client(&server, "punctual-up"), documents);
-    let applied = tokio::select! {
-        applied = applying => applied?,
+    let applying = manifests.apply_first(instance::client(&server, "punctual-up"));
+    let (applied, manifest_task) = tokio::select! {
+        applied = applying => applied,
         () = stop.cancelled() => return Ok(()),
     };
     let kubeconfig = instance.write_kubeconfigs()?;
@@ -140,6 +153,8 @@ async fn run_until_stopped(
     let display_watches = shared.watches.clone();
     let display_printer = printer.clone();
     tasks.spawn("the view", |stop| display::run(display_watches, mode, display_printer, stop));
+    let manifest_printer = printer.clone();
+    tasks.spawn("applying manifests", |stop| manifest_task.run(manifest_printer, reload, stop));
     // The tasks have clones, so the watches end with the tasks.
     drop(shared);
     let store = instance.store.clone();

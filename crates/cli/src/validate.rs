@@ -51,14 +51,15 @@ pub(crate) fn run(args: &ValidateArgs, zone: &Zone) -> anyhow::Result<()> {
     require_no_errors(&all)
 }
 
-/// Returns the documents if all are valid, or else one line per error.
+/// Returns the documents if `punctual up` can apply all of them, or else one line per error.
 pub(crate) fn require_valid(
     all: Vec<ReadResult>,
     dialect: Dialect,
     zone: &Zone,
 ) -> Result<Vec<Document>, Vec<String>> {
     let rules = ValidationOptions { zones: zone.zones().clone(), dialect };
-    let checker = DocumentChecker::without_slots(rules, zone);
+    let checker =
+        DocumentChecker { is_for_up: true, ..DocumentChecker::without_slots(rules, zone) };
     let errors: Vec<String> =
         all.iter().flat_map(|read| report::error_lines(&checker.check(read.clone()))).collect();
     if errors.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(errors) }

@@ -22,6 +22,21 @@ pub fn open(path: &Path) -> io::Result<File> {
     open_regular(OpenOptions::new().read(true), path)
 }
 
+/// Opens a regular file of a user for reading, which a link may lead to.
+pub fn open_linked(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let opened = options.open(path);
+    let file_type = match &opened {
+        Ok(file) => file.metadata()?.file_type(),
+        Err(_) => match fs::metadata(path) {
+            Ok(metadata) => metadata.file_type(),
+            Err(_) => return opened,
+        },
+    };
+    require_regular(opened, file_type)
+}
+
 /// Opens a regular file for appending, and creates it if it does not exist. Only its owner can open the
 /// new file.
 pub fn open_append(path: &Path) -> io::Result<File> {
@@ -74,6 +89,10 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
             Err(_) => return opened,
         },
     };
+    require_regular(opened, file_type)
+}
+
+fn require_regular(opened: io::Result<File>, file_type: FileType) -> io::Result<File> {
     match describe(file_type) {
         None => opened,
         Some(found) => Err(unusable(&format!("is {found} and not a regular file"))),
@@ -140,6 +159,24 @@ mod tests {
         assert_eq!(read(&path("none"), 4).unwrap_err().kind(), io::ErrorKind::NotFound);
         fs::write(path("binary"), [0xff]).unwrap();
         assert_eq!(read_text(&path("binary")).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_link_may_lead_to_a_file_of_a_user_and_to_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        create_fifo(&path("fifo"));
+        fs::write(path("file"), "12345").unwrap();
+        for target in ["file", "fifo", "none"] {
+            std::os::unix::fs::symlink(target, path(&format!("to-{target}"))).unwrap();
+        }
+        assert!(open_linked(&path("to-file")).is_ok());
+        for name in ["fifo", "to-fifo"] {
+            let error = open_linked(&path(name)).unwrap_err();
+            assert!(error.to_string().contains("is a FIFO"), "{name}: {error}");
+        }
+        let error = open_linked(&path("to-none")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lists the manifest files of a path and reads their text.
+//! Reads the text of a manifest file or of standard input.
 
 use std::{
     fs,
@@ -8,29 +8,64 @@ use std::{
 
 use anyhow::{anyhow, ensure};
 
-use super::{ReadError, SourceLocation};
-
 const FILE_BYTES_MAX: u64 = 16 << 20;
-const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// A file or standard input.
-pub(super) struct ManifestFile {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ManifestFile {
     /// The name in messages.
-    pub(super) name: String,
-    /// `None` for standard input.
-    path: Option<PathBuf>,
+    pub(crate) name: String,
+    input: ManifestInput,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ManifestInput {
+    /// A path that a user named. It may be a FIFO, as in `-f <(helm template …)`.
+    Named(PathBuf),
+    /// A path that was found in a folder. It must be a regular file, or a link to one.
+    Found(PathBuf),
+    Stdin,
 }
 
 impl ManifestFile {
-    fn new(path: PathBuf) -> ManifestFile {
-        ManifestFile { name: path.display().to_string(), path: Some(path) }
+    /// Returns a file that a user named. The path `-` is standard input.
+    pub(super) fn named(path: &Path) -> ManifestFile {
+        if path == Path::new("-") {
+            return ManifestFile { name: "standard input".into(), input: ManifestInput::Stdin };
+        }
+        ManifestFile { name: display(path), input: ManifestInput::Named(path.into()) }
+    }
+
+    /// Returns a file of a folder.
+    pub(super) fn found(path: PathBuf) -> ManifestFile {
+        ManifestFile { name: display(&path), input: ManifestInput::Found(path) }
+    }
+
+    /// Returns the path; `None` for standard input.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.input {
+            ManifestInput::Named(path) | ManifestInput::Found(path) => Some(path),
+            ManifestInput::Stdin => None,
+        }
+    }
+
+    /// Whether the file can be read again: not standard input, and not a FIFO.
+    pub(crate) fn is_rereadable(&self) -> bool {
+        match &self.input {
+            ManifestInput::Stdin => false,
+            ManifestInput::Found(_) => true,
+            ManifestInput::Named(path) => {
+                fs::metadata(path).map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
+            }
+        }
     }
 
     /// Reads the whole text. Never reads more than `FILE_BYTES_MAX`, even from a device.
     pub(super) fn read_text(&self) -> anyhow::Result<String> {
-        let bytes = match &self.path {
-            Some(path) => read_bounded(fs::File::open(path)?)?,
-            None => read_bounded(io::stdin().lock())?,
+        let bytes = match &self.input {
+            ManifestInput::Named(path) => read_bounded(fs::File::open(path)?)?,
+            ManifestInput::Found(path) => read_bounded(punctual_files::open_linked(path)?)?,
+            ManifestInput::Stdin => read_bounded(io::stdin().lock())?,
         };
         ensure!(
             bytes.len() as u64 <= FILE_BYTES_MAX,
@@ -44,43 +79,12 @@ impl ManifestFile {
     }
 }
 
+fn display(path: &Path) -> String {
+    crate::output::one_line(&path.display().to_string())
+}
+
 fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Returns the file of a path that is not a directory. The path `-` is standard input.
-pub(super) fn open(path: &Path) -> ManifestFile {
-    if path == Path::new("-") {
-        return ManifestFile { name: "standard input".into(), path: None };
-    }
-    ManifestFile::new(path.into())
-}
-
-/// Returns the file itself, or the manifest files of a directory sorted by name.
-pub(super) fn list(path: &Path) -> Vec<Result<ManifestFile, ReadError>> {
-    if path == Path::new("-") || !path.is_dir() {
-        return vec![Ok(open(path))];
-    }
-    let read_error = |message: String| {
-        let location = SourceLocation::whole_file(&path.display().to_string());
-        vec![Err(ReadError { location, message })]
-    };
-    match list_directory(path) {
-        Ok(files) if files.is_empty() => read_error("no .yaml, .yml or .json file in it".into()),
-        Ok(files) => files.into_iter().map(|file| Ok(ManifestFile::new(file))).collect(),
-        Err(error) => read_error(error.to_string()),
-    }
-}
-
-fn list_directory(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
-    let mut files = entries.collect::<io::Result<Vec<_>>>()?;
-    let is_manifest = |file: &PathBuf| {
-        file.extension().is_some_and(|found| EXTENSIONS.iter().any(|known| found == *known))
-    };
-    files.retain(|file| is_manifest(file) && !file.is_dir());
-    files.sort();
-    Ok(files)
 }

@@ -7,7 +7,7 @@ use kube::core::{NotUsed, Object};
 use punctual_client::resources::PODS;
 use punctual_server::Server;
 
-use super::apply::{AppliedObject, ApplyResult};
+use super::manifests::{AppliedObject, ApplyResult};
 use crate::instance;
 
 /// Up to this number, applied objects are listed by name. More are only counted.
@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 20;
 /// Returns the server's URL, the kubeconfig, the applied objects and a kubectl command to try.
 pub(super) fn startup(url: &str, kubeconfig: &Path, applied: &[AppliedObject]) -> String {
     let kubeconfig = kubeconfig.display();
-    let applied = summary(applied);
+    let applied = self::applied(applied);
     format!(
         "serving {url}\n\
          kubeconfig {kubeconfig}\n\
@@ -25,7 +25,8 @@ pub(super) fn startup(url: &str, kubeconfig: &Path, applied: &[AppliedObject]) -
     )
 }
 
-fn summary(applied: &[AppliedObject]) -> String {
+/// Lists the applied objects, or counts them if they are many.
+pub(super) fn applied(applied: &[AppliedObject]) -> String {
     if applied.len() <= LISTED_MAX {
         return applied
             .iter()
@@ -33,7 +34,7 @@ fn summary(applied: &[AppliedObject]) -> String {
             .collect();
     }
     let mut counts = Vec::new();
-    for result in [ApplyResult::Created, ApplyResult::Configured, ApplyResult::Unchanged] {
+    for result in ApplyResult::ALL {
         let count = applied.iter().filter(|applied| applied.result == result).count();
         if count > 0 {
             counts.push(format!("{count} {result}"));
@@ -65,19 +66,19 @@ async fn count_running_pods(server: &Server) -> kube::Result<usize> {
 mod tests {
     use super::*;
 
-    fn applied(count: usize, result: ApplyResult) -> Vec<AppliedObject> {
+    fn objects(count: usize, result: ApplyResult) -> Vec<AppliedObject> {
         vec![AppliedObject { object: "CronJob default/a".into(), result }; count]
     }
 
     #[test]
     fn few_objects_are_listed_and_many_are_counted() {
         let few =
-            startup("https://127.0.0.1:1", Path::new("/k"), &applied(2, ApplyResult::Created));
+            startup("https://127.0.0.1:1", Path::new("/k"), &objects(2, ApplyResult::Created));
         let want = "serving https://127.0.0.1:1\nkubeconfig /k\nCronJob default/a created\n\
                     CronJob default/a created\n\
                     try: kubectl --kubeconfig /k get cronjobs,jobs,pods\n";
         assert_eq!(few, want);
-        let many = [applied(30, ApplyResult::Created), applied(2, ApplyResult::Unchanged)].concat();
-        assert_eq!(summary(&many), "32 objects: 30 created, 2 unchanged\n");
+        let many = [objects(30, ApplyResult::Created), objects(2, ApplyResult::Unchanged)].concat();
+        assert_eq!(applied(&many), "32 objects: 30 created, 2 unchanged\n");
     }
 }

@@ -11,6 +11,7 @@ mod attacks;
 mod closed_stderr;
 mod cron_job_commands;
 mod examples;
+mod manifest_folder;
 mod manifests;
 mod metrics;
 mod pods;

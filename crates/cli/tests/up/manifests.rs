@@ -1,4 +1,4 @@
-//! Tests of applying manifests: all or none, and errors have a location.
+//! Tests of applying manifests at the start: a wrong file is reported with a location and keeps no other from running.
 
 use kube::api::ListParams;
 
@@ -20,13 +20,12 @@ async fn count(home: &TestHome, version: &str, kind: &str) -> usize {
 }
 
 #[tokio::test]
-async fn invalid_manifests_are_reported_with_their_location_and_nothing_is_stored() {
+async fn if_nothing_can_run_the_errors_are_reported_and_nothing_is_stored() {
     let home = TestHome::new();
-    let good = home.write("good.yaml", GOOD);
     let cron_job = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: bad}\nspec:\n  \
                     schedule: 61 * * * *\n";
     let bad = home.write("bad.yaml", &format!("{GOOD}---\n{cron_job}---\na: [\n"));
-    let output = home.start_error(&[&good, &bad]);
+    let output = home.start_error(&[&bad]);
     assert!(
         output.starts_with(
             "error: nothing was applied or started, because the manifests have errors:\n"
@@ -37,42 +36,53 @@ async fn invalid_manifests_are_reported_with_their_location_and_nothing_is_store
         format!("  {bad}, document 2 (line 5), CronJob bad: spec.schedule: Invalid value: ");
     assert!(output.contains(&place), "{output}");
     assert!(output.contains(&format!("  {bad}, document 3 (line 11): YAML: ")), "{output}");
+    let missing = home.path().join("missing.yaml").display().to_string();
+    let output = home.start_error(&[&missing]);
+    assert!(output.contains(&format!("  {missing}: No such file")), "{output}");
     assert!(!home.path().join("data").exists(), "the data directory was not created");
 }
 
 #[tokio::test]
-async fn one_rejected_object_prevents_all_writes() {
+async fn a_wrong_file_keeps_neither_the_other_files_nor_the_stored_objects_from_running() {
+    let home = TestHome::new();
+    let good = home.write("good.yaml", GOOD);
+    let bad = home.write("bad.yaml", &format!("{}---\na: [\n", GOOD.replace("good", "half")));
+    let up = home.start(&[&good, &bad]);
+    assert_eq!(up.output[2], "ConfigMap default/good created");
+    assert_eq!(up.output.len(), 4, "nothing of a wrong file is applied: {:?}", up.output);
+    up.stop();
+    let up = home.start(&[&bad]);
+    assert_eq!(count(&home, "v1", "ConfigMap").await, 1, "stored objects run without a manifest");
+    up.stop();
+}
+
+#[tokio::test]
+async fn a_rejected_object_prevents_all_writes_of_its_file_only() {
     let home = TestHome::new();
     let good = home.write("good.yaml", GOOD);
     let fixed = home.write("fixed.yaml", &job("a"));
     let up = home.start(&[&fixed]);
     assert_eq!(up.output[2], "Job default/fixed created");
     up.stop();
-    home.write("fixed.yaml", &job("b"));
-    let output = home.start_error(&[&good, &fixed]);
+    home.write("fixed.yaml", &format!("{}---\n{}", GOOD.replace("good", "other"), job("b")));
+    let log = home.path().join("log");
+    let up = home.start_logging_to(std::fs::File::create(&log).unwrap().into(), &[&good, &fixed]);
+    assert_eq!(up.output[2..up.output.len() - 1], ["ConfigMap default/good created"]);
+    up.stop();
+    let log = std::fs::read_to_string(log).unwrap();
     let place =
-        format!("  {fixed}, document 1 (line 1), Job fixed: Job.batch \"fixed\" is invalid");
-    assert!(output.contains(&place) && output.contains("field is immutable"), "{output}");
-    let up = home.start(&[]);
-    assert_eq!(count(&home, "v1", "ConfigMap").await, 0);
-    up.stop();
-    let up = home.start(&[&good]);
-    assert_eq!(count(&home, "v1", "ConfigMap").await, 1);
-    up.stop();
+        format!("  {fixed}, document 2 (line 5), Job fixed: Job.batch \"fixed\" is invalid");
+    assert!(log.contains(&place) && log.contains("field is immutable"), "{log}");
 }
 
 #[test]
-fn unknown_kinds_and_duplicate_objects_and_generated_names_are_rejected() {
+fn unknown_kinds_and_generated_names_are_rejected() {
     let home = TestHome::new();
-    let good = home.write("good.yaml", GOOD);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
-    let other = home.write("other.yaml", &format!("{other}---\n{GOOD}"));
-    let output = home.start_error(&[&good, &other]);
-    let kind = "Deployment web: no matches for kind \"Deployment\" in version \"apps/v1\"";
+    let output = home.start_error(&[&home.write("other.yaml", &format!("{other}---\n{GOOD}"))]);
+    let kind = "Deployment web: kind: no matches for kind \"Deployment\" in version \"apps/v1\"";
     assert!(output.contains(kind), "{output}");
-    let duplicate = format!("ConfigMap good: is already in {good}, document 1 (line 1)");
-    assert!(output.contains(&duplicate), "{output}");
     let nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n";
     let output = home.start_error(&[&home.write("nameless.yaml", nameless)]);
-    assert!(output.contains("ConfigMap: metadata.name: Required value: "), "{output}");
+    assert!(output.contains("ConfigMap a-: metadata.name: Required value: "), "{output}");
 }
