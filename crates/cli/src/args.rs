@@ -145,12 +145,12 @@ impl Command {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints `serving https://ADDRESS` when it is ready. After that it shows a live view in a terminal,
-and prints one line per event elsewhere.
+Prints `serving https://ADDRESS` when it is ready. After that it shows a live view in a terminal
+(press ? for its keys), and prints one line per event elsewhere and in the background.
 
-Directories are read with their subdirectories. Manifests are applied again when they change, and all of
-them on SIGHUP. If a file is invalid, nothing of it is applied, and what it applied before stays; the
-other files are applied. Objects of removed manifests stay, unless you use --prune.
+Directories are read with their subdirectories. Manifests are applied again when they change, and
+all of them on SIGHUP. If a file is invalid, nothing of it is applied, what it applied before
+stays, and the other files are applied. Objects of removed manifests stay, unless you use --prune.
 
 Pods run as processes on this machine; their images are ignored. Pods keep running when this command
 stops, and the next `punctual up` continues to manage them. Ctrl-C or SIGTERM stops this command

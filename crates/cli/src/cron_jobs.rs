@@ -10,6 +10,7 @@ mod duration_arg;
 mod fleet;
 mod history;
 mod list;
+mod live_actions;
 mod logs;
 mod name_completion;
 mod output_format;
@@ -36,6 +37,7 @@ pub(crate) use self::args::{
     DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs, WhyArgs,
 };
 
+pub(crate) use self::live_actions::{CronJobName, LiveActions};
 pub(crate) use self::run_args::{BackfillArgs, TriggerArgs};
 
 /// Runs a command that sends requests, on this thread.

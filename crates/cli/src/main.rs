@@ -13,6 +13,7 @@ mod cluster_client;
 mod cluster_config;
 mod completions;
 mod connection_error;
+mod console;
 mod controller;
 mod crd;
 mod cron_jobs;

@@ -46,6 +46,19 @@ pub(crate) fn one_line(text: &str) -> String {
     escaped
 }
 
+/// Cuts a text in the middle, so that its beginning and its end stay readable.
+pub(crate) fn cut_middle(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width || width == 0 {
+        return text.to_owned();
+    }
+    let kept = width - 1;
+    let end = kept / 2;
+    let start: String = text.chars().take(kept - end).collect();
+    let end: String = text.chars().skip(length - end).collect();
+    format!("{start}…{end}")
+}
+
 /// Whether the reader of standard output closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)

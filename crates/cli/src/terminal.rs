@@ -4,7 +4,7 @@ mod screen;
 
 use std::io::{self, IsTerminal as _};
 
-pub(crate) use self::screen::{enter as enter_screen, is_foreground, restore};
+pub(crate) use self::screen::{enter as enter_screen, enter_again, is_foreground, restore};
 
 /// The size of a terminal window in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,4 @@ impl InheritedTerminals {
             || (self.has_stdout && !now.has_stdout)
             || (self.has_stderr && !now.has_stderr)
     }
-}
-
-/// Returns the width of a line in columns, without color escape sequences.
-pub(crate) fn width(line: &str) -> usize {
-    let mut pieces = line.split("\x1b[");
-    let first = pieces.next().map_or(0, |text| text.chars().count());
-    let after_escape =
-        |piece: &str| piece.split_once('m').map_or(0, |(_, text)| text.chars().count());
-    first + pieces.map(after_escape).sum::<usize>()
 }

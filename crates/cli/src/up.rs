@@ -15,13 +15,13 @@
 mod components;
 mod display;
 mod event_lines;
+mod live;
 mod logs;
 mod manifests;
 mod messages;
 mod node_name;
 mod pod_problem;
 mod task_group;
-mod view;
 mod view_model;
 mod watch;
 
@@ -40,10 +40,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::components::ComponentStarter;
 use self::display::DisplayMode;
+use self::live::LiveOptions;
 use self::logs::PodLogs;
 use self::manifests::{ManifestOptions, Manifests};
 use self::task_group::TaskGroup;
 use crate::args::UpArgs;
+use crate::console::Console;
+use crate::cron_jobs::LiveActions;
 use crate::instance::{self, Instance, SharedState};
 use crate::printer::Printer;
 use crate::service_manager::ServiceManager;
@@ -68,8 +71,9 @@ pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
     });
     // If there is nothing to run, that is reported before the data directory is created.
     manifests.require_usable(has_stored_objects)?;
-    let is_live = terminal::is_stdout_terminal() && !args.plain;
-    let printer = Printer::start(io::stdout())?;
+    let console = Console::default();
+    let printer = Printer::start(console.output())?;
+    let is_live = !args.plain && can_show_view();
     let log = if is_live && io::stderr().is_terminal() {
         printer.clone()
     } else {
@@ -84,15 +88,23 @@ pub(crate) fn run(args: &UpArgs, zone: &Zone) -> anyhow::Result<()> {
         .build()?;
     let server_handle = server_runtime.handle().clone();
     let result = runtime.block_on(async {
-        let options = UpOptions { args, zone, manifests, is_live, server_runtime: server_handle };
+        let console = is_live.then_some(console);
+        let options = UpOptions { args, zone, manifests, console, server_runtime: server_handle };
         let result = open_and_run(options, &printer).await;
         printer.flush().await;
         log.flush().await;
         result
     });
+    terminal::restore();
     // A connection that did not end in time must not delay the exit.
     server_runtime.shutdown_background();
     result
+}
+
+/// Whether a user looks at this process: standard output is a terminal with a keyboard, and a shell did not start it in
+/// the background.
+fn can_show_view() -> bool {
+    terminal::is_stdout_terminal() && terminal::is_foreground() && live::open_terminal().is_some()
 }
 
 /// The parsed inputs of the command.
@@ -100,10 +112,20 @@ struct UpOptions<'a> {
     args: &'a UpArgs,
     zone: &'a Zone,
     manifests: Manifests,
-    /// Whether to show the live view.
-    is_live: bool,
+    /// The output that the live view takes over; `None` without a view.
+    console: Option<Console>,
     /// Runs the connections of the API server.
     server_runtime: Handle,
+}
+
+/// What the display depends on.
+struct ViewSettings<'a> {
+    args: &'a UpArgs,
+    zone: &'a Zone,
+    /// The output that the live view takes over; `None` without a view.
+    console: Option<Console>,
+    /// The URL of the API server.
+    url: &'a str,
 }
 
 /// Opens the data directory, runs, and closes the store.
@@ -126,7 +148,7 @@ async fn run_until_stopped(
     reload: Arc<Notify>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let UpOptions { args, zone, manifests, is_live, server_runtime } = options;
+    let UpOptions { args, zone, manifests, console, server_runtime } = options;
     let node = node_name::choose(args.node_name.as_deref(), &instance.data_dir)?;
     let metrics = Metrics::default();
     // The lock on the data directory makes this process the only leader.
@@ -139,17 +161,14 @@ async fn run_until_stopped(
     };
     let kubeconfig = instance.write_kubeconfigs()?;
     let shared = SharedState::new(&server, metrics.clone());
-    let mut tasks = TaskGroup::new(stop);
+    let mut tasks = TaskGroup::new(stop.clone());
     let components =
         ComponentStarter { server: &server, instance: &instance, args, zone, node: &node };
     components.start(&shared, &mut tasks).await?;
     let url = instance.url();
     printer.print(messages::startup(&url, &kubeconfig, &applied));
-    let mode = if is_live {
-        DisplayMode::View { use_color: args.use_color(), url, zone: zone.clone() }
-    } else {
-        DisplayMode::Lines
-    };
+    let view_client = instance::client(&server, "punctual-view");
+    let mode = display_mode(ViewSettings { args, zone, console, url: &url }, view_client, &stop);
     let display_watches = shared.watches.clone();
     let display_printer = printer.clone();
     tasks.spawn("the view", |stop| display::run(display_watches, mode, display_printer, stop));
@@ -179,6 +198,26 @@ async fn run_until_stopped(
     printer.print(messages::shutdown(&server).await);
     server_tasks.shut_down().await;
     result
+}
+
+/// Chooses how runs are shown.
+fn display_mode(
+    options: ViewSettings<'_>,
+    client: kube::Client,
+    stop: &CancellationToken,
+) -> DisplayMode {
+    let ViewSettings { args, zone, console, url } = options;
+    let Some(console) = console else { return DisplayMode::Lines };
+    DisplayMode::View(Box::new(LiveOptions {
+        use_color: args.use_color(),
+        url: url.to_owned(),
+        zone: zone.clone(),
+        actions: LiveActions::new(client, url, zone.clone()),
+        console,
+        // The dashboard issues login links here once `up` serves it.
+        dashboard: None,
+        stop: stop.clone(),
+    }))
 }
 
 /// Tells the service manager that this process is alive while it can handle a request and no

@@ -62,7 +62,7 @@ pub(super) fn widths(
 /// Formats one line. The last cell is not padded.
 pub(super) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).map(|(cell, width)| {
-        let cell = cut_middle(&output::one_line(cell), *width);
+        let cell = output::cut_middle(&output::one_line(cell), *width);
         format!("{cell:width$}")
     });
     let line = cells.collect::<Vec<_>>().join("  ");
@@ -97,19 +97,6 @@ fn text_width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts a text in the middle, so that its beginning and its end stay readable.
-fn cut_middle(text: &str, width: usize) -> String {
-    let length = text_width(text);
-    if length <= width || width == 0 {
-        return text.to_owned();
-    }
-    let kept = width - 1;
-    let end = kept / 2;
-    let start: String = text.chars().take(kept - end).collect();
-    let end: String = text.chars().skip(length - end).collect();
-    format!("{start}…{end}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,8 +125,8 @@ mod tests {
 
     #[test]
     fn cut_texts_keep_both_ends() {
-        assert_eq!(cut_middle("abcdefghij", 5), "ab…ij");
-        assert_eq!(cut_middle("abcdefghij", 10), "abcdefghij");
+        assert_eq!(output::cut_middle("abcdefghij", 5), "ab…ij");
+        assert_eq!(output::cut_middle("abcdefghij", 10), "abcdefghij");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) async fn run(args: &DescribeArgs, zone: &Zone) -> anyhow::Result<()> 
     args.output.print(&description, || text(&description, snapshot.zone(), now))
 }
 
-fn text(description: &Description, zone: &Zone, now: jiff::Timestamp) -> String {
+pub(super) fn text(description: &Description, zone: &Zone, now: jiff::Timestamp) -> String {
     let row = &description.row;
     let mut text = format!("{} {}/{}\n\n", row.kind, row.namespace, row.name);
     let mut field = |name: &str, value: &str| {

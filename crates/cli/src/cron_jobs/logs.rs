@@ -14,6 +14,7 @@ use punctual_api::{Job, Pod};
 use punctual_client::resources::{JOBS, PODS, ResourceType};
 use punctual_schedule::Zone;
 use punctual_views::{ChosenSlot, CronJobSnapshot, choose_slot, local_time};
+use tokio::sync::mpsc;
 
 use super::args::LogsArgs;
 use super::history::is_run_of;
@@ -38,14 +39,59 @@ pub(super) async fn run(args: &LogsArgs, zone: &Zone) -> anyhow::Result<()> {
     let session = Session::connect(&args.target.connection).await?;
     let snapshot = read_snapshot(&session, &args.target.target, &query(args), zone).await?;
     let run = choose_run(&snapshot, args)?;
-    let container = args.container.as_deref();
-    let printer = LogPrinter { session: &session, is_following: args.follow, container };
+    let printer = LogPrinter {
+        session: &session,
+        container: args.container.as_deref(),
+        is_following: args.follow,
+        tail_lines: None,
+        output: LogOutput::Stdout,
+    };
     printer.print(&run).await
 }
 
 /// Prints the logs of a Job until it ends.
 pub(super) async fn follow_job(session: &Session, run: &RunJob) -> anyhow::Result<()> {
-    LogPrinter { session, is_following: true, container: None }.follow(run).await
+    let printer = LogPrinter {
+        session,
+        container: None,
+        is_following: true,
+        tail_lines: None,
+        output: LogOutput::Stdout,
+    };
+    printer.follow(run).await
+}
+
+/// Where logs are written.
+pub(super) enum LogOutput {
+    Stdout,
+    /// To a page that takes them as fast as it shows them.
+    Channel(mpsc::Sender<Vec<u8>>),
+}
+
+impl LogOutput {
+    async fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        match self {
+            LogOutput::Stdout => output::print_bytes(bytes),
+            LogOutput::Channel(sender) => Ok(sender.send(bytes.to_owned()).await?),
+        }
+    }
+
+    /// Reports why there is no log.
+    async fn report(&self, text: &str) -> anyhow::Result<()> {
+        match self {
+            LogOutput::Stdout => output::print_error(text),
+            LogOutput::Channel(sender) => sender.send(format!("{text}\n").into_bytes()).await?,
+        }
+        Ok(())
+    }
+}
+
+/// Finds the Job of the latest run.
+pub(super) fn latest_run(snapshot: &CronJobSnapshot) -> anyhow::Result<RunJob> {
+    let key = snapshot.cron_job.key();
+    let latest = snapshot.ledger.runs().next();
+    let latest = latest.with_context(|| format!("no run of {key} is known; has it run yet?"))?;
+    run_job(snapshot, latest)
 }
 
 /// Lets the server select the records.
@@ -78,7 +124,7 @@ fn choose_run(snapshot: &CronJobSnapshot, args: &LogsArgs) -> anyhow::Result<Run
         runs.find(|record| record.result == Some(RunResult::Failed))
             .with_context(|| format!("no failed run of {key} is known"))?
     } else {
-        runs.next().with_context(|| format!("no run of {key} is known; has it run yet?"))?
+        return latest_run(snapshot);
     };
     run_job(snapshot, record)
 }
@@ -105,15 +151,19 @@ fn run_job(snapshot: &CronJobSnapshot, record: &SlotRecord) -> anyhow::Result<Ru
 }
 
 /// Prints the logs of the Pods of one Job.
-struct LogPrinter<'a> {
-    session: &'a Session,
-    is_following: bool,
-    /// The only container whose log to print; `None` for all.
-    container: Option<&'a str>,
+pub(super) struct LogPrinter<'a> {
+    pub(super) session: &'a Session,
+    /// Only this container.
+    pub(super) container: Option<&'a str>,
+    /// Whether to wait for what is added.
+    pub(super) is_following: bool,
+    /// Only this many of the last lines.
+    pub(super) tail_lines: Option<usize>,
+    pub(super) output: LogOutput,
 }
 
 impl LogPrinter<'_> {
-    async fn print(&self, run: &RunJob) -> anyhow::Result<()> {
+    pub(super) async fn print(&self, run: &RunJob) -> anyhow::Result<()> {
         if self.is_following {
             return self.follow(run).await;
         }
@@ -161,25 +211,32 @@ impl LogPrinter<'_> {
         }
         for container in containers {
             if has_headers {
-                output::print(&format!("==> {name} {container} <==\n"))?;
+                let header = format!("==> {name} {container} <==\n");
+                self.output.write(header.as_bytes()).await?;
             }
             self.copy_log(pod, &container).await?;
         }
         Ok(())
     }
 
-    /// Copies the log of a container to standard output.
+    /// Copies the log of a container.
     async fn copy_log(&self, pod: &Pod, container: &str) -> anyhow::Result<()> {
         let path = PODS.object_path(&pod.metadata.namespace, &pod.metadata.name);
-        let follow = if self.is_following { "&follow=true" } else { "" };
-        let uri = format!("{path}/log?container={}{follow}", encode(container));
+        let mut query = encode(container);
+        if self.is_following {
+            query += "&follow=true";
+        }
+        if let Some(lines) = self.tail_lines {
+            query += &format!("&tailLines={lines}");
+        }
+        let uri = format!("{path}/log?container={query}");
         let request = Request::get(uri).body(Vec::new())?;
         let stream = self.session.cluster.wait(self.session.cluster.client.request_stream(request));
         let log = match stream.await? {
             Ok(log) => log,
             Err(kube::Error::Api(status)) if status.code == 400 || status.code == 404 => {
-                output::print_error(&format!("{}: {}", pod.metadata.name, status.message));
-                return Ok(());
+                let reason = format!("{}: {}", pod.metadata.name, status.message);
+                return self.output.report(&reason).await;
             }
             Err(error) => return Err(crate::cluster_client::describe_error(error)),
         };
@@ -190,7 +247,7 @@ impl LogPrinter<'_> {
             let Some(bytes) = chunk.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(());
             };
-            output::print_bytes(bytes)?;
+            self.output.write(bytes).await?;
         }
     }
 

@@ -59,6 +59,14 @@ impl Session {
         Ok(Session { cluster, namespace, own_resources })
     }
 
+    /// Uses a client that is connected already.
+    pub(super) async fn with_client(client: kube::Client, url: &str) -> anyhow::Result<Session> {
+        let namespace = client.default_namespace().to_owned();
+        let cluster = ClusterClient { client, url: url.to_owned() };
+        let own_resources = served_resources(&cluster).await?;
+        Ok(Session { cluster, namespace, own_resources })
+    }
+
     pub(super) fn url(&self) -> &str {
         &self.cluster.url
     }

@@ -106,6 +106,11 @@ async fn user_name(session: &Session) -> String {
     {
         return name.to_owned();
     }
+    local_user_name()
+}
+
+/// Returns the name of the user on this machine.
+pub(super) fn local_user_name() -> String {
     let variable = |name| std::env::var_os(name).and_then(|value| value.into_string().ok());
     let local = variable("USER").or_else(|| variable("LOGNAME"));
     local.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))

@@ -23,7 +23,7 @@ const TEXT_WIDTH: usize = 100;
 /// What `-o json` prints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WhyOutput {
+pub(super) struct WhyOutput {
     namespace: String,
     name: String,
     time_zone: String,
@@ -65,7 +65,11 @@ fn records_around(slot: Timestamp) -> RecordQuery {
     RecordQuery { limit: RECORDS_MAX, selectors: vec![format!("slotBefore={until:.0}")] }
 }
 
-fn explain(snapshot: &CronJobSnapshot, chosen: Option<&ChosenSlot>, now: Timestamp) -> WhyOutput {
+pub(super) fn explain(
+    snapshot: &CronJobSnapshot,
+    chosen: Option<&ChosenSlot>,
+    now: Timestamp,
+) -> WhyOutput {
     let program = program_name::program_name();
     let metadata = &snapshot.cron_job.metadata;
     let (explained, present) = match chosen {
@@ -82,7 +86,7 @@ fn explain(snapshot: &CronJobSnapshot, chosen: Option<&ChosenSlot>, now: Timesta
     }
 }
 
-fn text(explained: &WhyOutput, snapshot: &CronJobSnapshot) -> String {
+pub(super) fn text(explained: &WhyOutput, snapshot: &CronJobSnapshot) -> String {
     let key = snapshot.cron_job.key();
     let zone = snapshot.zone();
     let mut text = String::new();

@@ -7,8 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp,
-    tcsetattr,
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
 };
 
 /// Switches to the alternate screen, hides the cursor, and ends the wrapping of long lines.
@@ -40,6 +39,18 @@ pub(crate) fn enter() -> io::Result<()> {
     Ok(())
 }
 
+/// Takes the terminal over again after the process was stopped: a shell has used it meanwhile.
+pub(crate) fn enter_again() -> io::Result<()> {
+    let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = saved.as_ref() {
+        tcsetattr(io::stdout(), OptionalActions::Now, &key_settings(before))?;
+        write_within_timeout(ENTER);
+        return Ok(());
+    }
+    drop(saved);
+    enter()
+}
+
 /// Gives the terminal back if it was taken over.
 pub(crate) fn restore() {
     let Some(before) = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
@@ -52,14 +63,9 @@ pub(crate) fn restore() {
 
 fn key_settings(before: &Termios) -> Termios {
     let mut settings = before.clone();
-    let input = InputModes::IXON
-        | InputModes::ICRNL
-        | InputModes::INLCR
-        | InputModes::IGNCR
-        | InputModes::ISTRIP;
-    settings.input_modes.remove(input);
-    let local = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
-    settings.local_modes.remove(local);
+    settings.make_raw();
+    settings.local_modes.insert(LocalModes::ISIG);
+    settings.output_modes = before.output_modes;
     settings.special_codes[SpecialCodeIndex::VMIN] = 1;
     settings.special_codes[SpecialCodeIndex::VTIME] = 0;
     // Ctrl-\ would end the process without restoring the terminal.

@@ -1,30 +1,21 @@
 //! Shows runs as they happen: as a live view in a terminal, or as plain lines.
 
-use std::time::Duration;
-
 use punctual_client::SharedWatches;
-use punctual_schedule::Zone;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::view::{self, ViewOptions};
+use super::live::{LiveOptions, LiveView, SharedModel};
 use super::view_model::{ViewModel, WatchUpdate};
 use super::{event_lines, watch};
 use crate::printer::Printer;
 use crate::{clock, terminal};
 
-/// The view is redrawn at least this often, because its countdowns show seconds.
-const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
-/// The minimum time between a redraw and the next one after a change.
-const REDRAW_DELAY_MIN: Duration = Duration::from_millis(200);
-
 /// How runs are shown.
 pub(super) enum DisplayMode {
     /// One line per event.
     Lines,
-    /// A view that is redrawn in place.
-    View { use_color: bool, url: String, zone: Zone },
+    /// A view that fills the screen.
+    View(Box<LiveOptions>),
 }
 
 /// Shows runs until `stop` is cancelled.
@@ -38,21 +29,25 @@ pub(super) async fn run(
     let (sender, updates) = unbounded_channel();
     let showing = async {
         match mode {
-            DisplayMode::Lines => print_lines(updates, &printer).await,
-            DisplayMode::View { use_color, url, zone } => {
-                draw_view(updates, &ViewOptions { use_color, url, zone }, &printer).await;
-            }
+            DisplayMode::Lines => print_lines(updates, ViewModel::default(), &printer).await,
+            DisplayMode::View(options) => show_view(updates, *options, &printer, &stop).await,
         }
     };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        ((), ()) = async { tokio::join!(watch::watch_all(watches, sender), showing) } => {}
-    }
-    printer.freeze_frame();
+    let watching = async {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = watch::watch_all(watches, sender) => {}
+        }
+    };
+    tokio::join!(watching, showing);
 }
 
-async fn print_lines(mut updates: UnboundedReceiver<WatchUpdate>, printer: &Printer) {
-    let mut model = ViewModel::default();
+/// Prints a line for each event until the channel is closed.
+async fn print_lines(
+    mut updates: UnboundedReceiver<WatchUpdate>,
+    mut model: ViewModel,
+    printer: &Printer,
+) {
     while let Some(update) = updates.recv().await {
         for event in model.apply(update) {
             printer.print(event_lines::format_line(&event, clock::now()));
@@ -60,34 +55,45 @@ async fn print_lines(mut updates: UnboundedReceiver<WatchUpdate>, printer: &Prin
     }
 }
 
-/// Redraws once per second, and soon after a change.
-async fn draw_view(
+/// Shows the view until `stop` is cancelled. If it fails, lines are printed instead.
+async fn show_view(
     mut updates: UnboundedReceiver<WatchUpdate>,
-    options: &ViewOptions,
+    options: LiveOptions,
     printer: &Printer,
+    stop: &CancellationToken,
 ) {
-    let mut model = ViewModel::default();
-    let mut has_changed = false;
-    let mut drawn_at = Instant::now();
-    let mut ticks = interval_at(drawn_at + REDRAW_INTERVAL, REDRAW_INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            update = updates.recv() => {
-                let Some(update) = update else { return };
-                model.apply(update);
-                has_changed = true;
-                continue;
+    // What was printed before must not be written into the view.
+    printer.flush().await;
+    let console = options.console.clone();
+    let model = SharedModel::default();
+    let mut view = match LiveView::start(options, model.clone()) {
+        Ok(view) => view,
+        Err(error) => {
+            terminal::restore();
+            for line in console.give_back() {
+                printer.print(format!("{line}\n"));
             }
-            _ = ticks.tick() => {}
-            () = tokio::time::sleep_until(drawn_at + REDRAW_DELAY_MIN), if has_changed => {}
+            tracing::warn!("no live view: {error:#}; printing lines instead");
+            return print_lines(updates, ViewModel::default(), printer).await;
         }
-        // An incomplete list would look as if the missing objects had been deleted.
-        if model.is_complete() {
-            let frame = view::render(&model, options, clock::now(), terminal::size());
-            printer.draw_frame(frame);
+    };
+    let is_failed = loop {
+        tokio::select! {
+            () = stop.cancelled() => break false,
+            () = view.wait_for_failure() => break true,
+            update = updates.recv() => {
+                let Some(update) = update else { break false };
+                model.update(|model| model.apply(update));
+            }
         }
-        drawn_at = Instant::now();
-        has_changed = false;
+    };
+    printer.flush().await;
+    for line in view.leave().await {
+        printer.print(format!("{line}\n"));
+    }
+    if is_failed {
+        tracing::error!("the live view failed; printing lines instead");
+        let model = model.update(std::mem::take);
+        print_lines(updates, model, printer).await;
     }
 }

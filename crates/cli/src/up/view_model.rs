@@ -1,5 +1,6 @@
 //! The state behind the live view and the plain lines, built from watch updates.
 
+mod cron_job_table;
 mod ordered_map;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -7,10 +8,13 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use punctual_api::slot_record::RunResult;
+
+pub(super) use self::cron_job_table::CronJobTable;
 use self::ordered_map::OrderedMap;
 
 /// The number of finished Jobs to keep.
-pub(super) const FINISHED_MAX: usize = 10;
+pub(super) const FINISHED_MAX: usize = 200;
 
 /// The UID of an object.
 pub(super) type ObjectUid = Arc<str>;
@@ -34,15 +38,78 @@ pub(super) struct CronJobSummary {
     /// `None` means the default time zone.
     pub(super) zone: Option<Box<str>>,
     pub(super) is_suspended: bool,
-    pub(super) last: Option<Timestamp>,
     pub(super) next: Option<Timestamp>,
     pub(super) active: usize,
+    /// How many runs have failed or were missed since the last success.
+    pub(super) failures: i64,
+    /// Why its controller cannot do what it should.
+    pub(super) stuck: Option<Box<str>>,
+    /// Whether its schedule has no further slot.
+    pub(super) is_complete: bool,
+    /// The newest run that has ended.
+    pub(super) last_run: Option<LastRun>,
     pub(super) succeeded: i64,
     /// Includes missed runs.
     pub(super) failed: i64,
     pub(super) missed: i64,
     pub(super) last_missed: Option<Timestamp>,
     pub(super) skipped: i64,
+}
+
+/// How the newest run of a CronJob ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LastRun {
+    pub(super) result: RunResult,
+    pub(super) end: Option<Timestamp>,
+    pub(super) took: Option<SignedDuration>,
+}
+
+/// The state of a CronJob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CronJobState {
+    Stuck,
+    Failing,
+    Running,
+    Suspended,
+    Complete,
+    Ok,
+    New,
+}
+
+impl CronJobState {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            CronJobState::Stuck => "stuck",
+            CronJobState::Failing => "failing",
+            CronJobState::Running => "running",
+            CronJobState::Suspended => "suspended",
+            CronJobState::Complete => "complete",
+            CronJobState::Ok => "ok",
+            CronJobState::New => "new",
+        }
+    }
+}
+
+impl CronJobSummary {
+    /// Returns the state, as `punctual list` shows it. A CronJob that fails may be running, too.
+    pub(super) fn state(&self) -> CronJobState {
+        if self.is_suspended {
+            return CronJobState::Suspended;
+        }
+        if self.stuck.is_some() {
+            return CronJobState::Stuck;
+        }
+        if self.failures > 0 {
+            return CronJobState::Failing;
+        }
+        match &self.last_run {
+            _ if self.active > 0 => CronJobState::Running,
+            _ if self.is_complete => CronJobState::Complete,
+            Some(_) => CronJobState::Ok,
+            None if self.succeeded > 0 => CronJobState::Ok,
+            None => CronJobState::New,
+        }
+    }
 }
 
 /// The displayed fields of a Job.
@@ -117,8 +184,7 @@ pub(super) struct RunTotals {
 /// The displayed state of all objects.
 #[derive(Debug, Default)]
 pub(super) struct ViewModel {
-    /// Sorted by the time of the next run.
-    pub(super) cron_jobs: OrderedMap<CronJobSummary>,
+    pub(super) cron_jobs: CronJobTable,
     /// The oldest first.
     pub(super) running: OrderedMap<JobSummary>,
     /// The latest first.
@@ -208,9 +274,7 @@ impl ViewModel {
     }
 
     fn apply_cron_job(&mut self, uid: ObjectUid, cron_job: CronJobSummary) -> Vec<RunEvent> {
-        let next = if cron_job.is_suspended { None } else { cron_job.next };
-        let sort_key = (next.unwrap_or(Timestamp::MAX), cron_job.name.clone());
-        let previous = self.cron_jobs.insert(uid, sort_key, cron_job.clone());
+        let previous = self.cron_jobs.insert(uid, cron_job.clone());
         self.totals.add(&cron_job);
         if let Some(previous) = &previous {
             self.totals.subtract(previous);
@@ -325,4 +389,4 @@ impl RunTotals {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

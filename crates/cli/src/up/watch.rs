@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kube::core::{Object, ObjectMeta};
 use punctual_api::cronjob::CronJobStatus;
 use punctual_api::job::{JobStatus, condition};
+use punctual_api::slot_record::{RunResult, SlotRecord};
 use punctual_api::{CronJobKind, Pod};
 use punctual_client::resources::{JOBS, PODS, cron_jobs_of};
 use punctual_client::{
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pod_problem;
 use super::view_model::{
-    CronJobSummary, JobEnd, JobSummary, ObjectUid, PodSummary, WatchUpdate, WatchedKind,
+    CronJobSummary, JobEnd, JobSummary, LastRun, ObjectUid, PodSummary, WatchUpdate, WatchedKind,
 };
 use crate::clock;
 
@@ -67,9 +68,12 @@ impl ShownObject for WatchedCronJob {
             schedule: spec.schedule.into(),
             zone: spec.time_zone.filter(|zone| !zone.is_empty()).map(Into::into),
             is_suspended: spec.suspend == Some(true),
-            last: status.last_schedule_time.map(|time| time.timestamp()),
             next: status.next_schedule_time.map(|time| time.timestamp()),
             active: status.active.len(),
+            failures: status.failures_since_success,
+            stuck: stuck_reason(&status),
+            is_complete: has_condition(&status, "Complete", "True"),
+            last_run: newest_run(&status),
             succeeded: status.successful_runs,
             failed: status.failed_runs,
             missed: status.missed_runs,
@@ -174,6 +178,36 @@ impl<T: ShownObject> EventHandler<T> for UpdateSender {
     fn retain(&self, _uids: &HashSet<String>) {
         self.send(WatchUpdate::Listed(self.kind));
     }
+}
+
+fn has_condition(status: &CronJobStatus, kind: &str, value: &str) -> bool {
+    status.conditions.iter().any(|it| it.condition_type == kind && it.status == value)
+}
+
+fn stuck_reason(status: &CronJobStatus) -> Option<Box<str>> {
+    let conditions = &mut status.conditions.iter();
+    let settled = conditions.find(|it| it.condition_type == "Settled" && it.status == "False")?;
+    Some(format!("{}: {}", settled.reason, settled.message).into())
+}
+
+/// Returns the newest run that has ended. The status does not keep the record of a run that a user asked for, but the time
+/// of its success.
+fn newest_run(status: &CronJobStatus) -> Option<LastRun> {
+    let recorded = status.slots.iter().rev().find_map(last_run);
+    let success = status.last_successful_time.map(|time| time.timestamp());
+    if success <= recorded.as_ref().and_then(|last| last.end) {
+        return recorded;
+    }
+    Some(LastRun { result: RunResult::Succeeded, end: success, took: None })
+}
+
+/// Returns how a run ended; `None` for slots without a run and for active runs.
+fn last_run(record: &SlotRecord) -> Option<LastRun> {
+    let result = record.result.filter(|result| *result != RunResult::Running)?;
+    let end = record.completion_time.map(|time| time.timestamp());
+    let start = record.start_time.or(record.created_time).map(|time| time.timestamp());
+    let took = end.zip(start).map(|(end, start)| end.duration_since(start));
+    Some(LastRun { result, end, took })
 }
 
 fn uid(metadata: &ObjectMeta) -> ObjectUid {

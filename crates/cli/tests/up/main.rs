@@ -20,6 +20,7 @@ mod repair_command;
 mod run_command;
 mod run_request_commands;
 mod runs;
+mod screen;
 mod special_files;
 mod startup;
 mod view;

@@ -1,21 +1,25 @@
 //! Tests of the view model: what each watch update changes.
 
+use super::cron_job_table::RowOrder;
 use super::*;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn cron_job(name: &str, next: &str) -> CronJobSummary {
+pub(in crate::up) fn cron_job(name: &str, next: &str) -> CronJobSummary {
     CronJobSummary {
         kind: WatchedKind::CronJob,
         name: name.into(),
         schedule: "* * * * *".into(),
         zone: None,
         is_suspended: false,
-        last: None,
         next: Some(at(next)),
         active: 0,
+        failures: 0,
+        stuck: None,
+        is_complete: false,
+        last_run: None,
         succeeded: 0,
         failed: 0,
         missed: 0,
@@ -24,23 +28,23 @@ fn cron_job(name: &str, next: &str) -> CronJobSummary {
     }
 }
 
-fn job(name: &str, end: Option<&str>) -> JobSummary {
+pub(in crate::up) fn job(name: &str, end: Option<&str>) -> JobSummary {
     let since = at("2026-01-01T00:00:00Z");
     let seen_at = end.map_or(since, at);
     let end = end.map(|end| JobEnd { at: at(end), error: None });
     JobSummary { name: name.into(), since, seen_at, end }
 }
 
-fn insert(cron_job: CronJobSummary) -> WatchUpdate {
+pub(in crate::up) fn put_cron_job(cron_job: CronJobSummary) -> WatchUpdate {
     WatchUpdate::CronJob(cron_job.name.as_ref().into(), cron_job)
 }
 
-fn put_job(job: JobSummary) -> WatchUpdate {
+pub(in crate::up) fn put_job(job: JobSummary) -> WatchUpdate {
     WatchUpdate::Job(job.name.as_ref().into(), job)
 }
 
 /// Returns a model that has listed the given objects.
-fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
+pub(in crate::up) fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
     let mut model = ViewModel::default();
     let kinds =
         [WatchedKind::CronJob, WatchedKind::ScheduledJob, WatchedKind::Job, WatchedKind::Pod];
@@ -52,8 +56,10 @@ fn listed(changes: Vec<WatchUpdate>) -> ViewModel {
     model
 }
 
-fn names(model: &ViewModel) -> Vec<&str> {
-    model.cron_jobs.iter().map(|cron_job| &*cron_job.name).collect()
+fn names(model: &mut ViewModel) -> Vec<&str> {
+    model.cron_jobs.set_order(RowOrder::Next);
+    model.cron_jobs.prepare();
+    model.cron_jobs.rows_from(0).map(|(_, cron_job)| &*cron_job.name).collect()
 }
 
 #[test]
@@ -74,7 +80,7 @@ fn a_run_starts_and_finishes_once() {
 }
 
 #[test]
-fn the_latest_ten_results_are_kept_in_order() {
+fn the_latest_results_are_kept_in_order() {
     let ends = [3, 1, 2].map(|second| {
         let end = format!("2026-01-01T00:00:0{second}Z");
         put_job(job(&second.to_string(), Some(&end)))
@@ -97,20 +103,25 @@ fn cron_jobs_are_sorted_by_their_next_run() {
     let early = "2026-01-01T00:01:00Z";
     let late = "2026-01-01T00:02:00Z";
     let paused = CronJobSummary { is_suspended: true, ..cron_job("paused", early) };
-    let first = vec![insert(paused), insert(cron_job("b", late)), insert(cron_job("a", early))];
+    let first = vec![
+        put_cron_job(paused),
+        put_cron_job(cron_job("b", late)),
+        put_cron_job(cron_job("a", early)),
+    ];
     let mut model = listed(first);
-    assert_eq!(names(&model), ["a", "b", "paused"]);
+    assert_eq!(names(&mut model), ["a", "b", "paused"]);
     let next = [RunEvent::Next { cron_job: "a".into(), at: at("2026-01-01T00:03:00Z") }];
-    assert_eq!(model.apply(insert(cron_job("a", "2026-01-01T00:03:00Z"))), next);
-    assert_eq!(names(&model), ["b", "a", "paused"]);
+    assert_eq!(model.apply(put_cron_job(cron_job("a", "2026-01-01T00:03:00Z"))), next);
+    assert_eq!(names(&mut model), ["b", "a", "paused"]);
     model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "b".into()));
-    assert_eq!(names(&model), ["a", "paused"]);
+    assert_eq!(names(&mut model), ["a", "paused"]);
 }
 
 #[test]
 fn missed_and_skipped_runs_are_reported_and_totals_follow_the_objects() {
     let next = "2026-01-01T00:01:00Z";
-    let mut model = listed(vec![insert(CronJobSummary { succeeded: 2, ..cron_job("a", next) })]);
+    let mut model =
+        listed(vec![put_cron_job(CronJobSummary { succeeded: 2, ..cron_job("a", next) })]);
     let slot = Some(at("2026-01-01T00:00:00Z"));
     let missed = CronJobSummary {
         succeeded: 2,
@@ -124,7 +135,7 @@ fn missed_and_skipped_runs_are_reported_and_totals_follow_the_objects() {
         RunEvent::Missed { cron_job: "a".into(), slot, count: 3 },
         RunEvent::Skipped { cron_job: "a".into(), count: 2 },
     ];
-    assert_eq!(model.apply(insert(missed)), events);
+    assert_eq!(model.apply(put_cron_job(missed)), events);
     assert_eq!(model.totals, RunTotals { succeeded: 2, failed: 3, missed: 3 });
     model.apply(WatchUpdate::Deleted(WatchedKind::CronJob, "a".into()));
     assert_eq!(model.totals, RunTotals::default());
@@ -134,14 +145,19 @@ fn missed_and_skipped_runs_are_reported_and_totals_follow_the_objects() {
 fn objects_missing_from_a_new_list_are_removed() {
     let next = "2026-01-01T00:01:00Z";
     let ours = CronJobSummary { kind: WatchedKind::ScheduledJob, ..cron_job("ours", next) };
-    let first = vec![insert(cron_job("a", next)), insert(cron_job("b", next)), insert(ours)];
+    let first = vec![
+        put_cron_job(cron_job("a", next)),
+        put_cron_job(cron_job("b", next)),
+        put_cron_job(ours),
+    ];
     let mut model = listed(first);
     model.apply(put_job(job("a-1", None)));
     model.apply(WatchUpdate::Listing(WatchedKind::CronJob));
     assert_eq!(model.cron_jobs.len(), 3, "objects are removed only when the list is complete");
-    assert_eq!(model.apply(insert(cron_job("b", next))), []);
+    assert_eq!(model.apply(put_cron_job(cron_job("b", next))), []);
     model.apply(WatchUpdate::Listed(WatchedKind::CronJob));
-    assert_eq!((names(&model), model.running.len()), (vec!["b", "ours"], 1));
+    assert_eq!(names(&mut model), ["b", "ours"]);
+    assert_eq!(model.running.len(), 1);
     model.apply(WatchUpdate::Listing(WatchedKind::Job));
     model.apply(WatchUpdate::Listed(WatchedKind::Job));
     assert_eq!(model.running.len(), 0);
