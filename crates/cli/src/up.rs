@@ -14,6 +14,7 @@
 
 mod apply;
 mod components;
+mod dashboard;
 mod display;
 mod event_lines;
 mod logs;
@@ -38,6 +39,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use self::components::ComponentStarter;
+use self::dashboard::BoundDashboard;
 use self::display::DisplayMode;
 use self::logs::PodLogs;
 use self::task_group::TaskGroup;
@@ -131,7 +133,17 @@ async fn run_until_stopped(
         ComponentStarter { server: &server, instance: &instance, args, zone, node: &node };
     components.start(&shared, &mut tasks).await?;
     let url = instance.url();
-    printer.print(messages::startup(&url, &kubeconfig, &applied));
+    let dashboard = dashboard::bind_dashboard(&server, &instance, args, zone, &shared).await?;
+    let links = dashboard.as_ref().map(|bound| &bound.links);
+    let dashboard_url = messages::dashboard(links, terminal::is_stdout_terminal());
+    printer.print(messages::startup(&url, &kubeconfig, dashboard_url.as_deref(), &applied));
+    if let Some(BoundDashboard { dashboard, listener, login_file, .. }) = dashboard {
+        // Its pages must not delay a slot, as requests of other clients must not.
+        tasks.spawn_on("the dashboard", &server_runtime, |stop| async move {
+            dashboard.serve(listener, stop).await;
+            drop(login_file);
+        });
+    }
     let mode = if is_live {
         DisplayMode::View { use_color: args.use_color(), url, zone: zone.clone() }
     } else {

@@ -11,6 +11,7 @@ pub use self::error::ReadError;
 pub use self::reader::{Listed, Reader, encode, selector_query, with_kind};
 pub use self::records::{
     FleetRecords, RecordQuery, SLOT_RECORDS, ServedRecord, complete_snapshot,
-    complete_snapshot_between, slots_between, with_earlier_record, read_fleet_records,
+    complete_snapshot_between, read_events, read_fleet_records, read_served, slots_between,
+    stored_or_reconstructed, with_earlier_record,
 };
 pub use self::suspension::{MissedSlots, SuspensionPatch, WriteMode, write_suspension};

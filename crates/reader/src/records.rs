@@ -29,7 +29,7 @@ pub static SLOT_RECORDS: ResourceType = ResourceType {
 };
 
 /// A slot record as the server serves it.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServedRecord {
     /// The UID of the CronJob.
@@ -129,7 +129,7 @@ pub async fn complete_snapshot(
 }
 
 /// Reads the Events of a CronJob. They only add details, so a user who may not read them gets none.
-async fn read_events(reader: &Reader, cron_job: &CronJob) -> Vec<Event> {
+pub async fn read_events(reader: &Reader, cron_job: &CronJob) -> Vec<Event> {
     let selector = format!("involvedObject.uid={}", cron_job.metadata.uid);
     let query = format!("&fieldSelector={}", encode(&selector));
     let listed = reader.list_all(&EVENTS, &cron_job.metadata.namespace, &query).await;
@@ -139,7 +139,8 @@ async fn read_events(reader: &Reader, cron_job: &CronJob) -> Vec<Event> {
     events
 }
 
-async fn read_served(
+/// Reads the records of a CronJob from the resource `slotrecords`.
+pub async fn read_served(
     reader: &Reader,
     cron_job: &CronJob,
     query: &RecordQuery,
@@ -155,7 +156,8 @@ async fn read_served(
     Ok(Ledger::new(records, RecordSource::SlotRecords, listed.is_complete))
 }
 
-fn stored_or_reconstructed(snapshot: &CronJobSnapshot) -> Ledger {
+/// Returns the records in the status of a CronJob, or those that its Jobs and Events show.
+pub fn stored_or_reconstructed(snapshot: &CronJobSnapshot) -> Ledger {
     let stored = &snapshot.cron_job.status.slots;
     if stored.is_empty() {
         return Ledger::new(reconstruct_records(snapshot), RecordSource::Reconstructed, false);

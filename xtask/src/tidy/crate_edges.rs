@@ -15,7 +15,7 @@ pub(super) const PURE: [&str; 7] =
     ["schedule", "api", "engine", "import", "queue", "lease", "views"];
 
 /// The allowed edges between our own crates.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("mutations", &[]),
     ("files", &[]),
     ("schedule", &[]),
@@ -26,6 +26,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("queue", &[]),
     ("lease", &[]),
     ("store", &["files"]),
+    ("dashboard", &["api", "client", "engine", "reader", "schedule", "views"]),
     ("server", &["api", "files", "schedule", "store"]),
     ("client", &["api", "lease", "queue"]),
     ("controller", &["api", "client", "engine", "lease", "queue", "schedule"]),
@@ -37,6 +38,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "api",
             "client",
             "controller",
+            "dashboard",
             "engine",
             "files",
             "import",

@@ -1,0 +1,257 @@
+//! Writes what users ask for: runs, suspensions, edits.
+
+use http::Request;
+use jiff::Timestamp;
+use punctual_api::well_known::annotations;
+use punctual_api::{CronJob, Time};
+use punctual_client::resources::{JOBS, ResourceType};
+use punctual_reader::{ReadError, Reader, SuspensionPatch, WriteMode, write_suspension};
+use punctual_views::{UntilSupport, until_support};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::cron_job_id::CronJobId;
+use super::detail::RunJob;
+
+/// `punctual.dev/v1` RunRequests.
+static RUN_REQUESTS: ResourceType = ResourceType {
+    group: "punctual.dev",
+    version: "v1",
+    kind: "RunRequest",
+    plural: "runrequests",
+    is_namespaced: true,
+};
+
+/// A Job name has at most 63 characters, and a suffix of eleven.
+const NAME_PREFIX_MAX: usize = 52;
+
+/// Why an action was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ActionError {
+    /// The cluster refused it or did not answer.
+    #[error(transparent)]
+    Cluster(#[from] ReadError),
+    /// The controller of the CronJob does not resume it at a time.
+    #[error(
+        "it would stay suspended: the cluster's own controller runs it and does not resume it at a time; suspend it \
+         without a time, or let `punctual controller` run it"
+    )]
+    NotResumed,
+    /// The input is not usable.
+    #[error("{0}")]
+    Input(String),
+}
+
+impl From<http::Error> for ActionError {
+    fn from(error: http::Error) -> ActionError {
+        ActionError::Cluster(error.into())
+    }
+}
+
+/// The order of a backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum BackfillOrder {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// The `spec` of a RunRequest without its target.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunRequestDraft {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) now: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) slots: Vec<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) runs: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) concurrency_policy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parallelism: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<BackfillOrder>,
+}
+
+/// What a trigger created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TriggerOutcome {
+    /// A RunRequest, which the controller executes.
+    Request(String),
+    /// A Job, as `kubectl create job --from` does.
+    Job(String),
+}
+
+/// Creates a RunRequest and returns its name.
+pub(crate) async fn request_runs(
+    reader: &Reader,
+    id: &CronJobId,
+    draft: &RunRequestDraft,
+) -> Result<String, ActionError> {
+    let mut spec = serde_json::to_value(draft).unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.insert("target".into(), json!({"kind": id.kind.kind(), "name": id.name}));
+    }
+    let object = json!({
+        "apiVersion": RUN_REQUESTS.api_version(),
+        "kind": RUN_REQUESTS.kind,
+        "metadata": {"generateName": format!("{}-", name_prefix(&id.name)), "namespace": id.namespace},
+        "spec": spec,
+    });
+    let created = post(reader, &RUN_REQUESTS.collection_path(&id.namespace), &object).await?;
+    Ok(name_of(&created))
+}
+
+/// Starts one run: now, or for a slot.
+pub(crate) async fn trigger(
+    reader: &Reader,
+    cron_job: &CronJob,
+    id: &CronJobId,
+    slot: Option<Timestamp>,
+) -> Result<TriggerOutcome, ActionError> {
+    if reader.serves(RUN_REQUESTS.plural) {
+        let draft = match slot {
+            // A slot that ran already is run again.
+            Some(slot) => RunRequestDraft {
+                slots: vec![Time::new(slot)],
+                runs: Some("All"),
+                ..RunRequestDraft::default()
+            },
+            None => RunRequestDraft { now: Some(true), ..RunRequestDraft::default() },
+        };
+        return request_runs(reader, id, &draft).await.map(TriggerOutcome::Request);
+    }
+    if slot.is_some() {
+        let message = "this cluster does not serve RunRequests, so a slot cannot be run again; run it now instead";
+        return Err(ActionError::Input(message.to_owned()));
+    }
+    let object = manual_job(cron_job, id)?;
+    let created = post(reader, &JOBS.collection_path(&id.namespace), &object).await?;
+    Ok(TriggerOutcome::Job(name_of(&created)))
+}
+
+/// Builds the Job that `kubectl create job --from=cronjob/NAME` creates.
+fn manual_job(cron_job: &CronJob, id: &CronJobId) -> Result<Value, ActionError> {
+    let template: Value = serde_json::from_str(cron_job.job_template_json())
+        .map_err(|error| ActionError::Input(format!("the Job template cannot be read: {error}")))?;
+    let part = |path: &str| template.pointer(path).cloned();
+    let mut marks = part("/metadata/annotations").unwrap_or_else(|| json!({}));
+    if let Some(marks) = marks.as_object_mut() {
+        marks.insert(annotations::INSTANTIATE.into(), json!("manual"));
+    }
+    Ok(json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "generateName": format!("{}-manual-", name_prefix(&id.name).get(..45).unwrap_or(name_prefix(&id.name))),
+            "namespace": id.namespace,
+            "annotations": marks,
+            "labels": part("/metadata/labels").unwrap_or_else(|| json!({})),
+            "ownerReferences": [{
+                "apiVersion": id.kind.api_version(), "kind": id.kind.kind(), "name": id.name,
+                "uid": cron_job.metadata.uid, "controller": true,
+            }],
+        },
+        "spec": part("/spec").unwrap_or_default(),
+    }))
+}
+
+fn name_prefix(name: &str) -> &str {
+    name.get(..NAME_PREFIX_MAX).unwrap_or(name)
+}
+
+fn name_of(object: &Value) -> String {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+async fn post(reader: &Reader, path: &str, object: &Value) -> Result<Value, ActionError> {
+    let request = Request::post(path)
+        .header("Content-Type", "application/json")
+        .body(object.to_string().into_bytes())?;
+    let created = reader.send::<Value>(request).await?;
+    Ok(created.map_err(ReadError::from)?)
+}
+
+/// A suspension that a user asks for.
+pub(crate) struct SuspendRequest {
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) now: Timestamp,
+}
+
+/// Suspends a CronJob. Returns whether that changed it.
+pub(crate) async fn suspend(
+    reader: &Reader,
+    cron_job: &CronJob,
+    request: SuspendRequest,
+) -> Result<bool, ActionError> {
+    let SuspendRequest { until, reason, by, now } = request;
+    if until.is_some() {
+        let is_own = reader.is_own_server().await?;
+        if until_support(cron_job, is_own, now) == UntilSupport::Unsupported {
+            return Err(ActionError::NotResumed);
+        }
+    }
+    let patch = SuspensionPatch {
+        is_suspended: true,
+        until: until.map(|until| Time::new(until).to_string()),
+        reason: (!reason.is_empty()).then_some(reason),
+        by: Some(by),
+    };
+    Ok(write_suspension(reader, cron_job, &patch, WriteMode::Commit).await?)
+}
+
+/// Resumes a CronJob. With `drops_slots` none of the slots of the suspension starts.
+pub(crate) async fn resume(
+    reader: &Reader,
+    cron_job: &CronJob,
+    id: &CronJobId,
+    drops_slots: bool,
+) -> Result<bool, ActionError> {
+    if drops_slots {
+        let annotations = json!({annotations::RESUME_MISSED: "drop"});
+        let patch = json!({"metadata": {"uid": cron_job.metadata.uid, "annotations": annotations}});
+        let request = Request::patch(id.api_path())
+            .header("Content-Type", "application/merge-patch+json")
+            .body(patch.to_string().into_bytes())?;
+        reader.send::<Value>(request).await?.map_err(ReadError::from)?;
+    }
+    let patch = SuspensionPatch::resume();
+    Ok(write_suspension(reader, cron_job, &patch, WriteMode::Commit).await?)
+}
+
+/// Deletes a Job and its Pods.
+pub(crate) async fn delete_job(
+    reader: &Reader,
+    run: &RunJob,
+    uid: &str,
+) -> Result<(), ActionError> {
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+        "preconditions": {"uid": uid}});
+    let request = Request::delete(run.api_path())
+        .header("Content-Type", "application/json")
+        .body(options.to_string().into_bytes())?;
+    reader.send::<Value>(request).await?.map_err(ReadError::from)?;
+    Ok(())
+}
+
+/// Replaces an object. With `dry_run` the cluster only checks it. Returns the object as the cluster would store it.
+pub(crate) async fn replace_object(
+    reader: &Reader,
+    path: &str,
+    object: &Value,
+    dry_run: bool,
+) -> Result<Value, ActionError> {
+    let query =
+        if dry_run { "?dryRun=All&fieldValidation=Strict" } else { "?fieldValidation=Strict" };
+    let request = Request::put(format!("{path}{query}"))
+        .header("Content-Type", "application/json")
+        .body(object.to_string().into_bytes())?;
+    let replaced = reader.send::<Value>(request).await?;
+    Ok(replaced.map_err(ReadError::from)?)
+}
