@@ -39,7 +39,7 @@ pub(crate) struct BarChart<'a> {
 /// Draws bars. A failed one has a mark above it.
 pub(crate) fn bar_chart(chart: &BarChart<'_>) -> Markup {
     let highest = chart.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-    let top = nice_ceiling(highest);
+    let top = nice_ceiling(highest * 1.1);
     let scale = |value: f64| (BASE - TOP) * (value / top).clamp(0.0, 1.0);
     let step = (WIDTH - LEFT - 4.0) / (chart.bars.len().max(20)) as f64;
     let width = (step * 0.72).min(BAR_MAX);

@@ -15,7 +15,9 @@ const TOP: f64 = 20.0;
 
 /// Draws a cell for each hour of the week.
 pub(crate) fn heat_map(map: &LoadMap) -> Markup {
-    let highest = map.starts.iter().flatten().copied().max().unwrap_or(0);
+    let counts = map.starts.iter().flatten().copied().filter(|count| *count > 0);
+    let scale =
+        Scale { lowest: counts.clone().min().unwrap_or(0), highest: counts.max().unwrap_or(0) };
     let width = LEFT + 24.0 * CELL_WIDTH;
     let height = TOP + 7.0 * CELL_HEIGHT;
     html! {
@@ -27,14 +29,14 @@ pub(crate) fn heat_map(map: &LoadMap) -> Markup {
             @for (day, name) in DAYS.iter().enumerate() {
                 text.axis-label x="0" y=(coordinate(TOP + day as f64 * CELL_HEIGHT + 18.0)) { (name) }
                 @for hour in 0..24 {
-                    (hour_cell(map, day, hour, highest))
+                    (hour_cell(map, day, hour, scale))
                 }
             }
         }
     }
 }
 
-fn hour_cell(map: &LoadMap, day: usize, hour: usize, highest: u32) -> Markup {
+fn hour_cell(map: &LoadMap, day: usize, hour: usize, scale: Scale) -> Markup {
     let starts = map.starts.get(day * 24 + hour).copied().flatten();
     let peak = map.peaks.get(day * 24 + hour).copied().flatten().unwrap_or(0);
     let x = LEFT + hour as f64 * CELL_WIDTH;
@@ -46,7 +48,7 @@ fn hour_cell(map: &LoadMap, day: usize, hour: usize, highest: u32) -> Markup {
         }
         None => format!("{day} {hour:02}:00: not predicted"),
     };
-    let level = starts.map_or(0, |starts| level(starts, highest));
+    let level = starts.map_or(0, |starts| scale.level(starts));
     html! {
         g {
             title { (title) }
@@ -59,12 +61,29 @@ fn hour_cell(map: &LoadMap, day: usize, hour: usize, highest: u32) -> Markup {
     }
 }
 
-/// Returns the shade of a count, from 0 for none to [`LEVELS`].
-fn level(count: u32, highest: u32) -> u32 {
-    if count == 0 || highest == 0 {
-        return 0;
+/// The range of counts that shades stand for.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The smallest count that is not zero.
+    lowest: u32,
+    highest: u32,
+}
+
+impl Scale {
+    /// Returns the shade of a count, from 0 for none to [`LEVELS`].
+    fn level(self, count: u32) -> u32 {
+        let range = self.highest.saturating_sub(self.lowest);
+        match count {
+            0 => 0,
+            // Hours that hardly differ look the same.
+            _ if range <= self.highest / 20 => 2,
+            _ => {
+                let above = u64::from(count.saturating_sub(self.lowest));
+                let level = 1 + above * u64::from(LEVELS - 1) / u64::from(range);
+                u32::try_from(level).unwrap_or(LEVELS)
+            }
+        }
     }
-    (u64::from(count) * u64::from(LEVELS)).div_ceil(u64::from(highest)).try_into().unwrap_or(LEVELS)
 }
 
 fn short_count(count: u32) -> String {
@@ -111,7 +130,10 @@ mod tests {
 
     #[test]
     fn shades_begin_with_one_start_and_end_with_the_most() {
-        assert_eq!([0, 1, 20, 21, 100].map(|count| level(count, 100)), [0, 1, 1, 2, 5]);
+        let scale = Scale { lowest: 1, highest: 101 };
+        assert_eq!([0, 1, 25, 26, 101].map(|count| scale.level(count)), [0, 1, 1, 2, 5]);
+        let even = Scale { lowest: 100, highest: 102 };
+        assert_eq!([0, 100, 102].map(|count| even.level(count)), [0, 2, 2]);
         assert_eq!(short_count(1_240), "1.2k");
     }
 }

@@ -20,6 +20,8 @@ const STEP: f64 = 11.0;
 const WIDTH: f64 = 8.0;
 const TOP: f64 = 26.0;
 const HEIGHT: f64 = 34.0;
+/// The space before the first slot, so that labels at the edge are not cut.
+const MARGIN: f64 = 12.0;
 /// The least distance of two dates below the strip.
 const DATE_DISTANCE: f64 = 74.0;
 
@@ -66,16 +68,16 @@ pub(crate) fn slot_strip(
     zone: &Zone,
     path: &str,
 ) -> Markup {
-    let past_width = past.len() as f64 * STEP;
+    let past_width = MARGIN + past.len() as f64 * STEP;
     let width = (past_width + NOW_GAP + 8.0 + upcoming.len() as f64 * STEP).max(300.0);
     let now_x = past_width + 3.5;
     let later = |index: usize| past_width + NOW_GAP + 4.0 + index as f64 * STEP;
-    let past_dates = dates(past, zone, |index| index as f64 * STEP);
+    let past_dates = dates(past, zone, |index| MARGIN + index as f64 * STEP);
     html! {
         svg.strip width=(coordinate(width)) height="84" viewBox={ "0 0 " (coordinate(width)) " 84" } role="group"
             aria-label=(summary(past)) {
             @for (index, slot) in past.iter().enumerate() {
-                (linked_cell(slot, zone, path, index as f64 * STEP))
+                (linked_cell(slot, zone, path, MARGIN + index as f64 * STEP))
             }
             line.now x1=(coordinate(now_x)) x2=(coordinate(now_x)) y1="14" y2="68" {}
             text.axis-label.now-label x=(coordinate(now_x)) y="10" text-anchor="middle" { "now" }

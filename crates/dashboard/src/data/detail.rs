@@ -117,6 +117,29 @@ impl DetailReader {
         join_all(entries.iter().map(|entry| self.with_newest_records(entry, zone))).await
     }
 
+    /// Returns CronJobs with their records from a time on, at most `limit` each.
+    pub(crate) async fn with_records_since(
+        &self,
+        entries: &[Arc<Entry>],
+        since: Timestamp,
+        limit: usize,
+    ) -> Vec<CronJobSnapshot> {
+        if !self.reader.serves_slot_records() {
+            return self.with_records(entries).await;
+        }
+        let query = RecordQuery { limit, selectors: vec![format!("slotAfter={since:.0}")] };
+        let reads = entries.iter().map(|entry| async {
+            let cron_job = entry.snapshot.cron_job.clone();
+            let mut snapshot = CronJobSnapshot::new(cron_job, self.cache.zone());
+            snapshot.ledger = match read_served(&self.reader, &snapshot.cron_job, &query).await {
+                Ok(ledger) => ledger,
+                Err(_) => entry.snapshot.ledger.clone(),
+            };
+            snapshot
+        });
+        join_all(reads).await
+    }
+
     async fn with_newest_records(&self, entry: &Entry, zone: &Zone) -> CronJobSnapshot {
         let mut snapshot = CronJobSnapshot::new(entry.snapshot.cron_job.clone(), zone);
         snapshot.ledger = entry.snapshot.ledger.clone();

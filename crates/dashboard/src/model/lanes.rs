@@ -9,6 +9,8 @@ use crate::data::CronJobId;
 
 /// The most bars of a lane. A lane with more is drawn as one band for each part of the time.
 const BARS_MAX: usize = 120;
+/// The most runs that are predicted for a lane.
+const RUNS_MAX: usize = 1_500;
 
 /// The time that a timeline shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +71,9 @@ pub(crate) fn lane(input: &LaneInput<'_>, range: TimelineRange) -> Lane {
     let records = input.snapshot.ledger.records().iter().rev();
     let mut bars: Vec<Bar> = records.filter_map(|record| past_bar(record, range)).collect();
     let from = range.now.max(range.from);
-    let runs = expected_runs(input.snapshot, input.median, from, range.until, BARS_MAX * 20);
+    let runs = expected_runs(input.snapshot, input.median, from, range.until, RUNS_MAX);
     let expected = runs.len();
+    let counted_until = runs.last().filter(|_| expected >= RUNS_MAX).map(|run| run.end);
     let took = input
         .median
         .map_or_else(String::new, |took| format!(", takes about {}", format_duration(took)));
@@ -80,6 +83,13 @@ pub(crate) fn lane(input: &LaneInput<'_>, range: TimelineRange) -> Lane {
         kind: BarKind::Expected,
         slot: None,
         text: format!("expected{took}"),
+    }));
+    bars.extend(counted_until.map(|start| Bar {
+        start,
+        end: range.until,
+        kind: BarKind::Expected,
+        slot: None,
+        text: "further runs, not counted".to_owned(),
     }));
     let is_dense = bars.len() > BARS_MAX;
     if is_dense {

@@ -8,7 +8,9 @@ use punctual_views::{
     format_duration, short_time,
 };
 
-use super::text::{countdown, exact_time, friendly_time, kind_badge, seconds_text, state_badge};
+use super::text::{
+    countdown, exact_time, friendly_seconds, friendly_time, kind_badge, seconds_text, state_badge,
+};
 use crate::charts::{BarChart, ChartBar, Threshold, bar_chart, legend, slot_strip};
 use crate::data::{CronJobId, Rights};
 use crate::model::{CellKind, past_cells, record_kind, upcoming_cells};
@@ -230,7 +232,7 @@ fn record_row(page: &CronJobPage<'_>, row: &HistoryRow) -> Markup {
     html! {
         tr {
             td data-label="Slot" {
-                @if let Some(slot) = record.slot { a href={ (path) "/slots/" (slot) } { (friendly_time(zone, slot.timestamp(), page.now)) } }
+                @if let Some(slot) = record.slot { a href={ (path) "/slots/" (slot) } { (slot_time(page, slot.timestamp())) } }
                 @if record.slots() > 1 { span.sub { "and " (record.slots() - 1) " more" } }
             }
             td data-label="What happened" { (kind_badge(kind, &row.outcome())) }
@@ -249,6 +251,17 @@ fn record_row(page: &CronJobPage<'_>, row: &HistoryRow) -> Markup {
     }
 }
 
+/// Shows a slot with its seconds if slots of this schedule have any.
+fn slot_time(page: &CronJobPage<'_>, slot: Timestamp) -> Markup {
+    let zone = page.snapshot.zone();
+    let records = page.snapshot.ledger.records().iter().take(RECORDS_MAX);
+    let mut slots = records.filter_map(|record| record.slot);
+    if slots.any(|slot| slot.timestamp().as_second().rem_euclid(60) != 0) {
+        return friendly_seconds(zone, slot, page.now);
+    }
+    friendly_time(zone, slot, page.now)
+}
+
 fn seconds(seconds: i64) -> String {
     format_duration(jiff::SignedDuration::from_secs(seconds))
 }
@@ -265,7 +278,7 @@ fn events(page: &CronJobPage<'_>) -> Markup {
                         @for event in events {
                             tr {
                                 td data-label="Last seen" {
-                                    @if let Some(time) = event.last_timestamp.or(event.first_timestamp) { (friendly_time(page.snapshot.zone(), time.timestamp(), page.now)) }
+                                    @if let Some(time) = event.last_timestamp.or(event.first_timestamp) { (friendly_seconds(page.snapshot.zone(), time.timestamp(), page.now)) }
                                     @if event.count > 1 { span.sub { (event.count) " times" } }
                                 }
                                 td data-label="Reason" { @if event.event_type == "Warning" { span.mark aria-label="warning" { "! " } } (event.reason) }

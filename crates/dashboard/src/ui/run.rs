@@ -8,7 +8,7 @@ use punctual_engine::cronjob::{JobResult, JobView};
 use punctual_schedule::Zone;
 use punctual_views::format_duration;
 
-use super::text::{age, exact_time, kind_badge};
+use super::text::{age, friendly_seconds, kind_badge};
 use crate::data::{CronJobId, PodRow, Rights};
 use crate::model::CellKind;
 
@@ -96,12 +96,12 @@ fn facts(page: &RunPage<'_>, view: &JobView) -> Markup {
                 h2 { "Times" }
                 dl.kv {
                     @if let Some(slot) = view.slot {
-                        dt { "Slot" } dd { @match page.owner { Some(owner) => { a href={ (owner.path()) "/slots/" (slot) } { (exact_time(page.zone, slot)) } } None => { (exact_time(page.zone, slot)) } } }
+                        dt { "Slot" } dd { @match page.owner { Some(owner) => { a href={ (owner.path()) "/slots/" (slot) } { (friendly_seconds(page.zone, slot, page.now)) } } None => { (friendly_seconds(page.zone, slot, page.now)) } } }
                     } @else { dt { "Slot" } dd { "none; started by hand" } }
-                    @if let Some(previous) = previous { dt { "Previous slot" } dd { (exact_time(page.zone, previous)) } }
-                    @if let Some(created) = view.created_at { dt { "Created" } dd { (exact_time(page.zone, created)) } }
-                    @if let Some(started) = view.started_at { dt { "Started" } dd { (exact_time(page.zone, started)) " (" (age(started, page.now)) ")" } }
-                    @if let Some(finished) = view.finished_at { dt { "Ended" } dd { (exact_time(page.zone, finished)) } }
+                    @if let Some(previous) = previous { dt { "Previous slot" } dd { (friendly_seconds(page.zone, previous, page.now)) } }
+                    @if let Some(created) = view.created_at { dt { "Created" } dd { (friendly_seconds(page.zone, created, page.now)) } }
+                    @if let Some(started) = view.started_at { dt { "Started" } dd { (friendly_seconds(page.zone, started, page.now)) " (" (age(started, page.now)) ")" } }
+                    @if let Some(finished) = view.finished_at { dt { "Ended" } dd { (friendly_seconds(page.zone, finished, page.now)) } }
                     @if let Some(took) = took { dt { (if view.result.is_some() { "Took" } else { "Runs for" }) } dd { (format_duration(jiff::SignedDuration::from_secs(took.as_secs().max(0)))) } }
                     @if !view.failure_reason.is_empty() { dt { "Failure" } dd { (view.failure_reason) } }
                 }

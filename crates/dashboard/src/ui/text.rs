@@ -9,9 +9,19 @@ use crate::model::{CellKind, SlotCell};
 
 /// Formats an instant as people say it: `07:35`, `tomorrow 02:00`, `Sun 03:15`, `1 Dec 04:00`.
 pub(crate) fn friendly_text(zone: &Zone, at: Timestamp, now: Timestamp) -> String {
+    let has_seconds = at.as_second().rem_euclid(60) != 0;
+    friendly_clock(zone, at, now, if has_seconds { "%H:%M:%S" } else { "%H:%M" })
+}
+
+/// Shows an instant with its seconds, for a column in which other instants have seconds.
+pub(crate) fn friendly_seconds(zone: &Zone, at: Timestamp, now: Timestamp) -> Markup {
+    let text = friendly_clock(zone, at, now, "%H:%M:%S");
+    html! { time datetime=(at) title=(exact_title(zone, at)) { (text) } }
+}
+
+fn friendly_clock(zone: &Zone, at: Timestamp, now: Timestamp, clock: &str) -> String {
     let local = zone.at(at);
     let today = zone.at(now).date();
-    let clock = if at.as_second().rem_euclid(60) == 0 { "%H:%M" } else { "%H:%M:%S" };
     let clock = local.strftime(clock).to_string();
     let days = local.date().since(today).map_or(i32::MAX, |span| span.get_days());
     match days {

@@ -39,7 +39,7 @@ pub(in crate::http) async fn login_form(
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head { meta charset="utf-8"; title { "Punctual" } meta http-equiv="refresh" content="0;url=/"; link rel="stylesheet" href="/assets/dashboard.css"; }
+            head { meta charset="utf-8"; title { "Punctual" } meta http-equiv="refresh" content="0;url=/"; link rel="icon" href="/assets/icon.svg"; link rel="icon" href="/assets/icon.svg"; link rel="stylesheet" href="/assets/dashboard.css"; }
             body { main { p { "Signed in. " a href="/" { "Open the dashboard" } } } }
         }
     };

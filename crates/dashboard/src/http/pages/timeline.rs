@@ -16,6 +16,8 @@ use crate::ui::{NavItem, TimelinePage, timeline_page};
 
 const HOURS: [i64; 4] = [3, 12, 24, 168];
 const HOURS_DEFAULT: i64 = 12;
+/// How many records a lane shows.
+const RECORDS_PER_LANE: usize = 120;
 
 pub(in crate::http) async fn timeline(
     State(app): State<Arc<App>>,
@@ -34,16 +36,20 @@ pub(in crate::http) async fn timeline(
     let shown: Vec<Arc<Entry>> =
         entries.into_iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE).collect();
     let medians = app.cache.medians(&shown);
-    let snapshots = visitor.user.detail.with_records(&shown).await;
     let minutes = SignedDuration::from_mins(hours * 15);
     let from = now.checked_sub(minutes).unwrap_or(now);
     let until = from.checked_add(SignedDuration::from_hours(hours)).unwrap_or(now);
     let range = TimelineRange { from, until, now };
+    // A run that started before the time that is shown can still be active in it.
+    let since = from.checked_sub(SignedDuration::from_hours(1)).unwrap_or(from);
+    let detail = &visitor.user.detail;
+    let snapshots = detail.with_records_since(&shown, since, RECORDS_PER_LANE).await;
     let lanes: Vec<_> = shown
         .iter()
         .zip(&snapshots)
         .map(|(entry, snapshot)| {
-            let median = snapshot.ledger.median_duration().or(medians.get(entry.uid()).copied());
+            let median =
+                medians.get(entry.uid()).copied().or_else(|| snapshot.ledger.median_duration());
             lane(&LaneInput { id: &entry.id, snapshot, median }, range)
         })
         .collect();
