@@ -14,8 +14,8 @@ use std::sync::Arc;
 use kube::Client;
 
 pub(crate) use self::actions::{
-    ActionError, BackfillOrder, RunRequestDraft, SuspendRequest, TriggerOutcome, delete_job,
-    replace_object, request_runs, resume, suspend, trigger,
+    ActionError, SuspendRequest, TriggerOutcome, delete_job, replace_object, request_runs, resume,
+    suspend, trigger,
 };
 pub(crate) use self::cache::{CacheFeed, Entry, FleetCache, Scope};
 pub(crate) use self::cron_job_id::{CronJobId, is_object_name};

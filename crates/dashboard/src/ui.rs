@@ -19,7 +19,7 @@ pub(crate) use self::edit::YAML_LEN_MAX;
 pub(crate) use self::edit::{EditPage, EditPreview, edit_page};
 pub(crate) use self::fleet::{FleetPage, FleetPageRow, fleet_page};
 pub(crate) use self::forms::{
-    ActionForm, BackfillForm, BackfillPreview, BackfillSlot, ResumeForm, SuspendValues,
+    ActionForm, BackfillForm, BackfillPreview, ResumeForm, SuspendValues,
     backfill_form, bulk_form, resume_form, stop_form, suspend_form, trigger_form,
 };
 pub(crate) use self::layout::{Chrome, Connection, Flash, NavItem, Theme, page};

@@ -2,12 +2,12 @@
 
 use http::Request;
 use jiff::Timestamp;
+use punctual_api::run_request::{RunRequestSpec, RunTarget};
 use punctual_api::well_known::annotations;
-use punctual_api::{CronJob, Time};
+use punctual_api::{CronJob, ObjectMeta, RunRequest, Time};
 use punctual_client::resources::{JOBS, ResourceType};
 use punctual_reader::{ReadError, Reader, SuspensionPatch, WriteMode, write_suspension};
 use punctual_views::{UntilSupport, until_support};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::cron_job_id::CronJobId;
@@ -48,35 +48,6 @@ impl From<http::Error> for ActionError {
     }
 }
 
-/// The order of a backfill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) enum BackfillOrder {
-    OldestFirst,
-    NewestFirst,
-}
-
-/// The `spec` of a RunRequest without its target.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RunRequestDraft {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) now: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) slots: Vec<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) to: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) runs: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) concurrency_policy: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parallelism: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) order: Option<BackfillOrder>,
-}
-
 /// What a trigger created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TriggerOutcome {
@@ -90,18 +61,24 @@ pub(crate) enum TriggerOutcome {
 pub(crate) async fn request_runs(
     reader: &Reader,
     id: &CronJobId,
-    draft: &RunRequestDraft,
+    spec: RunRequestSpec,
 ) -> Result<String, ActionError> {
-    let mut spec = serde_json::to_value(draft).unwrap_or_default();
-    if let Some(fields) = spec.as_object_mut() {
-        fields.insert("target".into(), json!({"kind": id.kind.kind(), "name": id.name}));
+    let target = RunTarget { kind: id.kind.kind().to_owned(), name: id.name.clone() };
+    let request = RunRequest {
+        api_version: RUN_REQUESTS.api_version(),
+        kind: RUN_REQUESTS.kind.to_owned(),
+        metadata: ObjectMeta {
+            generate_name: format!("{}-", name_prefix(&id.name)),
+            namespace: id.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        spec: RunRequestSpec { target, ..spec },
+        ..RunRequest::default()
+    };
+    let mut object = serde_json::to_value(request).unwrap_or_default();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
     }
-    let object = json!({
-        "apiVersion": RUN_REQUESTS.api_version(),
-        "kind": RUN_REQUESTS.kind,
-        "metadata": {"generateName": format!("{}-", name_prefix(&id.name)), "namespace": id.namespace},
-        "spec": spec,
-    });
     let created = post(reader, &RUN_REQUESTS.collection_path(&id.namespace), &object).await?;
     Ok(name_of(&created))
 }
@@ -114,16 +91,16 @@ pub(crate) async fn trigger(
     slot: Option<Timestamp>,
 ) -> Result<TriggerOutcome, ActionError> {
     if reader.serves(RUN_REQUESTS.plural) {
-        let draft = match slot {
+        let spec = match slot {
             // A slot that ran already is run again.
-            Some(slot) => RunRequestDraft {
+            Some(slot) => RunRequestSpec {
                 slots: vec![Time::new(slot)],
-                runs: Some("All"),
-                ..RunRequestDraft::default()
+                runs: "All".to_owned(),
+                ..RunRequestSpec::default()
             },
-            None => RunRequestDraft { now: Some(true), ..RunRequestDraft::default() },
+            None => RunRequestSpec { now: true, ..RunRequestSpec::default() },
         };
-        return request_runs(reader, id, &draft).await.map(TriggerOutcome::Request);
+        return request_runs(reader, id, spec).await.map(TriggerOutcome::Request);
     }
     if slot.is_some() {
         let message = "this cluster does not serve RunRequests, so a slot cannot be run again; run it now instead";

@@ -1,6 +1,7 @@
 //! Reads what the cache does not keep: slot records, Events and whole objects.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::join_all;
@@ -9,7 +10,7 @@ use punctual_api::slot_record::SlotRecord;
 use punctual_client::resources::JOBS;
 use punctual_reader::{
     Listed, ReadError, Reader, RecordQuery, SLOT_RECORDS, ServedRecord, encode, read_events,
-    read_served, stored_or_reconstructed,
+    read_served, slots_between, stored_or_reconstructed, with_earlier_record,
 };
 use punctual_schedule::Zone;
 use punctual_views::{CronJobSnapshot, Ledger, RecordSource};
@@ -107,6 +108,22 @@ impl DetailReader {
         } else {
             snapshot.events = events.await;
             snapshot.ledger = stored_or_reconstructed(&snapshot);
+        }
+        Ok(snapshot)
+    }
+
+    /// Reads a CronJob with its Events, and its records of the slots from a time until before another.
+    pub(crate) async fn snapshot_between(
+        &self,
+        entry: &Entry,
+        slots: Range<Timestamp>,
+        limit: usize,
+    ) -> Result<CronJobSnapshot, ReadError> {
+        let start = slots.start;
+        let query = RecordQuery { limit, ..slots_between(&slots) };
+        let mut snapshot = self.snapshot(entry, &query).await?;
+        if snapshot.ledger.source() == RecordSource::SlotRecords {
+            snapshot.ledger = with_earlier_record(&self.reader, &snapshot, start).await?;
         }
         Ok(snapshot)
     }

@@ -224,7 +224,6 @@ fn ledger(page: &CronJobPage<'_>) -> Markup {
 
 fn record_row(page: &CronJobPage<'_>, row: &HistoryRow) -> Markup {
     let record = &row.record;
-    let zone = page.snapshot.zone();
     let path = page.id.path();
     let kind = record_kind(record);
     let reason =

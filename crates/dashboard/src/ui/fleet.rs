@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
-use punctual_api::slot_record::RunResult;
+use punctual_api::slot_record::{RunResult, SlotRecord};
 use punctual_views::{CronJobSnapshot, FleetRow, FleetState, HistoryRow, format_duration};
 
 use super::text::{age, countdown, friendly_text, friendly_time, grouped, plural, state_badge};
@@ -124,7 +124,10 @@ fn attention_card(attention: &Attention, now: Timestamp) -> Markup {
         FleetState::Stuck => ("✕", "bad", "is stuck".to_owned()),
         _ => ("✕", "bad", "has an invalid schedule".to_owned()),
     };
-    let newest = attention.entry.snapshot.ledger.records().first();
+    let records = attention.entry.snapshot.ledger.records();
+    let is_problem =
+        |record: &&SlotRecord| matches!(record_kind(record), CellKind::Failed | CellKind::Missed);
+    let newest = records.iter().find(is_problem);
     let zone = attention.entry.snapshot.zone();
     let text = match (row.detail.as_str(), newest) {
         ("", Some(record)) => {
@@ -135,6 +138,7 @@ fn attention_card(attention: &Attention, now: Timestamp) -> Markup {
             let reason = reason.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
             format!("Slot {}: {}. {reason}", slot.unwrap_or_default(), row.outcome().to_lowercase())
         }
+        ("", None) => "A later run is active.".to_owned(),
         (detail, _) => detail.to_owned(),
     };
     let run = newest.and_then(|record| record.job.as_ref());

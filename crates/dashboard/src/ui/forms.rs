@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use punctual_schedule::Zone;
-use punctual_views::{CronJobSnapshot, ResumePreview, local_time};
+use punctual_views::{CronJobSnapshot, ResumePreview, SlotPreview, SlotState, local_time};
 
 use super::text::{countdown, exact_time, friendly_time, kind_badge, plural};
 use crate::data::CronJobId;
@@ -165,18 +165,11 @@ pub(crate) struct BackfillForm<'a> {
 
 /// What a backfill would do.
 pub(crate) struct BackfillPreview {
-    pub(crate) slots: Vec<BackfillSlot>,
+    pub(crate) slots: Vec<SlotPreview>,
     /// How many slots the range has.
     pub(crate) total: usize,
     /// How many of them would run.
     pub(crate) starts: usize,
-}
-
-/// One slot of a backfill.
-pub(crate) struct BackfillSlot {
-    pub(crate) slot: Timestamp,
-    pub(crate) kind: Option<CellKind>,
-    pub(crate) would_run: bool,
 }
 
 /// Asks for the range, and shows what would happen before it is carried out.
@@ -230,7 +223,7 @@ fn backfill_preview(backfill: &BackfillForm<'_>, preview: &BackfillPreview) -> M
                     @for slot in &preview.slots {
                         tr {
                             td { (exact_time(form.zone, slot.slot)) }
-                            td { @match slot.kind { Some(kind) => { (kind_badge(kind, kind.label())) } None => { span.dim { "no record" } } } }
+                            td { (slot_state(slot.state)) }
                             td { @if slot.would_run { b { "run" } } @else { span.dim { "keep" } } }
                         }
                     }
@@ -243,6 +236,19 @@ fn backfill_preview(backfill: &BackfillForm<'_>, preview: &BackfillPreview) -> M
             }
         }
     }
+}
+
+fn slot_state(state: SlotState) -> Markup {
+    let kind = match state {
+        SlotState::Succeeded => CellKind::Succeeded,
+        SlotState::Running => CellKind::Running,
+        SlotState::Failed => CellKind::Failed,
+        SlotState::Missed => CellKind::Missed,
+        SlotState::Skipped => CellKind::Skipped,
+        SlotState::Ended => CellKind::Ended,
+        SlotState::Pending | SlotState::NoRecord => CellKind::Upcoming,
+    };
+    kind_badge(kind, state.as_str())
 }
 
 /// Asks whether to stop a run.

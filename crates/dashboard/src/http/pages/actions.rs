@@ -8,6 +8,7 @@ use axum::response::Response;
 use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use maud::Markup;
+use punctual_api::run_request::RunRequestSpec;
 use punctual_api::{ConcurrencyPolicy, Time};
 use punctual_reader::RecordQuery;
 use punctual_views::{CronJobSnapshot, ResumePreview};
@@ -15,8 +16,7 @@ use punctual_views::{CronJobSnapshot, ResumePreview};
 use super::cron_job::{IdPath, find};
 use super::run::find_run;
 use crate::data::{
-    self, ActionError, BackfillOrder, CronJobId, Entry, RunRequestDraft, SuspendRequest,
-    TriggerOutcome, request_runs,
+    self, ActionError, CronJobId, Entry, SuspendRequest, TriggerOutcome, request_runs,
 };
 use crate::http::app::App;
 use crate::http::context::Visitor;
@@ -277,14 +277,12 @@ async fn resume_as_chosen(
             let (Some(_), Some(from)) = (first, since) else {
                 return Ok(format!("{name} is resumed; no slot was due."));
             };
-            let draft = RunRequestDraft {
+            let spec = RunRequestSpec {
                 from: Some(Time::new(from)),
                 to: Some(Time::new(now)),
-                runs: Some("Missing"),
-                order: Some(BackfillOrder::OldestFirst),
-                ..RunRequestDraft::default()
+                ..RunRequestSpec::default()
             };
-            let request = request_runs(reader, id, &draft).await?;
+            let request = request_runs(reader, id, spec).await?;
             Ok(format!(
                 "{name} is resumed, and the slots of the suspension were requested ({request})."
             ))

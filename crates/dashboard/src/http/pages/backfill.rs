@@ -1,5 +1,6 @@
 //! Runs slots of the past: first a preview of what each slot would do, then the request.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,49 +9,35 @@ use axum::response::Response;
 use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::Time;
-use punctual_reader::RecordQuery;
-use punctual_views::CronJobSnapshot;
+use punctual_api::run_request::RunRequestSpec;
+use punctual_views::{CronJobSnapshot, preview_runs};
 
 use super::cron_job::{IdPath, find};
-use crate::data::{ActionError, BackfillOrder, CronJobId, Entry, RunRequestDraft, request_runs};
+use crate::data::{ActionError, CronJobId, Entry, request_runs};
 use crate::http::app::App;
 use crate::http::context::Visitor;
 use crate::http::params::{Params, read_form};
 use crate::http::render::{PageContent, PageError};
-use crate::model::{CellKind, record_kind};
-use crate::ui::{self, ActionForm, BackfillForm, BackfillPreview, BackfillSlot, NavItem};
+use crate::ui::{self, ActionForm, BackfillForm, BackfillPreview, NavItem};
 
-/// The most slots of a request.
+/// The most records of a preview.
 const SLOTS_MAX: usize = 10_000;
 /// How many slots of a preview are listed.
 const LISTED_MAX: usize = 200;
 const PARALLELISM_MAX: i32 = 100;
 
-/// What a user asks for.
-struct Backfill {
-    from: Timestamp,
-    to: Timestamp,
-    runs: &'static str,
-    order: BackfillOrder,
-    parallelism: i32,
-}
-
-fn read(params: &Params, entry: &Entry) -> Result<Backfill, String> {
+/// Reads what a user asks for.
+fn read(params: &Params, entry: &Entry) -> Result<RunRequestSpec, String> {
     let zone = entry.snapshot.zone();
     let from = params.instant("from", zone)?.ok_or("Enter when the backfill begins.")?;
     let to = params.instant("to", zone)?.ok_or("Enter when the backfill ends.")?;
     if to <= from {
         return Err("The end must be later than the beginning.".to_owned());
     }
-    let runs = match params.get("runs") {
-        "" | "Missing" => "Missing",
-        "Failed" => "Failed",
-        "All" => "All",
-        other => return Err(format!("{other:?} is not a choice of slots.")),
-    };
-    let order = match params.get("order") {
-        "NewestFirst" => BackfillOrder::NewestFirst,
-        _ => BackfillOrder::OldestFirst,
+    let choose = |name: &str, choices: &[&str]| match params.get(name) {
+        "" => Ok(String::new()),
+        text if choices.contains(&text) => Ok(text.to_owned()),
+        text => Err(format!("{text:?} is not a choice of {name}.")),
     };
     let parallelism = match params.get("parallelism") {
         "" => 1,
@@ -60,43 +47,29 @@ fn read(params: &Params, entry: &Entry) -> Result<Backfill, String> {
             )?
         }
     };
-    Ok(Backfill { from, to, runs, order, parallelism })
+    Ok(RunRequestSpec {
+        from: Some(Time::new(from)),
+        to: Some(Time::new(to)),
+        runs: choose("runs", &["Missing", "Failed", "All"])?,
+        order: choose("order", &["OldestFirst", "NewestFirst"])?,
+        parallelism: Some(parallelism),
+        ..RunRequestSpec::default()
+    })
 }
 
-/// Whether a slot would run.
-fn would_run(runs: &str, kind: Option<CellKind>) -> bool {
-    match (runs, kind) {
-        (_, Some(CellKind::Running)) => runs == "All",
-        ("All", _) => true,
-        // What happened to a slot without a record is not known.
-        (_, None) => false,
-        ("Missing", Some(kind)) => matches!(kind, CellKind::Missed | CellKind::Skipped),
-        (_, Some(kind)) => kind != CellKind::Succeeded,
-    }
-}
-
+/// Returns what the engine says about the slots of the range.
 fn preview(
     snapshot: &CronJobSnapshot,
-    backfill: &Backfill,
+    spec: &RunRequestSpec,
     now: Timestamp,
 ) -> Result<BackfillPreview, String> {
-    let before = backfill.from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(backfill.from);
-    let end = backfill.to.min(now);
-    let slots = snapshot.slots_after(before).take_while(|slot| *slot < end);
-    let slots: Vec<Timestamp> = slots.take(SLOTS_MAX + 1).collect();
-    if slots.len() > SLOTS_MAX {
-        return Err(format!("This range has more than {SLOTS_MAX} slots; choose a shorter one."));
+    let preview = preview_runs(snapshot, spec, now);
+    if let Some(refusal) = preview.refusal {
+        return Err(format!("The controller would not accept this: {}.", refusal.message));
     }
-    let mut preview = BackfillPreview { slots: Vec::new(), total: slots.len(), starts: 0 };
-    for slot in slots {
-        let kind = snapshot.ledger.record_of(slot).map(record_kind);
-        let would_run = would_run(backfill.runs, kind);
-        preview.starts += usize::from(would_run);
-        if preview.slots.len() < LISTED_MAX {
-            preview.slots.push(BackfillSlot { slot, kind, would_run });
-        }
-    }
-    Ok(preview)
+    let starts = preview.run_count();
+    let total = preview.slots.len();
+    Ok(BackfillPreview { slots: preview.slots.into_iter().take(LISTED_MAX).collect(), total, starts })
 }
 
 pub(in crate::http) async fn backfill_form(
@@ -128,11 +101,10 @@ async fn form_content(
     let mut found = None;
     if error.is_none() && !params.get("from").is_empty() {
         match read(params, entry) {
-            Ok(backfill) => {
-                let until = format!("slotBefore={:.0}", backfill.to);
-                let query = RecordQuery { limit: SLOTS_MAX, selectors: vec![until] };
-                let snapshot = visitor.user.detail.snapshot(entry, &query).await?;
-                match preview(&snapshot, &backfill, now) {
+            Ok(spec) => {
+                let detail = &visitor.user.detail;
+                let snapshot = detail.snapshot_between(entry, spec_range(&spec, now), SLOTS_MAX).await?;
+                match preview(&snapshot, &spec, now) {
                     Ok(preview) => found = Some(preview),
                     Err(text) => error = Some(text),
                 }
@@ -174,7 +146,7 @@ pub(in crate::http) async fn backfill(
         Err(error) => return app.respond(&visitor, Err(error)).await,
     };
     let result = match read(&params, &entry) {
-        Ok(backfill) => send(&visitor, &id, &backfill).await,
+        Ok(spec) => request_runs(&visitor.user.detail.reader, &id, spec).await,
         Err(error) => Err(ActionError::Input(error)),
     };
     match result {
@@ -196,35 +168,7 @@ pub(in crate::http) async fn backfill(
     }
 }
 
-async fn send(
-    visitor: &Visitor,
-    id: &CronJobId,
-    backfill: &Backfill,
-) -> Result<String, ActionError> {
-    let draft = RunRequestDraft {
-        from: Some(Time::new(backfill.from)),
-        to: Some(Time::new(backfill.to)),
-        runs: Some(backfill.runs),
-        parallelism: Some(backfill.parallelism),
-        order: Some(backfill.order),
-        ..RunRequestDraft::default()
-    };
-    request_runs(&visitor.user.detail.reader, id, &draft).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_selects_slots_by_what_happened_to_them() {
-        use CellKind::{Failed, Missed, Running, Skipped, Succeeded};
-        let selected = |runs| {
-            [Some(Succeeded), Some(Failed), Some(Missed), Some(Skipped), Some(Running), None]
-                .map(|kind| would_run(runs, kind))
-        };
-        assert_eq!(selected("Missing"), [false, false, true, true, false, false]);
-        assert_eq!(selected("Failed"), [false, true, true, true, false, false]);
-        assert_eq!(selected("All"), [true; 6]);
-    }
+/// Returns the time of the slots of a request.
+fn spec_range(spec: &RunRequestSpec, now: Timestamp) -> Range<Timestamp> {
+    spec.from.map_or(now, Time::timestamp)..spec.to.map_or(now, Time::timestamp)
 }
