@@ -34,6 +34,8 @@ function morph(from, to) {
     if (from.data !== to.data) from.data = to.data;
     return;
   }
+  // A message is sent once, and stays until the next page.
+  if (from.id === "flash" && !to.hasChildNodes()) return;
   if (from.id === "log" || from.matches("form.action-form, [data-form]")) return;
   syncAttributes(from, to);
   if (from.matches("input, textarea, select") && from === page.activeElement) return;
@@ -75,7 +77,7 @@ async function refresh() {
   }
   isRefreshing = true;
   try {
-    const response = await fetch(location.href, { headers: { accept: "text/html" } });
+    const response = await fetch(location.href, { headers: { "x-punctual-refresh": "1" } });
     if (response.status === 401) return location.reload();
     if (!response.headers.get("content-type")?.startsWith("text/html")) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -298,7 +300,7 @@ page.addEventListener("submit", (event) => {
 
 async function post(form, body) {
   try {
-    const response = await fetch(form.action, { method: "POST", body });
+    const response = await fetch(form.getAttribute("action"), { method: "POST", body });
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     if (response.ok || !showInDialog(fresh)) showPage(response, fresh);
   } catch {

@@ -115,7 +115,7 @@ pub(crate) fn backfill(session: &mut Session) -> anyhow::Result<()> {
 pub(crate) fn edit(session: &mut Session) -> anyhow::Result<()> {
     let Session { browser, site } = session;
     browser.open(&site.url("/cronjobs/shop/report/edit"))?;
-    browser.script("const yaml = document.getElementById('yaml'); yaml.value = yaml.value.replace('0 2 * * 1-5', '15 3 * * *')")?;
+    browser.script("const yaml = document.getElementById('yaml'); yaml.value = yaml.value.replace('schedule: 0 2 * * 1-5', 'schedule: 15 3 * * *')")?;
     browser.click("button[value=preview]")?;
     browser.wait_for_text("What this changes")?;
     browser.wait_for_text("spec.schedule")?;

@@ -8,9 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use hyper::Method;
 use serde_json::Value;
 use thirtyfour::prelude::*;
-use thirtyfour::{
-    ChromiumLikeCapabilities as _, DesiredCapabilities, LoggingPrefsLogLevel, WebDriver,
-};
+use thirtyfour::{DesiredCapabilities, LoggingPrefsLogLevel, WebDriver};
 use tokio::runtime::Runtime;
 
 const WAIT: Duration = Duration::from_secs(10);
@@ -135,7 +133,7 @@ impl Browser {
             if self.script(&format!("return Boolean({script})")).is_ok_and(|it| it == true) {
                 return Ok(());
             }
-            self.runtime.block_on(tokio::time::sleep(POLL));
+            self.runtime.block_on(async { tokio::time::sleep(POLL).await });
         }
         bail!("{what} did not happen within {time:?}: {}", self.text("main").unwrap_or_default())
     }

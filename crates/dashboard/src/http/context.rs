@@ -18,6 +18,9 @@ pub(super) struct Visitor {
     pub(super) theme: Theme,
     /// The path and query of the request.
     pub(super) url: String,
+    /// Whether the script refreshes a page that is open. Such a request must not take the message of an action, which
+    /// belongs to the page that follows it, and gets an error as a page.
+    pub(super) is_refresh: bool,
 }
 
 impl FromRequestParts<Arc<App>> for Visitor {
@@ -31,7 +34,10 @@ impl FromRequestParts<Arc<App>> for Visitor {
             Some((app.user(&account)?, token.to_owned()))
         });
         match found {
-            Some((user, token)) => Ok(Visitor { user, token, theme, url }),
+            Some((user, token)) => {
+                let is_refresh = parts.headers.contains_key("x-punctual-refresh");
+                Ok(Visitor { user, token, theme, url, is_refresh })
+            }
             None => Err(sign_in_page(app, theme, None, &url)),
         }
     }

@@ -127,6 +127,9 @@ impl App {
         content: PageContent,
     ) -> Response {
         let now = self.now();
+        let status = if visitor.is_refresh { StatusCode::OK } else { status };
+        let flash =
+            if visitor.is_refresh { None } else { self.sessions.take_flash(&visitor.token) };
         let chrome = Chrome {
             title: content.title,
             nav: content.nav,
@@ -134,7 +137,7 @@ impl App {
             cluster: self.cluster.clone(),
             theme: visitor.theme,
             connection: self.connection(visitor).await,
-            flash: self.sessions.take_flash(&visitor.token),
+            flash,
             zone: self.zone.clone(),
             now,
             search: content.search,

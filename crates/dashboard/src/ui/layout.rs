@@ -107,7 +107,7 @@ pub(crate) fn page(chrome: &Chrome, body: &Markup) -> String {
                 (header(chrome))
                 div #stale .banner.warn hidden role="status" {}
                 main #main tabindex="-1" {
-                    (print_flash(chrome.flash.as_ref()))
+                    div #flash { (print_flash(chrome.flash.as_ref())) }
                     (body)
                 }
                 footer {
@@ -211,9 +211,10 @@ fn user_menu(chrome: &Chrome) -> Markup {
     let zone = &chrome.zone;
     html! {
         details.menu {
-            summary aria-label="Session and theme" {
+            summary {
                 span.clock data-clock=(zone.name()) { (zone.at(chrome.now).strftime("%H:%M:%S").to_string()) }
                 span.zone { (short_zone(zone.name())) }
+                span.sr { "Session and theme" }
             }
             div.menu-body {
                 p { "Signed in as " b { (chrome.user) } br; span.dim { (chrome.cluster) } }
