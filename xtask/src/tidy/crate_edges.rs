@@ -68,7 +68,20 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("e2e", &[]),
     ("testing", &[]),
     ("soak", &["e2e", "testing"]),
-    ("xtask", &["api", "e2e", "mutations", "schedule", "server", "store", "testing"]),
+    (
+        "xtask",
+        &[
+            "api",
+            "client",
+            "dashboard",
+            "e2e",
+            "mutations",
+            "schedule",
+            "server",
+            "store",
+            "testing",
+        ],
+    ),
 ];
 
 /// Dependencies that no pure crate may have, even for a type.

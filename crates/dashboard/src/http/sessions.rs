@@ -154,7 +154,8 @@ mod tests {
     #[tokio::test]
     async fn sessions_survive_a_restart_expire_and_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
-        let file = Some(folder.path().join("sessions"));
+        let path = folder.path().join("sessions");
+        let file = Some(path.clone());
         let now: Timestamp = "2026-11-19T00:00:00Z".parse().unwrap();
         let sessions = Sessions::load(file.clone()).await;
         let token = sessions.open("admin", now).await.unwrap();
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(again.account("guess", now), None);
         let later = now.checked_add(jiff::SignedDuration::from_hours(12)).unwrap();
         assert_eq!(again.account(&token, later), None);
-        let stored = std::fs::read_to_string(file.unwrap()).unwrap();
+        let stored = std::fs::read_to_string(path).unwrap();
         assert!(!stored.contains(&token), "only hashes are stored");
         for index in 0..300 {
             let at = now.checked_add(jiff::SignedDuration::from_secs(index)).unwrap();

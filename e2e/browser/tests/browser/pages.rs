@@ -1,6 +1,7 @@
 //! Every page: themes, widths, search, keys.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use punctual_e2e::json;
 
 use crate::Session;
 
@@ -123,4 +124,26 @@ pub(crate) fn keys(session: &mut Session) -> anyhow::Result<()> {
     browser.wait_for("the load page", "location.pathname === '/load'")?;
     browser.keys("gf")?;
     browser.wait_for("the fleet page", "location.pathname === '/'")
+}
+
+/// Takes the pictures of the documentation.
+pub(crate) fn pictures(session: &mut Session) -> anyhow::Result<()> {
+    let Session { browser, site } = session;
+    browser.resize(1200, 780)?;
+    browser.open(&site.url("/"))?;
+    browser.wait_for("the rows", "document.querySelector('tr[data-row]')")?;
+    browser.screenshot("dashboard-fleet")?;
+    browser.open(&site.url("/cronjobs/shop/cart-cleanup"))?;
+    browser.wait_for("the strip", "document.querySelector('svg.strip')")?;
+    browser.screenshot("dashboard-cronjob")?;
+    browser.open(&site.url("/cronjobs/shop/sync-orders"))?;
+    browser.click("table.ledger .links a[href*='/slots/']")?;
+    browser.wait_for("the slot", "document.getElementById('slot')")?;
+    browser.screenshot("dashboard-slot")?;
+    let jobs = site.jobs("slow")?;
+    let job = jobs.last().context("no run")?;
+    browser.open(&site.url(&format!("/runs/shop/{}", json::name(job))))?;
+    browser.wait_for("the log", "document.getElementById('log')")?;
+    browser.screenshot("dashboard-run")?;
+    browser.resize(1400, 900)
 }

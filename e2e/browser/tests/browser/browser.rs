@@ -37,6 +37,21 @@ pub(crate) fn screenshot_folder() -> PathBuf {
     target.unwrap_or_else(|| PathBuf::from("target")).join("browser")
 }
 
+/// The pictures of the documentation.
+const PICTURES: [&str; 4] =
+    ["dashboard-fleet", "dashboard-cronjob", "dashboard-slot", "dashboard-run"];
+
+/// Writes the pictures of the documentation.
+pub(crate) fn copy_pictures() -> anyhow::Result<()> {
+    let images = punctual_e2e::files::repository_root().join("docs/images");
+    std::fs::create_dir_all(&images)?;
+    for name in PICTURES {
+        let file = format!("{name}.png");
+        std::fs::copy(screenshot_folder().join(&file), images.join(&file))?;
+    }
+    Ok(())
+}
+
 /// Returns a port that is free now.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
