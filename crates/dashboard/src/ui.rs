@@ -19,8 +19,8 @@ pub(crate) use self::edit::YAML_LEN_MAX;
 pub(crate) use self::edit::{EditPage, EditPreview, edit_page};
 pub(crate) use self::fleet::{FleetPage, FleetPageRow, fleet_page};
 pub(crate) use self::forms::{
-    ActionForm, BackfillForm, BackfillPreview, ResumeForm, SuspendValues,
-    backfill_form, bulk_form, resume_form, stop_form, suspend_form, trigger_form,
+    ActionForm, BackfillForm, BackfillPreview, ResumeForm, SuspendValues, backfill_form, bulk_form,
+    resume_form, stop_form, suspend_form, trigger_form,
 };
 pub(crate) use self::layout::{Chrome, Connection, Flash, NavItem, Theme, page};
 pub(crate) use self::ledger::{LedgerFilter, LedgerPageView, ledger_page};

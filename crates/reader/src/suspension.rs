@@ -174,6 +174,9 @@ mod tests {
         };
         assert!(again.is_done(&cron_job(true)));
         assert!(!again.is_done(&cron_job(false)));
-        assert!(!SuspensionPatch::resume(None).is_done(&cron_job(false)), "the annotation is removed");
+        assert!(
+            !SuspensionPatch::resume(None).is_done(&cron_job(false)),
+            "the annotation is removed"
+        );
     }
 }

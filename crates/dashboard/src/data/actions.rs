@@ -5,22 +5,15 @@ use jiff::Timestamp;
 use punctual_api::run_request::{RunRequestSpec, RunTarget};
 use punctual_api::well_known::annotations;
 use punctual_api::{CronJob, ObjectMeta, RunRequest, Time};
-use punctual_client::resources::{JOBS, ResourceType};
-use punctual_reader::{ReadError, Reader, SuspensionPatch, WriteMode, write_suspension};
+use punctual_client::resources::{JOBS, RUN_REQUESTS};
+use punctual_reader::{
+    MissedSlots, ReadError, Reader, SuspensionPatch, WriteMode, write_suspension,
+};
 use punctual_views::{UntilSupport, until_support};
 use serde_json::{Value, json};
 
 use super::cron_job_id::CronJobId;
 use super::detail::RunJob;
-
-/// `punctual.dev/v1` RunRequests.
-static RUN_REQUESTS: ResourceType = ResourceType {
-    group: "punctual.dev",
-    version: "v1",
-    kind: "RunRequest",
-    plural: "runrequests",
-    is_namespaced: true,
-};
 
 /// A Job name has at most 63 characters, and a suffix of eleven.
 const NAME_PREFIX_MAX: usize = 52;
@@ -179,26 +172,18 @@ pub(crate) async fn suspend(
         until: until.map(|until| Time::new(until).to_string()),
         reason: (!reason.is_empty()).then_some(reason),
         by: Some(by),
+        missed: None,
     };
     Ok(write_suspension(reader, cron_job, &patch, WriteMode::Commit).await?)
 }
 
-/// Resumes a CronJob. With `drops_slots` none of the slots of the suspension starts.
+/// Resumes a CronJob.
 pub(crate) async fn resume(
     reader: &Reader,
     cron_job: &CronJob,
-    id: &CronJobId,
-    drops_slots: bool,
+    missed: MissedSlots,
 ) -> Result<bool, ActionError> {
-    if drops_slots {
-        let annotations = json!({annotations::RESUME_MISSED: "drop"});
-        let patch = json!({"metadata": {"uid": cron_job.metadata.uid, "annotations": annotations}});
-        let request = Request::patch(id.api_path())
-            .header("Content-Type", "application/merge-patch+json")
-            .body(patch.to_string().into_bytes())?;
-        reader.send::<Value>(request).await?.map_err(ReadError::from)?;
-    }
-    let patch = SuspensionPatch::resume();
+    let patch = SuspensionPatch::resume(Some(missed));
     Ok(write_suspension(reader, cron_job, &patch, WriteMode::Commit).await?)
 }
 

@@ -8,16 +8,12 @@ use axum::response::Response;
 use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use maud::Markup;
-use punctual_api::run_request::RunRequestSpec;
-use punctual_api::{ConcurrencyPolicy, Time};
-use punctual_reader::RecordQuery;
+use punctual_reader::{MissedSlots, RecordQuery};
 use punctual_views::{CronJobSnapshot, ResumePreview};
 
 use super::cron_job::{IdPath, find};
 use super::run::find_run;
-use crate::data::{
-    self, ActionError, CronJobId, Entry, SuspendRequest, TriggerOutcome, request_runs,
-};
+use crate::data::{self, ActionError, CronJobId, Entry, SuspendRequest, TriggerOutcome};
 use crate::http::app::App;
 use crate::http::context::Visitor;
 use crate::http::params::{Params, read_form};
@@ -202,7 +198,7 @@ async fn resume_content(
     let body = ui::resume_form(&ResumeForm {
         form: form(app, id, entry, error),
         preview: ResumePreview::new(&snapshot, now),
-        can_run_all: detail.reader.serves("runrequests"),
+        can_run_all: detail.reader.serves_run_requests(),
         suspended_slots: suspended_slots(&snapshot, now).count(),
         snapshot: &snapshot,
     });
@@ -233,7 +229,7 @@ pub(in crate::http) async fn resume(
         Ok(found) => found,
         Err(error) => return app.respond(&visitor, Err(error)).await,
     };
-    match resume_as_chosen(&app, &visitor, (&id, &entry), params.get("missed")).await {
+    match resume_as_chosen(&visitor, (&id, &entry), params.get("missed")).await {
         Ok(text) => app.redirect(&visitor, &id.path(), text),
         Err(error) => {
             let error = error.to_string();
@@ -248,49 +244,31 @@ pub(in crate::http) async fn resume(
     }
 }
 
-/// Resumes a CronJob. To run all its slots, they are dropped from the schedule and requested in order.
+/// Resumes a CronJob, and says what happens to the slots of the suspension.
 async fn resume_as_chosen(
-    app: &App,
     visitor: &Visitor,
     (id, entry): (&CronJobId, &Entry),
     missed: &str,
 ) -> Result<String, ActionError> {
     let reader = &visitor.user.detail.reader;
-    let cron_job = &entry.snapshot.cron_job;
     let name = &id.name;
-    let follows_policy = missed == "latest"
-        || missed == "all" && entry.snapshot.policy() == ConcurrencyPolicy::CatchUp;
-    if follows_policy {
-        data::resume(reader, cron_job, id, false).await?;
-        return Ok(format!("{name} is resumed."));
-    }
-    let now = app.now();
-    match missed {
+    let (choice, text) = match missed {
+        "latest" => (MissedSlots::Latest, format!("{name} is resumed.")),
         "drop" => {
-            data::resume(reader, cron_job, id, true).await?;
-            Ok(format!("{name} is resumed. The slots of the suspension do not run."))
+            let text = format!("{name} is resumed. The slots of the suspension do not run.");
+            (MissedSlots::Drop, text)
         }
-        "all" if reader.serves("runrequests") => {
-            let since = entry.snapshot.suspension().and_then(|suspension| suspension.since);
-            let first = suspended_slots(&entry.snapshot, now).next();
-            data::resume(reader, cron_job, id, true).await?;
-            let (Some(_), Some(from)) = (first, since) else {
-                return Ok(format!("{name} is resumed; no slot was due."));
-            };
-            let spec = RunRequestSpec {
-                from: Some(Time::new(from)),
-                to: Some(Time::new(now)),
-                ..RunRequestSpec::default()
-            };
-            let request = request_runs(reader, id, spec).await?;
-            Ok(format!(
-                "{name} is resumed, and the slots of the suspension were requested ({request})."
-            ))
+        "all" => {
+            let text = format!("{name} is resumed. The slots of the suspension run in order.");
+            (MissedSlots::All, text)
         }
-        _ => Err(ActionError::Input(
-            "Choose what happens to the slots of the suspension.".to_owned(),
-        )),
-    }
+        _ => {
+            let text = "Choose what happens to the slots of the suspension.";
+            return Err(ActionError::Input(text.to_owned()));
+        }
+    };
+    data::resume(reader, &entry.snapshot.cron_job, choice).await?;
+    Ok(text)
 }
 
 pub(in crate::http) async fn stop_form(

@@ -69,7 +69,11 @@ fn preview(
     }
     let starts = preview.run_count();
     let total = preview.slots.len();
-    Ok(BackfillPreview { slots: preview.slots.into_iter().take(LISTED_MAX).collect(), total, starts })
+    Ok(BackfillPreview {
+        slots: preview.slots.into_iter().take(LISTED_MAX).collect(),
+        total,
+        starts,
+    })
 }
 
 pub(in crate::http) async fn backfill_form(
@@ -103,7 +107,8 @@ async fn form_content(
         match read(params, entry) {
             Ok(spec) => {
                 let detail = &visitor.user.detail;
-                let snapshot = detail.snapshot_between(entry, spec_range(&spec, now), SLOTS_MAX).await?;
+                let snapshot =
+                    detail.snapshot_between(entry, spec_range(&spec, now), SLOTS_MAX).await?;
                 match preview(&snapshot, &spec, now) {
                     Ok(preview) => found = Some(preview),
                     Err(text) => error = Some(text),

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::Request;
+use punctual_reader::MissedSlots;
 
 use super::actions::suspend_request;
 use crate::data::{self, ActionError, CronJobId, Entry};
@@ -87,7 +88,7 @@ async fn carry_out(
             let request = suspend_request(params, entry, &visitor.user.name, app.now());
             data::suspend(reader, cron_job, request.map_err(ActionError::Input)?).await.map(|_| ())
         }
-        "resume" => data::resume(reader, cron_job, id, false).await.map(|_| ()),
+        "resume" => data::resume(reader, cron_job, MissedSlots::Latest).await.map(|_| ()),
         _ => Err(ActionError::Input("there is no such action".to_owned())),
     }
 }
