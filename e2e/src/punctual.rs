@@ -91,6 +91,8 @@ impl Punctual {
 
     fn up_command(&self, folder: &Path, flags: &[String]) -> Command {
         let mut command = self.command("up", folder);
+        // A variable, because earlier versions have no such flag.
+        command.env("PUNCTUAL_DASHBOARD", "off");
         command.args(["--time-zone", "UTC"]).args(flags);
         command
     }

@@ -4,6 +4,7 @@
 mod bench_server;
 mod burst;
 mod cluster;
+mod dashboard;
 mod job_watch;
 mod ledger;
 mod load;
@@ -21,6 +22,8 @@ pub(crate) enum Benchmark {
     Burst(burst::BurstArgs),
     /// Our controller and kube-controller-manager on one kube-apiserver, with many CronJobs due at once
     Cluster(cluster::ClusterBenchArgs),
+    /// The dashboard: the time and size of each page, and event streams during many changes
+    Dashboard(dashboard::DashboardBenchArgs),
     /// The slot ledger: bytes a record, and the time of the first page of lists with each filter
     Ledger(ledger::LedgerBenchArgs),
     /// Many CronJobs that are not due: start time, memory, and the cost of idling
@@ -32,6 +35,7 @@ pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
         Benchmark::Server(args) => server::run(args),
         Benchmark::Burst(args) => burst::run(args),
         Benchmark::Cluster(args) => cluster::run(args),
+        Benchmark::Dashboard(args) => dashboard::run(args),
         Benchmark::Ledger(args) => ledger::run(args),
         Benchmark::Load(args) => load::run(args),
     }

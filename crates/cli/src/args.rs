@@ -18,6 +18,7 @@ use crate::cron_jobs::{
     BackfillArgs, DescribeArgs, HistoryArgs, ListArgs, LogsArgs, PlanArgs, ResumeArgs, SuspendArgs,
     TriggerArgs, WhyArgs,
 };
+use crate::dashboard_args::{DashboardArgs, DashboardListenArgs};
 use crate::data_dir;
 use crate::import::args::ImportArgs;
 use crate::repair::args::RepairArgs;
@@ -92,6 +93,8 @@ pub(crate) enum Command {
     Resume(Box<ResumeArgs>),
     /// Show what an edit would change, or predict the runs of the next days
     Plan(Box<PlanArgs>),
+    /// Serve the web dashboard for a cluster, or print a login link for that of `punctual up`
+    Dashboard(Box<DashboardArgs>),
     /// Reset the recorded times of a CronJob that lie in the future after a clock was wrong
     Repair(RepairArgs),
     /// Print a kubeconfig with a client certificate for a user
@@ -187,6 +190,8 @@ pub(crate) struct UpArgs {
     pub(crate) dialect: Dialect,
     #[command(flatten)]
     pub(crate) gates: FeatureGateArgs,
+    #[command(flatten)]
+    pub(crate) dashboard: DashboardListenArgs,
     /// Print one line per event instead of the live view
     #[arg(long)]
     pub(crate) plain: bool,

@@ -128,7 +128,12 @@ impl<'a> Instance<'a> {
 /// objects that it writes have this name as field manager.
 pub(crate) fn client(server: &Server, component: &str) -> kube::Client {
     let user = User::new(&format!("system:serviceaccount:kube-system:{component}"), ADMIN_GROUP);
-    let agent = format!("{component}/{}", env!("CARGO_PKG_VERSION"));
+    client_as(server, user, component)
+}
+
+/// Returns an in-process client that acts as a user. The objects that it writes have `agent` as field manager.
+pub(crate) fn client_as(server: &Server, user: User, agent: &str) -> kube::Client {
+    let agent = format!("{agent}/{}", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_str(&agent).ok();
     let service = ServiceBuilder::new()
         .map_request(move |mut request: Request<kube::client::Body>| {

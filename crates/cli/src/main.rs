@@ -17,6 +17,8 @@ mod console;
 mod controller;
 mod crd;
 mod cron_jobs;
+mod dashboard;
+mod dashboard_args;
 mod data_dir;
 mod decide;
 mod descriptors;
@@ -88,6 +90,7 @@ fn run(args: CliArgs) -> anyhow::Result<ExitCode> {
         Command::Serve(serve) => serve::run(serve, zones()?),
         Command::Controller(controller) => controller::run(controller, &zone()?),
         Command::Run(run) => run::run(run, &zone()?),
+        Command::Dashboard(dashboard) => dashboard::run(dashboard, &zone()?),
         Command::Repair(repair) => repair::run(repair),
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(kubeconfig),
         Command::Certs(certs) => certs::run(certs),

@@ -13,6 +13,7 @@
 //! store and the Pods' directories hold all state.
 
 mod components;
+mod dashboard;
 mod display;
 mod event_lines;
 mod live;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use punctual_controller::{Clock as _, Metrics, QueueMonitor, SystemClock};
+use punctual_dashboard::LoginLinks;
 use punctual_schedule::Zone;
 use punctual_server::{Config, Server};
 use punctual_store::Store;
@@ -39,8 +41,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::components::ComponentStarter;
+use self::dashboard::BoundDashboard;
 use self::display::DisplayMode;
-use self::live::LiveOptions;
+use self::live::{DashboardLink, LiveOptions};
 use self::logs::PodLogs;
 use self::manifests::{ManifestOptions, Manifests};
 use self::task_group::TaskGroup;
@@ -50,7 +53,7 @@ use crate::cron_jobs::LiveActions;
 use crate::instance::{self, Instance, SharedState};
 use crate::printer::Printer;
 use crate::service_manager::ServiceManager;
-use crate::{data_dir, logging, oom, signals, terminal};
+use crate::{clock, data_dir, logging, oom, signals, terminal};
 
 /// For how long a work queue with due keys may not move. API calls have a deadline of 30 seconds.
 const QUEUE_TOLERANCE: Duration = Duration::from_secs(120);
@@ -126,6 +129,8 @@ struct ViewSettings<'a> {
     console: Option<Console>,
     /// The URL of the API server.
     url: &'a str,
+    /// Issues login links of the dashboard; `None` without one.
+    links: Option<LoginLinks>,
 }
 
 /// Opens the data directory, runs, and closes the store.
@@ -166,9 +171,20 @@ async fn run_until_stopped(
         ComponentStarter { server: &server, instance: &instance, args, zone, node: &node };
     components.start(&shared, &mut tasks).await?;
     let url = instance.url();
-    printer.print(messages::startup(&url, &kubeconfig, &applied));
+    let dashboard = dashboard::bind_dashboard(&server, &instance, args, zone, &shared).await?;
+    let links = dashboard.as_ref().map(|bound| bound.links.clone());
+    let dashboard_url = messages::dashboard(links.as_ref(), terminal::is_stdout_terminal());
+    printer.print(messages::startup(&url, &kubeconfig, dashboard_url.as_deref(), &applied));
+    if let Some(BoundDashboard { dashboard, listener, login_file, .. }) = dashboard {
+        // Its pages must not delay a slot, as requests of other clients must not.
+        tasks.spawn_on("the dashboard", &server_runtime, |stop| async move {
+            dashboard.serve(listener, stop).await;
+            drop(login_file);
+        });
+    }
     let view_client = instance::client(&server, "punctual-view");
-    let mode = display_mode(ViewSettings { args, zone, console, url: &url }, view_client, &stop);
+    let settings = ViewSettings { args, zone, console, url: &url, links };
+    let mode = display_mode(settings, view_client, &stop);
     let display_watches = shared.watches.clone();
     let display_printer = printer.clone();
     tasks.spawn("the view", |stop| display::run(display_watches, mode, display_printer, stop));
@@ -206,7 +222,7 @@ fn display_mode(
     client: kube::Client,
     stop: &CancellationToken,
 ) -> DisplayMode {
-    let ViewSettings { args, zone, console, url } = options;
+    let ViewSettings { args, zone, console, url, links } = options;
     let Some(console) = console else { return DisplayMode::Lines };
     DisplayMode::View(Box::new(LiveOptions {
         use_color: args.use_color(),
@@ -214,8 +230,8 @@ fn display_mode(
         zone: zone.clone(),
         actions: LiveActions::new(client, url, zone.clone()),
         console,
-        // The dashboard issues login links here once `up` serves it.
-        dashboard: None,
+        dashboard: links
+            .map(|links| -> DashboardLink { Arc::new(move || Ok(links.link(clock::now())?)) }),
         stop: stop.clone(),
     }))
 }

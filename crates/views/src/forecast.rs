@@ -55,10 +55,29 @@ pub struct ForecastHour {
 }
 
 /// A run that is expected.
-#[derive(Clone, Copy)]
-struct ExpectedRun {
-    start: Timestamp,
-    end: Timestamp,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedRun {
+    /// When it starts.
+    pub start: Timestamp,
+    /// When it ends.
+    pub end: Timestamp,
+}
+
+/// Predicts the runs of one CronJob in `(from, until]`, at most `limit`. `duration` is how long a run takes; a run of
+/// which that is not known counts as one second.
+pub fn expected_runs(
+    snapshot: &CronJobSnapshot,
+    duration: Option<SignedDuration>,
+    from: Timestamp,
+    until: Timestamp,
+    limit: usize,
+) -> Vec<ExpectedRun> {
+    let slots = snapshot.planned_slots(from, until);
+    let starts: Vec<Timestamp> =
+        slots.map(|slot| snapshot.effective_time(slot)).take(limit).collect();
+    // A run is active for a moment at least, so that it counts.
+    let duration = duration.unwrap_or_default().max(SignedDuration::from_secs(1));
+    apply_policy(&starts, duration, snapshot.policy())
 }
 
 /// Predicts the runs in `(from, until]`.
@@ -74,14 +93,8 @@ pub fn forecast(
         if median.is_none() {
             without_duration.push(snapshot.cron_job.key().into_owned());
         }
-        let slots = snapshot.planned_slots(from, until);
-        let starts: Vec<Timestamp> = slots
-            .map(|slot| snapshot.effective_time(slot))
-            .take(STARTS_MAX + 1 - runs.len().min(STARTS_MAX))
-            .collect();
-        // A run is active for a moment at least, so that it counts.
-        let duration = median.unwrap_or_default().max(SignedDuration::from_secs(1));
-        runs.extend(expected_runs(&starts, duration, snapshot.policy()));
+        let limit = STARTS_MAX + 1 - runs.len().min(STARTS_MAX);
+        runs.extend(expected_runs(snapshot, median, from, until, limit));
         if runs.len() > STARTS_MAX {
             return Err(TooManyStarts);
         }
@@ -93,7 +106,7 @@ pub fn forecast(
 }
 
 /// Applies the concurrency policy to the runs of one CronJob.
-fn expected_runs(
+fn apply_policy(
     starts: &[Timestamp],
     duration: SignedDuration,
     policy: ConcurrencyPolicy,

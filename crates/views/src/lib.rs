@@ -29,7 +29,7 @@ pub use description::{Description, UpcomingSlot, describe};
 pub use dst::DstNote;
 pub use field_changes::{FieldChange, field_changes};
 pub use fleet::{FleetFilter, FleetOrder, FleetRow, FleetState, Streak};
-pub use forecast::{Forecast, ForecastHour, TooManyStarts, forecast};
+pub use forecast::{ExpectedRun, Forecast, ForecastHour, TooManyStarts, expected_runs, forecast};
 pub use history::{HistoryFilter, HistoryRow};
 pub use ledger::{Ledger, RecordSource};
 pub use punctual_engine::cronjob::StartDecision;

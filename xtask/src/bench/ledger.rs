@@ -42,19 +42,19 @@ const START_SECOND: i64 = 1_790_000_040;
 pub(crate) struct LedgerBenchArgs {
     /// Number of archived records
     #[arg(long, default_value_t = 1_000_000)]
-    records: usize,
+    pub(super) records: usize,
     /// Number of CronJobs
     #[arg(long, default_value_t = 1_000)]
-    cron_jobs: usize,
+    pub(super) cron_jobs: usize,
     /// Number of namespaces
     #[arg(long, default_value_t = 10)]
-    namespaces: usize,
+    pub(super) namespaces: usize,
     /// Number of records that a write appends
     #[arg(long, default_value_t = 10)]
-    batch: usize,
+    pub(super) batch: usize,
     /// Folder for the data; must be on a disk, not in memory
     #[arg(long, default_value = "target/bench-ledger")]
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 pub(super) fn run(args: &LedgerBenchArgs) -> anyhow::Result<()> {
@@ -120,7 +120,7 @@ fn reopen(path: &Path, figures: &mut Figures) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn start_server(store: Store) -> anyhow::Result<Router> {
+pub(super) async fn start_server(store: Store) -> anyhow::Result<Router> {
     let ledger = LedgerLimits { age_max: Duration::MAX, records_max: usize::MAX };
     let server = Server::start(Config { ledger, ..Config::new(store) }).await;
     let server = server.map_err(|status| anyhow::anyhow!(status.message))?;
@@ -128,11 +128,14 @@ async fn start_server(store: Store) -> anyhow::Result<Router> {
 }
 
 /// Returns the namespace and the name of a CronJob.
-fn cron_job(args: &LedgerBenchArgs, number: usize) -> (String, String) {
+pub(super) fn cron_job(args: &LedgerBenchArgs, number: usize) -> (String, String) {
     (format!("n{}", number % args.namespaces), format!("c{number}"))
 }
 
-async fn create_cron_jobs(server: &Router, args: &LedgerBenchArgs) -> anyhow::Result<()> {
+pub(super) async fn create_cron_jobs(
+    server: &Router,
+    args: &LedgerBenchArgs,
+) -> anyhow::Result<()> {
     for number in 0..args.namespaces {
         let name = format!("n{number}");
         let namespace =
@@ -155,7 +158,7 @@ async fn create_cron_jobs(server: &Router, args: &LedgerBenchArgs) -> anyhow::Re
 }
 
 /// Appends batches of records to all CronJobs in turn.
-async fn fill(server: &Router, args: &LedgerBenchArgs) -> anyhow::Result<()> {
+pub(super) async fn fill(server: &Router, args: &LedgerBenchArgs) -> anyhow::Result<()> {
     let rounds = args.records.div_ceil(args.cron_jobs * args.batch);
     let writes = (0..rounds).flat_map(|round| (0..args.cron_jobs).map(move |job| (round, job)));
     let results = stream::iter(writes)
@@ -234,7 +237,12 @@ async fn read_lists(
     Ok(())
 }
 
-async fn send(server: &Router, method: &str, path: &str, body: &Value) -> anyhow::Result<()> {
+pub(super) async fn send(
+    server: &Router,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> anyhow::Result<()> {
     let content_type =
         if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };

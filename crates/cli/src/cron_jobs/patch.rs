@@ -1,64 +1,13 @@
-//! Changes `spec.suspend` and the annotations of a suspension, with one write that fails if the object has changed.
+//! Finds the CronJobs that a command changes, and writes their suspension.
 
 use anyhow::bail;
-use http::Request;
 use punctual_api::CronJob;
-use punctual_api::well_known::annotations;
-use punctual_client::resources::cron_jobs_of;
-use punctual_views::annotation;
-use serde_json::{Map, Value, json};
+pub(super) use punctual_reader::SuspensionPatch;
+use punctual_reader::{MissedSlots, WriteMode, write_suspension};
 
 use super::args::{ChangeTargets, DryRun, MissedChoice};
 use super::session::Session;
 use super::target;
-use crate::cluster_client::describe_error;
-
-/// How often a write is repeated because the object was changed at the same time. The controller writes the status.
-const ATTEMPTS_MAX: u32 = 10;
-
-/// The suspension to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SuspensionPatch {
-    pub(super) is_suspended: bool,
-    /// The annotations; an absent one is removed.
-    pub(super) until: Option<String>,
-    pub(super) reason: Option<String>,
-    pub(super) by: Option<String>,
-    /// Which slots of the suspension run after it; unchanged if `None`.
-    pub(super) missed: Option<MissedChoice>,
-}
-
-impl SuspensionPatch {
-    /// Resumes and removes all annotations.
-    pub(super) fn resume(missed: Option<MissedChoice>) -> SuspensionPatch {
-        SuspensionPatch { is_suspended: false, until: None, reason: None, by: None, missed }
-    }
-
-    /// Whether a CronJob is already so.
-    fn is_done(&self, cron_job: &CronJob) -> bool {
-        let values = [&self.until, &self.reason, &self.by];
-        let is_same =
-            |key, value: &Option<String>| cron_job.metadata.annotation(key) == value.as_deref();
-        cron_job.is_suspended() == self.is_suspended
-            && annotation::ALL.into_iter().zip(values).all(|(key, value)| is_same(key, value))
-    }
-
-    /// The merge patch. The resource version makes the server refuse it if the object has changed.
-    fn to_json(&self, cron_job: &CronJob) -> Value {
-        let values = [&self.until, &self.reason, &self.by];
-        let values = annotation::ALL.into_iter().zip(values);
-        let mut annotations: Map<String, Value> =
-            values.map(|(key, value)| (key.to_owned(), json!(value))).collect();
-        if let Some(missed) = self.missed {
-            annotations.insert(annotations::RESUME_MISSED.to_owned(), json!(missed.annotation()));
-        }
-        let metadata = &cron_job.metadata;
-        json!({
-            "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "annotations": annotations},
-            "spec": {"suspend": self.is_suspended},
-        })
-    }
-}
 
 /// Finds the CronJobs that the command names.
 pub(super) async fn find_targets(
@@ -81,6 +30,16 @@ pub(super) async fn find_targets(
     Ok(found)
 }
 
+impl From<MissedChoice> for MissedSlots {
+    fn from(choice: MissedChoice) -> MissedSlots {
+        match choice {
+            MissedChoice::Drop => MissedSlots::Drop,
+            MissedChoice::Latest => MissedSlots::Latest,
+            MissedChoice::All => MissedSlots::All,
+        }
+    }
+}
+
 /// Writes a suspension. Returns whether it changed the CronJob.
 pub(super) async fn write(
     session: &Session,
@@ -88,84 +47,10 @@ pub(super) async fn write(
     patch: &SuspensionPatch,
     dry_run: Option<DryRun>,
 ) -> anyhow::Result<bool> {
-    let kind = cron_job.cron_job_kind().unwrap_or(punctual_api::CronJobKind::BatchV1);
-    let metadata = &cron_job.metadata;
-    let path = cron_jobs_of(kind).object_path(&metadata.namespace, &metadata.name);
-    let mut current = cron_job.clone();
-    for _ in 0..ATTEMPTS_MAX {
-        if patch.is_done(&current) {
-            return Ok(false);
-        }
-        if dry_run == Some(DryRun::Client) {
-            return Ok(true);
-        }
-        let query = if dry_run == Some(DryRun::Server) { "?dryRun=All" } else { "" };
-        let request = Request::patch(format!("{path}{query}"))
-            .header("Content-Type", "application/merge-patch+json")
-            .body(patch.to_json(&current).to_string().into_bytes())?;
-        match session.send::<Value>(request).await? {
-            Ok(_) => return Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                current = reread(session, &path, &current).await?;
-            }
-            Err(error) => return Err(describe_error(error)),
-        }
-    }
-    bail!("{} was changed at the same time {ATTEMPTS_MAX} times; try again", cron_job.key())
-}
-
-/// Reads the CronJob again. Another object of the same name is not changed.
-async fn reread(session: &Session, path: &str, before: &CronJob) -> anyhow::Result<CronJob> {
-    let found: Option<CronJob> = session.get_optional(path).await?;
-    match found.filter(|found| found.metadata.uid == before.metadata.uid) {
-        Some(found) => Ok(found),
-        None => bail!("{} was deleted at the same time", before.key()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cron_job(suspend: bool) -> CronJob {
-        let object = json!({
-            "metadata": {"name": "a", "uid": "u", "resourceVersion": "7",
-                "annotations": {"punctual.dev/suspended-reason": "upgrade"}},
-            "spec": {"suspend": suspend},
-        });
-        serde_json::from_value(object).unwrap()
-    }
-
-    #[test]
-    fn a_patch_names_the_version_and_removes_what_is_absent() {
-        let patch = SuspensionPatch::resume(None).to_json(&cron_job(true));
-        assert_eq!(patch["metadata"]["resourceVersion"], "7");
-        assert_eq!(patch["metadata"]["uid"], "u");
-        assert!(patch["metadata"]["annotations"]["punctual.dev/suspended-reason"].is_null());
-        assert_eq!(patch["spec"]["suspend"], false);
-        assert!(patch["metadata"]["annotations"].get("punctual.dev/resume-missed").is_none());
-        for (choice, want) in
-            [(MissedChoice::Latest, json!(null)), (MissedChoice::All, json!("all"))]
-        {
-            let patch = SuspensionPatch::resume(Some(choice)).to_json(&cron_job(true));
-            assert_eq!(patch["metadata"]["annotations"]["punctual.dev/resume-missed"], want);
-        }
-    }
-
-    #[test]
-    fn nothing_is_written_if_nothing_changes() {
-        let again = SuspensionPatch {
-            is_suspended: true,
-            until: None,
-            reason: Some("upgrade".into()),
-            by: None,
-            missed: None,
-        };
-        assert!(again.is_done(&cron_job(true)));
-        assert!(!again.is_done(&cron_job(false)));
-        assert!(
-            !SuspensionPatch::resume(None).is_done(&cron_job(false)),
-            "the annotation is removed"
-        );
-    }
+    let mode = match dry_run {
+        None | Some(DryRun::None) => WriteMode::Commit,
+        Some(DryRun::Client) => WriteMode::ClientDryRun,
+        Some(DryRun::Server) => WriteMode::ServerDryRun,
+    };
+    Ok(write_suspension(&session.reader, cron_job, patch, mode).await?)
 }

@@ -19,7 +19,7 @@ const MANUAL: (&str, &str) = ("cronjob.kubernetes.io/instantiate", "manual");
 
 /// Creates the Job. The server completes its name.
 pub(super) async fn create(session: &Session, cron_job: &CronJob) -> anyhow::Result<Job> {
-    session.create(&JOBS, &cron_job.metadata.namespace, &manifest(cron_job)?).await
+    Ok(session.create(&JOBS, &cron_job.metadata.namespace, &manifest(cron_job)?).await?)
 }
 
 fn manifest(cron_job: &CronJob) -> anyhow::Result<Value> {

@@ -27,7 +27,7 @@ pub(super) async fn run(args: &ResumeArgs, zone: &Zone) -> anyhow::Result<()> {
     for cron_job in found {
         let query = RecordQuery::newest(RECORDS_MAX);
         let snapshot = complete_snapshot(&session, cron_job, &query, zone).await?;
-        let patch = SuspensionPatch::resume(args.missed);
+        let patch = SuspensionPatch::resume(args.missed.map(Into::into));
         let is_changed = patch::write(&session, &snapshot.cron_job, &patch, dry_run).await?;
         let resumed = ResumedCronJob { snapshot: &snapshot, missed: args.missed, dry_run };
         output::print(&resumed.report(clock::now(), is_changed))?;

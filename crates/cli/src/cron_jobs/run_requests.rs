@@ -70,7 +70,7 @@ pub(super) async fn create(
         },
         "spec": spec,
     });
-    session.create(&RUN_REQUESTS, &metadata.namespace, &object).await
+    Ok(session.create(&RUN_REQUESTS, &metadata.namespace, &object).await?)
 }
 
 /// Returns the name as kubectl prints it.

@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail, ensure};
 use punctual_api::{CronJob, CronJobKind, names};
 use punctual_client::resources::cron_jobs_of;
+pub(super) use punctual_reader::with_kind;
 
 use super::session::Session;
 
@@ -91,13 +92,6 @@ async fn read(session: &Session, kind: CronJobKind, name: &str) -> anyhow::Resul
     let path = cron_jobs_of(kind).object_path(&session.namespace, name);
     let found: Option<CronJob> = session.get_optional(&path).await?;
     Ok(found.map(|cron_job| with_kind(cron_job, kind)))
-}
-
-/// Sets the kind, which the items of a list do not have.
-pub(super) fn with_kind(mut cron_job: CronJob, kind: CronJobKind) -> CronJob {
-    kind.api_version().clone_into(&mut cron_job.api_version);
-    kind.kind().clone_into(&mut cron_job.kind);
-    cron_job
 }
 
 #[cfg(test)]

@@ -5,24 +5,41 @@ use std::path::Path;
 use kube::api::{Api, ListParams};
 use kube::core::{NotUsed, Object};
 use punctual_client::resources::PODS;
+use punctual_dashboard::LoginLinks;
 use punctual_server::Server;
 
 use super::manifests::{AppliedObject, ApplyResult};
-use crate::instance;
+use crate::{clock, instance};
 
 /// Up to this number, applied objects are listed by name. More are only counted.
 const LISTED_MAX: usize = 20;
 
 /// Returns the server's URL, the kubeconfig, the applied objects and a kubectl command to try.
-pub(super) fn startup(url: &str, kubeconfig: &Path, applied: &[AppliedObject]) -> String {
+pub(super) fn startup(
+    url: &str,
+    kubeconfig: &Path,
+    dashboard: Option<&str>,
+    applied: &[AppliedObject],
+) -> String {
+    let dashboard = dashboard.map_or_else(String::new, |url| format!("dashboard {url}\n"));
     let kubeconfig = kubeconfig.display();
     let applied = self::applied(applied);
     format!(
         "serving {url}\n\
          kubeconfig {kubeconfig}\n\
+         {dashboard}\
          {applied}\
          try: kubectl --kubeconfig {kubeconfig} get cronjobs,jobs,pods\n"
     )
+}
+
+/// Returns the URL of the dashboard. In a terminal it is a login link; in a log a link would let readers sign in.
+pub(super) fn dashboard(links: Option<&LoginLinks>, is_terminal: bool) -> Option<String> {
+    let links = links?;
+    if is_terminal && let Ok(link) = links.link(clock::now()) {
+        return Some(link);
+    }
+    Some(format!("{} (`punctual dashboard --login` prints a login link)", links.base()))
 }
 
 /// Lists the applied objects, or counts them if they are many.
@@ -72,9 +89,13 @@ mod tests {
 
     #[test]
     fn few_objects_are_listed_and_many_are_counted() {
-        let few =
-            startup("https://127.0.0.1:1", Path::new("/k"), &objects(2, ApplyResult::Created));
-        let want = "serving https://127.0.0.1:1\nkubeconfig /k\nCronJob default/a created\n\
+        let few = startup(
+            "https://127.0.0.1:1",
+            Path::new("/k"),
+            Some("http://x"),
+            &objects(2, ApplyResult::Created),
+        );
+        let want = "serving https://127.0.0.1:1\nkubeconfig /k\ndashboard http://x\nCronJob default/a created\n\
                     CronJob default/a created\n\
                     try: kubectl --kubeconfig /k get cronjobs,jobs,pods\n";
         assert_eq!(few, want);
