@@ -7,6 +7,7 @@ mod cluster;
 mod job_watch;
 mod ledger;
 mod load;
+mod programs;
 mod report;
 mod server;
 
@@ -25,6 +26,8 @@ pub(crate) enum Benchmark {
     Ledger(ledger::LedgerBenchArgs),
     /// Many CronJobs that are not due: start time, memory, and the cost of idling
     Load(load::LoadArgs),
+    /// Real programs that are due at once, beside Debian's cron; the rate of runs; the memory of a Pod
+    Programs(programs::ProgramsArgs),
 }
 
 pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
@@ -34,5 +37,6 @@ pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
         Benchmark::Cluster(args) => cluster::run(args),
         Benchmark::Ledger(args) => ledger::run(args),
         Benchmark::Load(args) => load::run(args),
+        Benchmark::Programs(args) => programs::run(args),
     }
 }
