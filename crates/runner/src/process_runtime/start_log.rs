@@ -32,11 +32,11 @@ const SURPLUS_MAX: usize = 4096;
 #[derive(Debug)]
 pub(super) struct StartLog {
     uids: Arc<Mutex<HashSet<String>>>,
-    changes: Sender<Change>,
+    changes: Sender<RecordChange>,
 }
 
 #[derive(Debug)]
-enum Change {
+enum RecordChange {
     Started { uid: String, written: oneshot::Sender<io::Result<()>> },
     Removed { uid: String },
 }
@@ -76,14 +76,14 @@ impl StartLog {
     /// Records a Pod. Returns when the record is durable.
     pub(super) async fn record(&self, uid: &str) -> io::Result<()> {
         let (written, result) = oneshot::channel();
-        let _ = self.changes.send(Change::Started { uid: uid.to_owned(), written });
+        let _ = self.changes.send(RecordChange::Started { uid: uid.to_owned(), written });
         result.await.map_err(io::Error::other)?
     }
 
     /// Removes the record of a Pod whose data is removed.
     pub(super) fn remove(&self, uid: &str) {
         if lock(&self.uids).remove(uid) {
-            let _ = self.changes.send(Change::Removed { uid: uid.to_owned() });
+            let _ = self.changes.send(RecordChange::Removed { uid: uid.to_owned() });
         }
     }
 }
@@ -149,15 +149,16 @@ struct LogWriter {
 }
 
 impl LogWriter {
-    fn run(mut self, changes: &Receiver<Change>) {
+    fn run(mut self, changes: &Receiver<RecordChange>) {
         while let Ok(first) = changes.recv() {
-            let batch: Vec<Change> = std::iter::once(first).chain(changes.try_iter()).collect();
+            let batch: Vec<RecordChange> =
+                std::iter::once(first).chain(changes.try_iter()).collect();
             let result = self.append(&batch);
             if result.is_err() {
                 self.file = None;
             }
             for change in batch {
-                let Change::Started { uid, written } = change else { continue };
+                let RecordChange::Started { uid, written } = change else { continue };
                 let result = match &result {
                     Ok(()) => {
                         lock(&self.uids).insert(uid);
@@ -172,7 +173,7 @@ impl LogWriter {
     }
 
     /// Appends changes. A removal need not be durable: the data of the Pod is removed again.
-    fn append(&mut self, batch: &[Change]) -> io::Result<()> {
+    fn append(&mut self, batch: &[RecordChange]) -> io::Result<()> {
         if self.file.is_none() || self.lines > lock(&self.uids).len() + SURPLUS_MAX {
             self.rewrite()?;
         }
@@ -180,11 +181,11 @@ impl LogWriter {
         let mut must_sync = false;
         for change in batch {
             match change {
-                Change::Started { uid, .. } => {
+                RecordChange::Started { uid, .. } => {
                     must_sync = true;
                     text.push_str(&format!("+{uid}\n"));
                 }
-                Change::Removed { uid } => text.push_str(&format!("-{uid}\n")),
+                RecordChange::Removed { uid } => text.push_str(&format!("-{uid}\n")),
             }
         }
         let file = self.file.as_mut().ok_or_else(|| io::Error::other("the file is not open"))?;
@@ -280,7 +281,7 @@ mod tests {
         let log = StartLog::open(pods.path()).unwrap();
         for number in 0..SURPLUS_MAX {
             let uid = number.to_string();
-            let _ = log.changes.send(Change::Removed { uid });
+            let _ = log.changes.send(RecordChange::Removed { uid });
         }
         log.record("a").await.unwrap();
         log.record("b").await.unwrap();
@@ -296,7 +297,7 @@ mod tests {
         let blocked = pods.path().join(TEMPORARY_NAME);
         // Makes the writer start anew, which a folder of that name prevents.
         for _ in 0..=SURPLUS_MAX + 1 {
-            let _ = log.changes.send(Change::Removed { uid: "x".to_owned() });
+            let _ = log.changes.send(RecordChange::Removed { uid: "x".to_owned() });
         }
         log.record("a").await.unwrap();
         fs::create_dir(&blocked).unwrap();
