@@ -67,7 +67,7 @@ fuzz *ARGS:
 fuzz-server *ARGS:
     cargo run --release -p xtask -- fuzz-server {{ARGS}}
 
-# Run a benchmark: server, burst, load or cluster
+# Run a benchmark: server, burst, programs, load or cluster
 bench NAME *ARGS:
     cargo build --profile dist --features jemalloc -p punctual-cli
     cargo run --profile dist -p xtask -- bench {{NAME}} {{ARGS}}

@@ -6,6 +6,9 @@ use anyhow::Context;
 
 /// Linux reports processor time in hundredths of a second, whatever the frequency of its timer.
 const TICK: Duration = Duration::from_millis(10);
+/// The position of the first of two times in `/proc/PID/stat`, after the name of the program.
+const OWN_TIMES: usize = 11;
+const CHILDREN_TIMES: usize = 13;
 
 /// The resident memory of a process, in bytes.
 pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
@@ -25,9 +28,19 @@ fn memory(pid: u32, key: &str) -> anyhow::Result<u64> {
 
 /// The processor time of a process since its start, in user and kernel mode.
 pub fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+    read_times(pid, OWN_TIMES)
+}
+
+/// The processor time of the children of a process that it has waited for, and of theirs.
+pub fn children_processor_time(pid: u32) -> anyhow::Result<Duration> {
+    read_times(pid, CHILDREN_TIMES)
+}
+
+fn read_times(pid: u32, first_field: usize) -> anyhow::Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    ticks(&stat).map(|ticks| TICK * ticks).with_context(|| format!("{path} has no times"))
+    let ticks = ticks(&stat, first_field);
+    ticks.map(|ticks| TICK * ticks).with_context(|| format!("{path} has no times"))
 }
 
 /// The number of files and sockets that this process and its children may each have open.
@@ -54,9 +67,9 @@ fn bytes(status: &str, key: &str) -> Option<u64> {
 
 /// Reads the two times. The program's name may contain spaces and brackets, so fields are counted
 /// from the last bracket.
-fn ticks(stat: &str) -> Option<u32> {
+fn ticks(stat: &str, first_field: usize) -> Option<u32> {
     let (_name, rest) = stat.rsplit_once(')')?;
-    let mut times = rest.split_whitespace().skip(11);
+    let mut times = rest.split_whitespace().skip(first_field);
     let user: u32 = times.next()?.parse().ok()?;
     let kernel: u32 = times.next()?.parse().ok()?;
     user.checked_add(kernel)
@@ -76,9 +89,10 @@ mod tests {
 
     #[test]
     fn times_are_found_after_a_name_with_brackets() {
-        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20";
-        assert_eq!(ticks(stat), Some(300));
-        assert_eq!(ticks("7 (a) S 1 2"), None);
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 4 7 20";
+        assert_eq!(ticks(stat, OWN_TIMES), Some(300));
+        assert_eq!(ticks(stat, CHILDREN_TIMES), Some(11));
+        assert_eq!(ticks("7 (a) S 1 2", OWN_TIMES), None);
     }
 
     #[test]

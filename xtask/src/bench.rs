@@ -8,6 +8,7 @@ mod dashboard;
 mod job_watch;
 mod ledger;
 mod load;
+mod programs;
 mod report;
 mod server;
 
@@ -28,6 +29,8 @@ pub(crate) enum Benchmark {
     Ledger(ledger::LedgerBenchArgs),
     /// Many CronJobs that are not due: start time, memory, and the cost of idling
     Load(load::LoadArgs),
+    /// Real programs that are due at once, beside Debian's cron; the rate of runs; the memory of a Pod
+    Programs(programs::ProgramsArgs),
 }
 
 pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
@@ -38,5 +41,6 @@ pub(crate) fn run(benchmark: &Benchmark) -> anyhow::Result<()> {
         Benchmark::Dashboard(args) => dashboard::run(args),
         Benchmark::Ledger(args) => ledger::run(args),
         Benchmark::Load(args) => load::run(args),
+        Benchmark::Programs(args) => programs::run(args),
     }
 }

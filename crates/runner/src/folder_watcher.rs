@@ -45,7 +45,18 @@ impl FolderWatcher {
 
     /// Watches a folder. The watch sees every change from now on.
     pub(crate) fn watch(self: &Arc<FolderWatcher>, folder: &Path) -> io::Result<FolderWatch> {
-        let flags = WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::CREATE;
+        self.add(folder, WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::CREATE)
+    }
+
+    /// Watches the writes to files in a folder and the replacement of files, but not the creation of others.
+    pub(crate) fn watch_written_files(
+        self: &Arc<FolderWatcher>,
+        folder: &Path,
+    ) -> io::Result<FolderWatch> {
+        self.add(folder, WatchFlags::MODIFY | WatchFlags::MOVED_TO)
+    }
+
+    fn add(self: &Arc<FolderWatcher>, folder: &Path, flags: WatchFlags) -> io::Result<FolderWatch> {
         let changed = Arc::new(Notify::new());
         // All watches of a folder share one ID, so adding it and the waiter must be one step.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,6 +29,7 @@ mod prepare;
 mod process_runtime;
 mod process_tree;
 mod runner;
+mod state_file;
 mod supervisor;
 
 pub use self::logs::{LogError, LogQuery, Logs};

@@ -1,10 +1,9 @@
 //! The folder of a Pod, `pods/<uid>`.
 //!
 //! ```text
-//! pod.json                  the plan, written once by the daemon
+//! pod.json                  the plan, written once by the daemon; locked by the supervisor while it runs
 //! stop                      the stop request, written by the daemon
-//! lock                      held by the supervisor while it runs, with its process ID
-//! state.json                the state, written by the supervisor
+//! state.json                the states, written by the supervisor
 //! supervisor.log            errors of the supervisor
 //! logs/<container>/<n>.log  the output of the n-th run; <n>.log.1 is the older part
 //! run/<container>/          scratch folder, termination message, mount points
@@ -13,22 +12,22 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::Pid;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded_file;
 use crate::pod_plan::PodPlan;
 use crate::pod_state::PodState;
+use crate::state_file::{self, StateFile};
 
 /// The maximum size of a plan. It contains the values of config maps and secrets.
 const PLAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// The maximum size of the other files.
-const STATE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The maximum size of a stop request.
+const STOP_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The folder of a Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,25 +40,10 @@ pub(crate) struct StopRequest {
     pub(crate) grace_seconds: u64,
 }
 
-/// How safely a file is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Durability {
-    /// The new content survives a loss of power.
-    Durable,
-    /// Readers see the old or the new content. A loss of power may undo the change.
-    Atomic,
-}
-
 /// The exclusive right to run a Pod. Dropping it releases the right.
 #[derive(Debug)]
-pub(crate) struct SupervisorLock(File);
-
-impl SupervisorLock {
-    /// Writes the process ID of the holder into the lock's file.
-    pub(crate) fn write_pid(&self, pid: Pid) -> io::Result<()> {
-        self.0.set_len(0)?;
-        (&self.0).write_all(pid.as_raw_nonzero().to_string().as_bytes())
-    }
+pub(crate) struct SupervisorLock {
+    _file: File,
 }
 
 impl PodFolder {
@@ -99,7 +83,8 @@ impl PodFolder {
     }
 
     pub(crate) fn write_plan(&self, plan: &PodPlan) -> io::Result<()> {
-        replace_json(&self.0, "pod.json", plan, Durability::Durable)
+        // Its readers wait for the record of the start, which follows.
+        bounded_file::create(&self.0.join("pod.json"))?.write_all(&serde_json::to_vec(plan)?)
     }
 
     /// Whether the Pod was prepared. Returns an error if this is unknown: a Pod that may be running
@@ -111,48 +96,90 @@ impl PodFolder {
     /// The state; `None` if no supervisor has ever written one. The error has the kind `InvalidData` if the
     /// file is unusable, because another process has replaced or damaged it.
     pub(crate) fn state(&self) -> io::Result<Option<PodState>> {
-        read_json(&self.0.join("state.json"), STATE_BYTES_MAX)
+        state_file::read(&self.0.join("state.json"))
     }
 
-    pub(crate) fn write_state(&self, state: &PodState, durability: Durability) -> io::Result<()> {
-        replace_json(&self.0, "state.json", state, durability)
+    /// The file to write states to.
+    pub(crate) fn state_file(&self) -> StateFile {
+        StateFile::new(self.0.join("state.json"))
+    }
+
+    /// Makes the state durable.
+    pub(crate) fn sync_state(&self) -> io::Result<()> {
+        bounded_file::open(&self.0.join("state.json"))?.sync_data()?;
+        sync_folder(&self.0)?;
+        self.0.parent().map_or(Ok(()), sync_folder)
+    }
+
+    /// Removes a damaged plan and the state of its Pod.
+    pub(crate) fn remove_plan_and_state(&self) -> io::Result<()> {
+        for name in ["state.json", "pod.json"] {
+            match fs::remove_file(self.0.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn stop_request(&self) -> io::Result<Option<StopRequest>> {
-        read_json(&self.0.join("stop"), STATE_BYTES_MAX)
+        read_json(&self.0.join("stop"), STOP_BYTES_MAX)
     }
 
     pub(crate) fn write_stop(&self, stop: &StopRequest) -> io::Result<()> {
-        replace_json(&self.0, "stop", stop, Durability::Durable)
+        replace_json(&self.0, "stop", stop)
     }
 
     /// Takes the lock; `None` if another process holds it.
     pub(crate) fn lock(&self) -> io::Result<Option<SupervisorLock>> {
-        let file = bounded_file::open_append(&self.0.join("lock"))?;
+        // Supervisors of earlier versions, which may still run, lock a file of its own.
+        let file = match bounded_file::open(&self.0.join("lock")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                bounded_file::open(&self.0.join("pod.json"))?
+            }
+            file => file?,
+        };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(SupervisorLock(file))),
+            Ok(()) => Ok(Some(SupervisorLock { _file: file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The process ID of the supervisor that holds the lock; `None` if it has not written it yet.
-    pub(crate) fn lock_holder(&self) -> io::Result<Option<i32>> {
-        let text = bounded_file::read(&self.0.join("lock"), STATE_BYTES_MAX)?;
-        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()))
+    /// The process ID of the supervisor that wrote the last state, or of the holder of the lock if the state is
+    /// unusable; `None` if there is none.
+    pub(crate) fn last_supervisor(&self) -> io::Result<Option<i32>> {
+        match self.state() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => self.lock_holder(),
+            state => Ok(state?.map(|state| state.supervisor_pid)),
+        }
     }
 
-    /// Creates an empty folder for a Pod that was never started.
+    /// The process that holds the lock, according to the kernel's list of all locks.
+    fn lock_holder(&self) -> io::Result<Option<i32>> {
+        let plan = bounded_file::open(&self.0.join("pod.json"))?.metadata()?;
+        let device = plan.dev();
+        let [major, minor] = [libc::major(device), libc::minor(device)];
+        let file = format!("{major:02x}:{minor:02x}:{}", plan.ino());
+        let locks = fs::read_to_string("/proc/locks")?;
+        // A line such as `1: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF`.
+        Ok(locks.lines().find_map(|line| {
+            let mut fields = line.split_ascii_whitespace().skip(1);
+            let is_lock = fields.next() == Some("FLOCK");
+            let pid = fields.nth(2)?.parse().ok()?;
+            (is_lock && fields.next() == Some(file.as_str())).then_some(pid)
+        }))
+    }
+
+    /// Creates an empty folder for a Pod that was never started. An earlier try may have left one.
     pub(crate) fn create(&self) -> io::Result<()> {
-        self.remove()?;
-        create_private(&self.0)?;
-        self.0.parent().map_or(Ok(()), sync_folder)
-    }
-
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.0) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let create = || DirBuilder::new().mode(0o700).create(&self.0);
+        match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_dir_all(&self.0)?;
+                create()
+            }
+            result => result,
         }
     }
 }
@@ -181,28 +208,18 @@ fn read_json<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> io::Result<Opt
     }
 }
 
-/// Replaces a JSON file. Readers see the old or the new content, even after a crash.
-fn replace_json<T: Serialize>(
-    folder: &Path,
-    name: &str,
-    content: &T,
-    durability: Durability,
-) -> io::Result<()> {
+/// Replaces a JSON file durably. Readers see the old or the new content, even after a crash.
+fn replace_json<T: Serialize>(folder: &Path, name: &str, content: &T) -> io::Result<()> {
     let temporary = folder.join(format!(".{name}.new"));
     let mut file = bounded_file::create(&temporary)?;
     file.write_all(&serde_json::to_vec(content)?)?;
-    if durability == Durability::Durable {
-        file.sync_data()?;
-    }
+    file.sync_data()?;
     fs::rename(&temporary, folder.join(name))?;
-    if durability == Durability::Durable {
-        sync_folder(folder)?;
-    }
-    Ok(())
+    sync_folder(folder)
 }
 
 /// Makes the names in a folder durable.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 

@@ -46,6 +46,24 @@ pub(crate) struct PodPlan {
     /// The interval at which the sizes of volumes are checked, in milliseconds.
     #[serde(default)]
     pub(crate) size_check_ms: u64,
+    /// The boot of the machine in which the Pod was prepared; `None` if an earlier version prepared it, which
+    /// made every state durable.
+    #[serde(default)]
+    pub(crate) boot_id: Option<String>,
+}
+
+impl PodPlan {
+    /// Whether the machine has run without interruption since the Pod was prepared, so that every state that was
+    /// written is there.
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        self.boot_id.as_ref().is_none_or(|boot_id| *boot_id == current_boot_id())
+    }
+}
+
+/// The ID of the present boot of the machine.
+pub(crate) fn current_boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
 }
 
 /// A volume in memory.

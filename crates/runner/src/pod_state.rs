@@ -209,6 +209,15 @@ impl PodState {
         state
     }
 
+    /// Marks all containers that have not ended as started, because they may have been.
+    pub(crate) fn mark_unfinished_as_started(&mut self) {
+        for record in &mut self.containers {
+            if record.termination().is_none() {
+                record.current = RunState::Starting;
+            }
+        }
+    }
+
     pub(crate) fn container(&self, name: &str) -> Option<&ContainerRecord> {
         self.containers.iter().find(|record| record.name == name)
     }

@@ -39,6 +39,8 @@ pub(crate) struct PlanSettings {
     pub(crate) restart_backoff: RestartBackoff,
     pub(crate) log_bytes_max: u64,
     pub(crate) use_cgroups: bool,
+    /// The present boot of the machine.
+    pub(crate) boot_id: String,
     /// The values of limits that a container does not set.
     pub(crate) machine: MachineResources,
 }
@@ -59,6 +61,9 @@ pub enum PrepareError {
     /// The Pod uses a feature that the runtime does not support. Trying again does not help.
     #[error("{0}")]
     Unsupported(String),
+    /// The Pod may have been started before, and its data is lost, so it must not be started again.
+    #[error("the Pod was started before, and what became of it is not known")]
+    Lost,
     /// The Pod's folder could not be written.
     #[error("could not write the Pod's directory: {0}")]
     Io(#[from] io::Error),
@@ -97,6 +102,7 @@ pub(crate) fn prepare(
         memory_volumes: volumes.memory,
         size_limits: volumes.size_limits,
         size_check_ms: SIZE_CHECK_MS,
+        boot_id: Some(settings.boot_id.clone()),
     })?;
     Ok(())
 }

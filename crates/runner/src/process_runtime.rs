@@ -1,9 +1,11 @@
 //! [`ProcessRuntime`]: the [`PodRuntime`] that runs each Pod under a supervisor process.
 
-mod child_processes;
 mod data_access;
 mod folder_remover;
+mod fork_server;
+mod launcher;
 mod remove_tree;
+mod start_log;
 mod supervisor_process;
 
 use std::io;
@@ -15,13 +17,15 @@ use futures::future::BoxFuture;
 use punctual_api::Pod;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use self::child_processes::ChildProcesses;
 use self::folder_remover::FolderRemover;
+use self::fork_server::ForkServerOptions;
+use self::launcher::Launcher;
+use self::start_log::StartLog;
 use self::supervisor_process::SupervisorProcess;
 use crate::folder_watcher::{FolderWatch, FolderWatcher};
 use crate::node;
 use crate::pod_folder::{PodFolder, StopRequest, create_private, is_file_name};
-use crate::pod_plan::RestartBackoff;
+use crate::pod_plan::{RestartBackoff, current_boot_id};
 use crate::pod_runtime::{PodHandle, PodRuntime, RuntimeEvent};
 use crate::pod_state::PodState;
 use crate::prepare::{self, PlanSettings, PrepareError, References};
@@ -33,7 +37,7 @@ const LOG_BYTES_MAX: u64 = 20 * 1024 * 1024;
 /// its containers and to write their results.
 const KILL_DELAY: Duration = Duration::from_secs(30);
 
-/// How long to wait for a supervisor that has taken the lock and not yet written its process ID.
+/// How long to wait for a supervisor that has taken the lock and not yet written a state.
 const ATTACH_RETRY: Duration = Duration::from_millis(50);
 
 /// The options of a [`ProcessRuntime`].
@@ -41,7 +45,8 @@ const ATTACH_RETRY: Duration = Duration::from_millis(50);
 pub struct ProcessRuntimeOptions {
     /// The folder that contains `pods/`.
     pub data_dir: PathBuf,
-    /// The program that is started as `<program> supervise <folder>`.
+    /// The program that starts supervisors; it must pass the arguments after the first to
+    /// [`supervise`](crate::supervise).
     pub program: PathBuf,
     /// The delays before containers are restarted.
     pub restart_backoff: RestartBackoff,
@@ -78,13 +83,12 @@ impl ProcessRuntimeOptions {
 #[derive(Debug)]
 pub struct ProcessRuntime {
     data_dir: PathBuf,
-    program: PathBuf,
-    open_files_soft_max: Option<u64>,
     settings: PlanSettings,
     kill_delay: Duration,
     folder_watcher: Arc<FolderWatcher>,
     folder_remover: Arc<FolderRemover>,
-    children: Arc<ChildProcesses>,
+    start_log: Arc<StartLog>,
+    launcher: Launcher,
 }
 
 impl ProcessRuntime {
@@ -94,20 +98,25 @@ impl ProcessRuntime {
         let data_dir = options.data_dir.canonicalize()?;
         data_access::warn(&data_dir);
         let folder_remover = Arc::new(FolderRemover::start(&data_dir.join("pods"))?);
-        Ok(ProcessRuntime {
-            data_dir,
+        let start_log = Arc::new(StartLog::open(&data_dir.join("pods"))?);
+        let fork_server = ForkServerOptions {
             program: options.program,
             open_files_soft_max: options.open_files_soft_max,
+        };
+        Ok(ProcessRuntime {
+            data_dir,
             settings: PlanSettings {
                 restart_backoff: options.restart_backoff,
                 log_bytes_max: options.log_bytes_max,
                 use_cgroups: options.use_cgroups,
+                boot_id: current_boot_id(),
                 machine: node::machine_resources(),
             },
             kill_delay: options.kill_delay,
             folder_watcher: FolderWatcher::start()?,
             folder_remover,
-            children: Arc::new(ChildProcesses::new(options.adopt_orphans)?),
+            start_log,
+            launcher: Launcher::start(fork_server, options.adopt_orphans)?,
         })
     }
 
@@ -129,9 +138,9 @@ impl ProcessRuntime {
         let folder = self.folder(uid)?;
         loop {
             let folder_watcher = self.folder_watcher.clone();
-            let children = self.children.clone();
+            let launcher = self.launcher.clone();
             let pod_folder = folder.clone();
-            let finding = move || find_in_folder(&pod_folder, &folder_watcher, &children);
+            let finding = move || find_in_folder(&pod_folder, &folder_watcher, &launcher);
             match run_blocking(finding).await {
                 Ok(Some((folder_watch, process))) => {
                     return Ok(Some(Box::new(self.handle(folder, folder_watch, process))));
@@ -150,20 +159,16 @@ impl ProcessRuntime {
     ) -> io::Result<Box<dyn PodHandle>> {
         let folder = self.folder(uid)?;
         let folder_watcher = self.folder_watcher.clone();
-        let children = self.children.clone();
-        let program = self.program.clone();
-        let open_files_soft_max = self.open_files_soft_max;
         let pod_folder = folder.clone();
-        let starting = run_blocking(move || {
-            let folder_watch = folder_watcher.watch(pod_folder.path())?;
+        let preparing = run_blocking(move || {
+            let folder_watch = folder_watcher.watch_written_files(pod_folder.path())?;
             if let Some(grace_seconds) = stop_within {
                 pod_folder.write_stop(&StopRequest { grace_seconds })?;
             }
-            let process =
-                SupervisorProcess::start(&program, &pod_folder, open_files_soft_max, &children)?;
-            io::Result::Ok((folder_watch, process))
+            io::Result::Ok(folder_watch)
         });
-        let (folder_watch, process) = starting.await?;
+        let folder_watch = preparing.await?;
+        let process = SupervisorProcess::start(&folder, &self.launcher).await?;
         let mut handle = self.handle(folder, folder_watch, process);
         if let Some(grace_seconds) = stop_within {
             handle.set_kill_at(grace_seconds);
@@ -182,7 +187,7 @@ async fn run_blocking<T: Send + 'static, E: From<io::Error> + Send + 'static>(
 
 /// Why a supervisor was not found.
 enum FindError {
-    /// A supervisor has taken the lock and not yet written its process ID.
+    /// A supervisor has taken the lock and not yet written a state.
     Retry,
     Io(io::Error),
 }
@@ -197,11 +202,11 @@ impl From<io::Error> for FindError {
 fn find_in_folder(
     folder: &PodFolder,
     folder_watcher: &Arc<FolderWatcher>,
-    children: &Arc<ChildProcesses>,
+    launcher: &Launcher,
 ) -> Result<Option<(FolderWatch, SupervisorProcess)>, FindError> {
     // The watch begins first, so that no change is missed.
-    let folder_watch = folder_watcher.watch(folder.path());
-    let found = SupervisorProcess::find(folder, children);
+    let folder_watch = folder_watcher.watch_written_files(folder.path());
+    let found = SupervisorProcess::find(folder, launcher);
     if !matches!(found, Ok(Some(_))) && !folder.has_plan()? {
         let error = io::Error::new(io::ErrorKind::NotFound, "the Pod's plan is missing");
         return Err(FindError::Io(error));
@@ -229,7 +234,14 @@ fn uids_of_folders(pods: &Path) -> io::Result<Vec<String>> {
 impl PodRuntime for ProcessRuntime {
     fn pod_uids(&self) -> BoxFuture<'_, io::Result<Vec<String>>> {
         let pods = self.data_dir.join("pods");
-        Box::pin(run_blocking(move || uids_of_folders(&pods)))
+        Box::pin(async move {
+            let mut uids = run_blocking(move || uids_of_folders(&pods)).await?;
+            // Those whose folders did not reach the disk before a loss of power.
+            uids.extend(self.start_log.uids());
+            uids.sort_unstable();
+            uids.dedup();
+            Ok(uids)
+        })
     }
 
     fn is_valid_uid(&self, uid: &str) -> bool {
@@ -239,6 +251,10 @@ impl PodRuntime for ProcessRuntime {
     fn is_prepared<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, io::Result<bool>> {
         Box::pin(async move {
             let folder = self.folder(uid)?;
+            // A plan without a record is that of a Pod that was never started.
+            if !self.start_log.contains(uid) {
+                return Ok(false);
+            }
             run_blocking(move || folder.has_plan()).await
         })
     }
@@ -273,7 +289,13 @@ impl PodRuntime for ProcessRuntime {
         let settings = self.settings.clone();
         Box::pin(async move {
             let folder = self.folder(&pod.metadata.uid)?;
-            run_blocking(move || prepare::prepare(&pod, &references, &folder, &settings)).await
+            let uid = pod.metadata.uid.clone();
+            if self.start_log.contains(&uid) {
+                return Err(PrepareError::Lost);
+            }
+            run_blocking(move || prepare::prepare(&pod, &references, &folder, &settings)).await?;
+            // From here on the Pod counts as started.
+            Ok(self.start_log.record(&uid).await?)
         })
     }
 
@@ -293,7 +315,9 @@ impl PodRuntime for ProcessRuntime {
         Box::pin(async move {
             let folder = self.folder(uid)?;
             let folder_remover = self.folder_remover.clone();
-            run_blocking(move || folder_remover.remove(folder.path())).await
+            run_blocking(move || folder_remover.remove(folder.path())).await?;
+            self.start_log.remove(uid);
+            Ok(())
         })
     }
 }

@@ -10,6 +10,7 @@ mod pod_permits;
 mod pod_status;
 mod pod_watch;
 mod pod_worker;
+mod start_priority;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -35,6 +36,7 @@ use self::pod_api::PodApi;
 use self::pod_permits::{PodPermit, PodPermits};
 use self::pod_watch::{PodUpdate, PodWatchHandler};
 use self::pod_worker::{DesiredPod, PodWorker, RETRY_DELAY, WorkerEnd, WorkerResult};
+use self::start_priority::StartPriority;
 use crate::pod_runtime::PodRuntime;
 
 /// The component that reports Events.
@@ -81,6 +83,7 @@ struct WorkerContext {
     recorder: EventRecorder,
     clock: Arc<dyn Clock>,
     permits: PodPermits,
+    start_priority: StartPriority,
     on_pod_started: Option<PodStartedHook>,
 }
 
@@ -123,6 +126,7 @@ impl Runner {
             recorder,
             clock: options.clock,
             permits: PodPermits::new(options.max_pods.max(1)),
+            start_priority: StartPriority::default(),
             on_pod_started: options.on_pod_started,
         };
         let mut runner = Runner {

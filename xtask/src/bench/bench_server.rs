@@ -48,18 +48,27 @@ impl BenchServer {
 
     /// Starts the server with the data of a folder; returns the time until it is ready.
     pub(super) fn start(&self, folder: &Path) -> anyhow::Result<(Cluster, Duration)> {
-        let (cluster, took) = clock::timed(|| self.start_untimed(folder));
+        self.start_with(folder, &[])
+    }
+
+    /// Starts the server in the same way, with flags for `punctual up`.
+    pub(super) fn start_with(
+        &self,
+        folder: &Path,
+        flags: &[String],
+    ) -> anyhow::Result<(Cluster, Duration)> {
+        let (cluster, took) = clock::timed(|| self.start_untimed(folder, flags));
         Ok((cluster?, took))
     }
 
-    fn start_untimed(&self, folder: &Path) -> anyhow::Result<Cluster> {
+    fn start_untimed(&self, folder: &Path, flags: &[String]) -> anyhow::Result<Cluster> {
         let cluster = match self {
             // Its start waits until it is ready.
             BenchServer::KubeApiServer(programs, controllers) => {
                 return KubeApiServer { programs, folder, controllers: *controllers }.start();
             }
             BenchServer::Punctual(punctual) => punctual.start(folder)?,
-            BenchServer::Up(punctual) => punctual.up(folder, &[])?,
+            BenchServer::Up(punctual) => punctual.up(folder, flags)?,
         };
         probe::wait_until_ready(cluster.address(), &cluster.authority, || Ok(()))?;
         Ok(cluster)
@@ -86,6 +95,34 @@ pub(super) fn peak_memory(pids: &[u32]) -> anyhow::Result<u64> {
 /// The processor time of some processes.
 pub(super) fn processor_time(pids: &[u32]) -> anyhow::Result<Duration> {
     pids.iter().copied().map(process_usage::processor_time).sum()
+}
+
+/// The processor time of a process, and of those of its descendants that have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProcessorTimes {
+    pub(super) own: Duration,
+    pub(super) children: Duration,
+}
+
+pub(super) fn processor_times(pid: u32) -> anyhow::Result<ProcessorTimes> {
+    let own = process_usage::processor_time(pid)?;
+    Ok(ProcessorTimes { own, children: process_usage::children_processor_time(pid)? })
+}
+
+/// The times of this process.
+pub(super) fn own_processor_times() -> anyhow::Result<ProcessorTimes> {
+    processor_times(std::process::id())
+}
+
+/// The sums of the times of some processes.
+pub(super) fn processor_times_of(pids: &[u32]) -> anyhow::Result<ProcessorTimes> {
+    let mut sum = ProcessorTimes::default();
+    for pid in pids {
+        let times = processor_times(*pid)?;
+        sum.own += times.own;
+        sum.children += times.children;
+    }
+    Ok(sum)
 }
 
 /// Creates a folder in the folder of the benchmark.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use punctual_e2e::load::latency::Latencies;
+use serde_json::{Value, json};
 
 /// The figures of one program, in the order of their measurement.
 #[derive(Default)]
@@ -17,6 +18,7 @@ struct Figure {
 /// What our value must be.
 pub(super) enum Limit {
     AtMost(f64),
+    AtLeast(f64),
     /// At most this ratio to each peer.
     RatioAtMost(&'static [f64]),
     /// At least this ratio to the first peer.
@@ -78,6 +80,19 @@ pub(super) fn render(columns: &[(&str, &Figures)], limits: &[(&str, Limit)]) -> 
     text
 }
 
+/// The figures of each program by name, for other programs to read.
+pub(super) fn to_json(columns: &[(&str, &Figures)]) -> Value {
+    let figures = |figures: &Figures| {
+        let figures = figures.0.iter();
+        let figure = |figure: &Figure| {
+            (figure.name.clone(), json!({"value": figure.value, "unit": figure.unit}))
+        };
+        Value::Object(figures.map(figure).collect())
+    };
+    let columns = columns.iter().map(|(name, column)| ((*name).to_owned(), figures(column)));
+    Value::Object(columns.collect())
+}
+
 fn render_line(name: &str, unit: &str, values: &[Option<f64>], limit: Option<&Limit>) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |it| format!("{it:.2}"));
     let ours = values.first().copied().flatten();
@@ -106,6 +121,9 @@ impl Limit {
         match self {
             Limit::AtMost(max) => {
                 format!("<= {max}: {}", verdict(ours.map(|value| value <= *max)))
+            }
+            Limit::AtLeast(min) => {
+                format!(">= {min}: {}", verdict(ours.map(|value| value >= *min)))
             }
             Limit::RatioAtLeast(min) => {
                 format!(">= {min} x: {}", verdict(ratio(0).map(|ratio| ratio >= *min)))

@@ -109,8 +109,8 @@ impl TestHome {
         let folders = std::fs::read_dir(self.path().join("data/pods"));
         let folders = folders.into_iter().flatten().flatten().map(|folder| folder.path());
         let supervisor = |folder: PathBuf| {
-            let text = std::fs::read(folder.join("state.json")).ok()?;
-            let state: Value = serde_json::from_slice(&text).ok()?;
+            let text = std::fs::read_to_string(folder.join("state.json")).ok()?;
+            let state: Value = serde_json::from_str(text.lines().last()?).ok()?;
             let is_over = ["Succeeded", "Failed"].contains(&state["phase"].as_str()?);
             let pid = Pid::from_raw(state["supervisorPid"].as_i64()?.try_into().ok()?)?;
             (!is_over).then_some((folder, pid))

@@ -1,76 +1,72 @@
-//! Starts the supervisor process of a Pod, finds it after a restart, signals it and waits for its
-//! end.
+//! The supervisor process of a Pod: finds it after a restart, signals it and waits for its end.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-use std::process::Stdio;
-use std::sync::Arc;
 
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
 use tokio::io::unix::AsyncFd;
-use tokio::process::Child;
 
-use super::child_processes::{self, ChildProcesses};
+use super::launcher::{self, Launcher};
 use crate::pod_folder::PodFolder;
-use crate::supervisor::SINGLE_THREAD_VARIABLE;
-use crate::{async_fd, bounded_file};
+use crate::{async_fd, process_tree};
 
 /// A supervisor process.
 #[derive(Debug)]
 pub(super) struct SupervisorProcess {
     pid: Pid,
     pidfd: AsyncFd<OwnedFd>,
-    children: Arc<ChildProcesses>,
-    /// Set if the supervisor is a child of this process, which must reap it.
-    child: Option<Child>,
+    launcher: Launcher,
+    end: SupervisorEnd,
+}
+
+/// What is to be done when the supervisor has exited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SupervisorEnd {
+    /// It is a child of this process, which must wait for it.
+    Wait,
+    /// It has failed and did not kill the processes of its containers.
+    KillOrphans,
+    Nothing,
 }
 
 impl SupervisorProcess {
-    /// Starts a supervisor. The supervisor itself leaves the session of this process, so that it outlives this
-    /// process.
-    pub(super) fn start(
-        program: &Path,
+    /// Starts a supervisor. It leaves the session of this process, so that it outlives this process.
+    pub(super) async fn start(
         folder: &PodFolder,
-        open_files_soft_max: Option<u64>,
-        children: &Arc<ChildProcesses>,
+        launcher: &Launcher,
     ) -> io::Result<SupervisorProcess> {
-        let error_log = open_error_log(folder)?;
-        let mut command = tokio::process::Command::new(program);
-        let [name, value] = SINGLE_THREAD_VARIABLE;
-        command.arg("supervise").arg(folder.path()).env_clear().env(name, value);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(error_log);
-        let child = children.spawn(&mut command)?;
-        let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("the supervisor exited at once"))?;
-        if let Some(soft_max) = open_files_soft_max {
-            limit_open_files(pid, soft_max);
-        }
-        let children = children.clone();
-        Ok(SupervisorProcess { pid, pidfd: open_pidfd(pid)?, children, child: Some(child) })
+        let pid = launcher.launch(folder).await?;
+        let launcher = launcher.clone();
+        // It is a child of this process that was not waited for, so its process ID is its own.
+        let pidfd = open_pidfd(pid)?;
+        Ok(SupervisorProcess { pid, pidfd, launcher, end: SupervisorEnd::Wait })
     }
 
     /// Finds the supervisor that holds the lock of a Pod's folder; `None` if the lock is free. The error
-    /// has the kind `NotFound` if the holder of the lock has not yet written its process ID.
+    /// has the kind `NotFound` if the holder of the lock has not yet written a state.
     pub(super) fn find(
         folder: &PodFolder,
-        children: &Arc<ChildProcesses>,
+        launcher: &Launcher,
     ) -> io::Result<Option<SupervisorProcess>> {
         if folder.lock()?.is_some() {
             return Ok(None);
         }
-        let pid = folder.lock_holder()?.and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        let pid = folder.last_supervisor()?.and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         let pidfd = open_pidfd(pid)?;
-        // The process ID may be that of an earlier supervisor and belong to another process now.
+        // It may be that of an earlier supervisor, and the process ID may belong to another process now.
         if !is_supervisor(pid, folder) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let children = children.clone();
-        Ok(Some(SupervisorProcess { pid, pidfd, children, child: None }))
+        let is_child = process_tree::is_child(pid);
+        if is_child {
+            launcher.adopt(pid);
+        }
+        let end = if is_child { SupervisorEnd::Wait } else { SupervisorEnd::Nothing };
+        Ok(Some(SupervisorProcess { pid, pidfd, launcher: launcher.clone(), end }))
     }
 
     /// Tells the supervisor that a request to stop was written. A supervisor without a folder cannot read a
@@ -93,7 +89,7 @@ impl SupervisorProcess {
     pub(super) async fn kill(&self, folder: &PodFolder) {
         // Its process ID belongs to another process if it has exited.
         if is_supervisor(self.pid, folder) {
-            child_processes::kill_descendants(self.pid).await;
+            launcher::kill_descendants(self.pid).await;
         }
         // Fails if the process has exited already.
         let _ = pidfd_send_signal(self.pidfd.get_ref(), Signal::KILL);
@@ -101,21 +97,35 @@ impl SupervisorProcess {
 
     /// Waits until the process has exited. The future may be dropped and this method called again.
     pub(super) async fn exited(&mut self) {
-        let Some(child) = &mut self.child else { return drop(self.pidfd.readable().await) };
-        let is_success = child.wait().await.is_ok_and(|status| status.success());
-        if !is_success {
-            // It did not kill the processes of its containers.
-            self.children.kill_orphans().await;
+        let _ = self.pidfd.readable().await;
+        self.reap();
+        if self.end == SupervisorEnd::KillOrphans {
+            self.launcher.kill_orphans().await;
+            self.end = SupervisorEnd::Nothing;
         }
+    }
+
+    /// Removes the process from the table of processes if it has exited.
+    fn reap(&mut self) {
+        if self.end != SupervisorEnd::Wait {
+            return;
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let pidfd = || WaitId::PidFd(self.pidfd.get_ref().as_fd());
+        // Its process ID must not be forgotten after another process has got it.
+        if matches!(waitid(pidfd(), options | WaitIdOptions::NOWAIT), Ok(None)) {
+            return;
+        }
+        self.launcher.forget(self.pid);
+        let is_success = waitid(pidfd(), options)
+            .is_ok_and(|status| status.is_some_and(|status| status.exit_status() == Some(0)));
+        self.end = if is_success { SupervisorEnd::Nothing } else { SupervisorEnd::KillOrphans };
     }
 }
 
-/// The file for the errors of a supervisor. What has its name and is no file is replaced.
-fn open_error_log(folder: &PodFolder) -> io::Result<File> {
-    let path = folder.path().join("supervisor.log");
-    match bounded_file::open_append(&path) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => bounded_file::create(&path),
-        result => result,
+impl Drop for SupervisorProcess {
+    fn drop(&mut self) {
+        self.reap();
     }
 }
 
@@ -133,12 +143,4 @@ fn is_supervisor(pid: Pid, folder: &PodFolder) -> bool {
         std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
     let path = folder.path().as_os_str().as_bytes();
     arguments.split(|byte| *byte == 0).any(|argument| argument == path)
-}
-
-/// Sets the soft limit of open files of a supervisor, which its containers inherit. This process has a
-/// higher one, with which programs that use `select` or close all descriptors behave badly.
-fn limit_open_files(pid: Pid, soft_max: u64) {
-    let limit = Rlimit { current: Some(soft_max), ..getrlimit(Resource::Nofile) };
-    // A supervisor that has exited needs no limit.
-    let _ = prlimit(Some(pid), Resource::Nofile, limit);
 }

@@ -17,14 +17,15 @@ use punctual_api::pod::PodStatus;
 use punctual_client::ApiError;
 use punctual_client::resource_version::is_newer;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::WorkerContext;
 use super::pod_events::{RecordedEvents, events_of_state, pod_reference, reports_end};
 use super::pod_permits::PodPermit;
 use super::pod_status::{self, PodView};
+use super::start_priority::StartInProgress;
 use crate::pod_runtime::{PodHandle, RuntimeEvent};
-use crate::pod_state::{PodPhase, PodState, ReasonAndMessage};
+use crate::pod_state::{ContainerRecord, PodPhase, PodState, ReasonAndMessage};
 
 /// The delay before a failed step is retried.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -32,6 +33,8 @@ pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 const DELETED_GRACE_SECONDS: u64 = 2;
 /// The grace period of a Pod whose own is unknown, in seconds.
 const DEFAULT_GRACE_SECONDS: u64 = 30;
+/// A program that ends within this time is reported only when it has ended.
+const SHORT_RUN: Duration = Duration::from_millis(100);
 /// The delay before a supervisor is replaced grows with each exit up to this number.
 const EXITS_MAX: u32 = 30;
 
@@ -77,6 +80,34 @@ pub(super) struct PodWorker {
     was_prepared: bool,
     /// When this worker first saw the Pod that it is to start.
     waiting_since: Option<Timestamp>,
+    /// Set while the Pod has a permit and was not started yet.
+    start_in_progress: Option<StartInProgress>,
+}
+
+/// The first report of a Pod that runs. It is delayed, because many programs end at once, and their end is all
+/// that has to be reported.
+#[derive(Clone, Copy, Debug)]
+enum FirstReport {
+    /// The Pod does not run yet.
+    Delayed,
+    DueAt(Instant),
+    Done,
+}
+
+impl FirstReport {
+    /// When a state is to be reported; `None` for now.
+    fn due_at(&mut self, state: &PodState) -> Option<Instant> {
+        if matches!(self, FirstReport::Delayed) {
+            let is_running = state.containers.iter().any(ContainerRecord::is_running);
+            if is_running {
+                *self = FirstReport::DueAt(Instant::now() + SHORT_RUN);
+            }
+        }
+        match self {
+            FirstReport::DueAt(at) => Some(*at),
+            FirstReport::Delayed | FirstReport::Done => None,
+        }
+    }
 }
 
 /// Whether a write to the API succeeded.
@@ -108,6 +139,7 @@ impl PodWorker {
     ) -> PodWorker {
         PodWorker {
             waiting_since: None,
+            start_in_progress: None,
             context,
             uid,
             desired,
@@ -135,19 +167,26 @@ impl PodWorker {
     }
 
     async fn run_pod(&mut self) -> io::Result<()> {
-        if !self.context.runtime.is_prepared(&self.uid).await? && !self.prepare().await {
+        let is_new = !self.context.runtime.is_prepared(&self.uid).await?;
+        if is_new && !self.prepare().await {
+            self.start_in_progress = None;
             self.permit = None;
             return Ok(());
         }
         self.was_prepared = true;
         self.skip_recorded_events().await?;
-        if !self.has_ended().await? {
-            self.follow().await?;
-        }
+        let ended = if is_new { None } else { self.final_state().await? };
+        let ended = match ended {
+            Some(state) => Some(state),
+            None => self.follow(is_new).await?,
+        };
         // Nothing of the Pod runs any more, so the next Pod need not wait for the API.
         self.permit = None;
-        // This also reports Pods that ended while no daemon was running.
-        self.report_end().await
+        if let Some(state) = ended {
+            // This also reports Pods that ended while no daemon was running.
+            self.report_end(&state).await;
+        }
+        Ok(())
     }
 
     // The object in the API.
@@ -185,25 +224,39 @@ impl PodWorker {
 
     // The running Pod.
 
-    async fn has_ended(&self) -> io::Result<bool> {
+    /// The state if the Pod has ended.
+    async fn final_state(&self) -> io::Result<Option<PodState>> {
         let state = self.context.runtime.state(&self.uid).await?;
-        Ok(state.is_some_and(|state| state.phase.is_final()))
+        Ok(state.filter(|state| state.phase.is_final()))
     }
 
-    /// Reports the Pod until it has ended and its supervisor has exited.
-    async fn follow(&mut self) -> io::Result<()> {
+    /// Reports the Pod until it has ended and its supervisor has exited. Returns its final state; `None` if that
+    /// was lost after it was reported. `is_new` means that this worker has just prepared the Pod.
+    async fn follow(&mut self, is_new: bool) -> io::Result<Option<PodState>> {
         let mut stopping = None;
-        let mut handle = self.attach_or_start(&mut stopping).await?;
+        let found = if is_new {
+            let started = self.start(&mut stopping).await;
+            self.start_in_progress = None;
+            Some(started?)
+        } else {
+            self.attach_or_start(&mut stopping).await?
+        };
+        let Some(mut handle) = found else { return Ok(None) };
         let mut exits = 0;
+        let mut first_report = if is_new { FirstReport::Delayed } else { FirstReport::Done };
         loop {
             let state = self.context.runtime.state(&self.uid).await?;
             if state.as_ref().is_some_and(|state| state.phase.is_final()) {
                 while handle.next_event().await != RuntimeEvent::Exited {}
-                return Ok(());
+                return Ok(state);
             }
+            let report_at = state.as_ref().and_then(|state| first_report.due_at(state));
             let reported = match &state {
-                Some(state) => self.report_state(state).await,
-                None => ReportResult::Done,
+                Some(state) if report_at.is_none() => {
+                    self.context.start_priority.yield_to_starts().await;
+                    self.report_state(state).await
+                }
+                _ => ReportResult::Done,
             };
             tokio::select! {
                 biased;
@@ -215,8 +268,14 @@ impl PodWorker {
                         // The first dead supervisor is replaced at once, the others after a delay.
                         sleep(RETRY_DELAY * u32::min(exits, EXITS_MAX)).await;
                         exits += 1;
-                        handle = self.attach_or_start(&mut stopping).await?;
+                        match self.attach_or_start(&mut stopping).await? {
+                            Some(found) => handle = found,
+                            None => return Ok(None),
+                        }
                     }
+                }
+                () = sleep_until(report_at.unwrap_or_else(Instant::now)), if report_at.is_some() => {
+                    first_report = FirstReport::Done;
                 }
                 () = sleep(RETRY_DELAY), if reported == ReportResult::Retry => {}
             }
@@ -224,25 +283,30 @@ impl PodWorker {
     }
 
     /// Attaches to the Pod if it runs, or starts it. A Pod that is to stop is started too: its
-    /// supervisor terminates the remains of an earlier one.
+    /// supervisor terminates the remains of an earlier one. Returns `None` if the API has the end of the Pod
+    /// already: the machine has lost power, and with it the final state.
     async fn attach_or_start(
         &mut self,
         stopping: &mut Option<u64>,
-    ) -> io::Result<Box<dyn PodHandle>> {
+    ) -> io::Result<Option<Box<dyn PodHandle>>> {
         let context = self.context.clone();
-        match context.runtime.attach(&self.uid).await? {
-            Some(mut handle) => {
-                self.apply_stop(&mut *handle, stopping).await?;
-                Ok(handle)
-            }
-            None => {
-                let stop_within = self.stop_within().await;
-                if stop_within.is_some() {
-                    *stopping = stop_within;
-                }
-                context.runtime.start(&self.uid, stop_within).await
-            }
+        if let Some(mut handle) = context.runtime.attach(&self.uid).await? {
+            self.apply_stop(&mut *handle, stopping).await?;
+            return Ok(Some(handle));
         }
+        if self.current_pod().is_some_and(|pod| pod.status.is_terminal()) {
+            return Ok(None);
+        }
+        self.start(stopping).await.map(Some)
+    }
+
+    /// Starts the Pod, which is not running.
+    async fn start(&mut self, stopping: &mut Option<u64>) -> io::Result<Box<dyn PodHandle>> {
+        let stop_within = self.stop_within().await;
+        if stop_within.is_some() {
+            *stopping = stop_within;
+        }
+        self.context.runtime.start(&self.uid, stop_within).await
     }
 
     /// Stops the Pod if it is to stop, or shortens the grace period of a stop in progress.
@@ -278,12 +342,11 @@ impl PodWorker {
     }
 
     /// Reports the final state, until that succeeds.
-    async fn report_end(&mut self) -> io::Result<()> {
-        let Some(state) = self.context.runtime.state(&self.uid).await? else { return Ok(()) };
-        while self.report_state(&state).await == ReportResult::Retry {
+    async fn report_end(&mut self, state: &PodState) {
+        self.context.start_priority.yield_to_starts().await;
+        while self.report_state(state).await == ReportResult::Retry {
             sleep(RETRY_DELAY).await;
         }
-        Ok(())
     }
 
     async fn report_state(&mut self, state: &PodState) -> ReportResult {

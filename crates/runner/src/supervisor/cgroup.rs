@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+pub(super) use self::hierarchy::CgroupMounts;
 use self::hierarchy::{Hierarchy, Version};
-use crate::pod_plan::ResourceLimits;
+use crate::pod_plan::{PodPlan, ResourceLimits};
 
 /// The period of CPU quotas, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
@@ -43,11 +44,13 @@ struct Setting {
 }
 
 impl PodCgroup {
-    /// Creates the cgroups; `None` where this is not possible.
-    pub(super) fn create(uid: &str) -> Option<PodCgroup> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let found = hierarchy::create_all(&mounts, &own, uid);
+    /// Creates the cgroups that the Pod needs; `None` where this is not possible.
+    pub(super) fn create(plan: &PodPlan, mounts: &CgroupMounts) -> Option<PodCgroup> {
+        let mut limits: Vec<&str> =
+            plan.containers.iter().flat_map(|container| limit_names(&container.limits)).collect();
+        limits.sort_unstable();
+        limits.dedup();
+        let found = mounts.create_all(&plan.uid, &limits);
         (!found.is_empty()).then_some(PodCgroup(found))
     }
 

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::lchown;
-use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +16,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::cgroup::ContainerCgroup;
-use super::container_setup::{SetupFailure, SetupReport};
+use super::container_setup::{ChildPipes, ContainerSetup, SetupFailure, SetupReport};
 use super::log_writer::{LogFile, copy_output};
-use super::{SINGLE_THREAD_VARIABLE, exit_status};
+use super::{container_setup, exit_status, fork};
 use crate::pod_folder::{PodFolder, create_private};
-use crate::pod_plan::{CONTAINER_MARK, ContainerPlan, container_mark};
+use crate::pod_plan::ContainerPlan;
 use crate::pod_state::{ReasonAndMessage, Termination, reasons};
 use crate::{bounded_file, process_tree};
 
@@ -37,7 +36,6 @@ const REPORT_BYTES_MAX: u64 = 64 * 1024;
 /// The parameters of a run.
 pub(super) struct ContainerRun<'a> {
     pub(super) folder: &'a PodFolder,
-    pub(super) uid: &'a str,
     pub(super) plan: &'a ContainerPlan,
     pub(super) number: u32,
     pub(super) cgroup: Option<ContainerCgroup>,
@@ -68,13 +66,6 @@ pub(super) enum StartResult {
     Failed(Termination),
 }
 
-/// The ends of the pipes that the child gets as standard input, output and error.
-struct ChildPipes {
-    reports: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-}
-
 impl ContainerRun<'_> {
     /// Starts the container.
     pub(super) async fn start(self, index: usize) -> StartResult {
@@ -102,12 +93,11 @@ impl ContainerRun<'_> {
         let (reports, child_reports) = pipe()?;
         let (stdout, child_stdout) = pipe()?;
         let (stderr, child_stderr) = pipe()?;
-        let child = self.spawn(ChildPipes {
+        let pid = self.fork(ChildPipes {
             reports: child_reports,
             stdout: child_stdout,
             stderr: child_stderr,
         })?;
-        let pid = Pid::from_child(&child);
         let log = self.create_log();
         let output = tokio::spawn(copy_output(stdout, stderr, log, self.clock.clone()));
         let SetupReports { warnings, failure } = read_reports(reports).await;
@@ -150,17 +140,18 @@ impl ContainerRun<'_> {
         }
     }
 
-    /// Starts this same program, even if its file was replaced in the meantime.
-    fn spawn(&self, pipes: ChildPipes) -> io::Result<Child> {
-        let mut command = Command::new("/proc/self/exe");
-        command.arg("supervise").arg(self.folder.path()).arg(&self.plan.name);
-        command.arg(rustix::process::getpid().as_raw_nonzero().to_string());
-        command.args(self.cgroup.iter().flat_map(|cgroup| cgroup.folders()));
-        // The mark is set from the start, so that a later supervisor finds every process.
-        command.env_clear().env(CONTAINER_MARK, container_mark(self.uid, &self.plan.name));
-        let [name, value] = SINGLE_THREAD_VARIABLE;
-        command.env(name, value);
-        command.stdin(pipes.reports).stdout(pipes.stdout).stderr(pipes.stderr).spawn()
+    /// Forks the container's process. The ends of the pipes are closed in this process.
+    fn fork(&self, pipes: ChildPipes) -> io::Result<Pid> {
+        let setup = ContainerSetup {
+            folder: self.folder,
+            plan: self.plan,
+            cgroups: self.cgroup.as_ref().map_or(&[], ContainerCgroup::folders),
+            supervisor: rustix::process::getpid(),
+        };
+        match fork::fork()? {
+            Some(pid) => Ok(pid),
+            None => fork::run_child(|| container_setup::become_container(&setup, pipes)),
+        }
     }
 
     fn create_log(&self) -> LogFile {

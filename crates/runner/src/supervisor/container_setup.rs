@@ -1,26 +1,44 @@
-//! The setup of a container: this program, running in the container's process, sets up its environment
-//! and then executes the container's program.
+//! The setup of a container: a child of the supervisor, which has just been forked, sets up its environment and
+//! then executes the container's program.
 //!
-//! Standard input is a pipe to the supervisor. It carries each [`SetupReport`] as a line of JSON. If it closes
-//! without a failure, the container's program is running.
+//! It has a pipe to the supervisor, which carries each [`SetupReport`] as a line of JSON. If it closes without a
+//! failure, the container's program is running.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use rustix::fs::{Gid, Mode, Uid};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
 use super::mounts::ImplicitMounts;
-use super::{cgroup, mounts, pid_namespace, security, signals};
+use super::{cgroup, close_all_but, mounts, pid_namespace, security, signals};
 use crate::pod_folder::PodFolder;
 use crate::pod_plan::{ContainerPlan, SCRATCH_MOUNT_POINT, TERMINATION_LOG_VARIABLE, UserPlan};
 use crate::pod_state::{ReasonAndMessage, reasons};
+
+/// The exit status of a setup that failed.
+const SETUP_FAILED: i32 = 128;
+
+/// What the child needs to become a container.
+pub(super) struct ContainerSetup<'a> {
+    pub(super) folder: &'a PodFolder,
+    pub(super) plan: &'a ContainerPlan,
+    /// The cgroups to join.
+    pub(super) cgroups: &'a [PathBuf],
+    pub(super) supervisor: Pid,
+}
+
+/// The ends of the pipes that the child gets.
+pub(super) struct ChildPipes {
+    pub(super) reports: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
 
 /// A message of the setup to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,22 +62,23 @@ impl SetupFailure {
 }
 
 /// Becomes a container. Returns only if the container could not be started. The arguments are the
-/// container's name, the process ID of the supervisor and its cgroups.
-pub(super) fn become_container(folder: &Path, arguments: &[OsString]) -> ExitCode {
-    let Ok(mut report_pipe) = take_report_pipe() else { return ExitCode::from(128) };
-    let failure = match set_up(folder, arguments, &mut report_pipe) {
+/// Executes the container's program in this process, which has just been forked. Returns the exit status if that
+/// fails.
+pub(super) fn become_container(setup: &ContainerSetup<'_>, pipes: ChildPipes) -> i32 {
+    let ChildPipes { mut reports, stdout, stderr } = pipes;
+    let failure = match redirect(&stdout, &stderr).and_then(|()| set_up(setup, &mut reports)) {
         Ok((plan, program)) => exec_failure(&plan, &execute(&plan, &program)),
-        Err(error) => SetupFailure::new(reasons::START_ERROR, 128, error.to_string()),
+        Err(error) => SetupFailure::new(reasons::START_ERROR, SETUP_FAILED, error.to_string()),
     };
-    let _ = send_report(&report_pipe, &SetupReport::Failure(failure));
-    ExitCode::from(128)
+    let _ = send_report(&reports, &SetupReport::Failure(failure));
+    SETUP_FAILED
 }
 
-/// Moves the pipe to the supervisor away from standard input, which becomes `/dev/null`.
-fn take_report_pipe() -> io::Result<OwnedFd> {
-    let pipe = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+/// Sets the standard streams.
+fn redirect(stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(pipe)
+    rustix::stdio::dup2_stdout(stdout)?;
+    Ok(rustix::stdio::dup2_stderr(stderr)?)
 }
 
 fn send_report(report_pipe: &OwnedFd, report: &SetupReport) -> io::Result<()> {
@@ -70,25 +89,20 @@ fn send_report(report_pipe: &OwnedFd, report: &SetupReport) -> io::Result<()> {
 
 /// Does everything before the exec. Steps that need privileges precede the change of user.
 fn set_up(
-    folder: &Path,
-    arguments: &[OsString],
+    setup: &ContainerSetup<'_>,
     report_pipe: &mut OwnedFd,
 ) -> io::Result<(ContainerPlan, PathBuf)> {
-    let [container, supervisor, cgroups @ ..] = arguments else {
-        return Err(io::Error::other("usage: supervise <pod directory>"));
-    };
+    let ContainerSetup { folder, supervisor, .. } = *setup;
+    let mut plan = setup.plan.clone();
     die_with_supervisor(supervisor)?;
     signals::reset_dispositions();
-    let folder = PodFolder::new(folder);
-    let pod = folder.plan()?;
-    let plan = pod.containers.into_iter().find(|plan| plan.name.as_str() == container);
-    let mut plan = plan.ok_or_else(|| io::Error::other("the Pod has no such container"))?;
     rustix::process::setsid()?;
     reset_oom_score();
-    for cgroup in cgroups {
-        cgroup::join(Path::new(cgroup))?;
+    security::leave_rights_of_supervisor()?;
+    for cgroup in setup.cgroups {
+        cgroup::join(cgroup)?;
     }
-    let mounted = mounts::mount_volumes(&plan, &folder)?;
+    let mounted = mounts::mount_volumes(&plan, folder)?;
     if mounted.implicit_mounts == ImplicitMounts::Present {
         use_implicit_mounts(&mut plan);
     }
@@ -96,9 +110,11 @@ fn set_up(
         send_report(report_pipe, &SetupReport::Warning(warning))?;
     }
     if plan.has_pid_namespace {
+        // Two of the processes of the namespace execute no program, which would close these files.
+        close_all_but(report_pipe.as_raw_fd())?;
         pid_namespace::enter(report_pipe)?;
     }
-    enter_working_dir(&plan, &folder)?;
+    enter_working_dir(&plan, folder)?;
     let program = find_program(&plan);
     rustix::process::umask(Mode::from_raw_mode(0o022));
     security::before_user_change(&plan.security)?;
@@ -123,13 +139,12 @@ fn reset_oom_score() {
 
 /// Makes the kernel kill this process when the supervisor exits, so that no container runs
 /// unsupervised. Fails if the supervisor has exited already: a new one may have taken over.
-fn die_with_supervisor(supervisor: &OsStr) -> io::Result<()> {
+fn die_with_supervisor(supervisor: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().to_string());
-    match parent {
-        Some(parent) if supervisor == parent.as_str() => Ok(()),
-        _ => Err(io::Error::other("the supervisor has exited")),
+    if rustix::process::getppid() == Some(supervisor) {
+        return Ok(());
     }
+    Err(io::Error::other("the supervisor has exited"))
 }
 
 /// Lets a container of another user find its files where they are mounted, because it may not enter the

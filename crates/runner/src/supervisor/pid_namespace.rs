@@ -17,6 +17,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::thread::UnshareFlags;
 
+use super::fork::fork;
 use super::{mounts, signals};
 
 /// The exit status if the status of the program is unknown, because the setup failed.
@@ -57,16 +58,6 @@ pub(super) fn enter(report_pipe: &mut OwnedFd) -> io::Result<()> {
 /// Closes this process's copy of the pipe, which must close when the container's program is running.
 fn close_report_pipe(report_pipe: &mut OwnedFd) -> io::Result<()> {
     Ok(rustix::io::dup2(File::open("/dev/null")?, report_pipe)?)
-}
-
-/// Forks this process. Returns `None` in the child.
-#[expect(unsafe_code, reason = "there is no safe function for this")]
-fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: this process has one thread, so the child has all that it needs.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        pid => Ok(Pid::from_raw(pid)),
-    }
 }
 
 /// Reaps the processes of the namespace until the container's program has exited, and reports its status.

@@ -18,13 +18,15 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cgroup::{ContainerCgroup, PodCgroup};
 use super::container::{ContainerRun, RunningContainer, StartResult};
+use super::fork_server::Lifeline;
 use super::{exit_status, volume_sizes};
 use crate::logs::{FAILURE_TAIL, MESSAGE_TAIL, read_log_tail};
-use crate::pod_folder::{Durability, PodFolder};
+use crate::pod_folder::PodFolder;
 use crate::pod_plan::{ContainerPlan, PodPlan, RestartPolicy};
 use crate::pod_state::{
     ContainerRecord, PodPhase, PodState, ReasonAndMessage, RunState, Termination, reasons,
 };
+use crate::state_file::StateFile;
 
 /// The longest backoff, so that adding it to an instant cannot overflow.
 const BACKOFF_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -36,8 +38,10 @@ pub(super) struct PodLifecycle {
     folder: PodFolder,
     plan: PodPlan,
     state: PodState,
+    state_file: StateFile,
     clock: Arc<dyn Clock>,
-    cgroup: Option<PodCgroup>,
+    /// `None` where no cgroups can be made.
+    pub(super) cgroup: Option<PodCgroup>,
     running: Vec<RunningContainer>,
     /// When each container may be started.
     next_starts: Vec<NextStart>,
@@ -47,6 +51,24 @@ pub(super) struct PodLifecycle {
     is_takeover: bool,
     /// Why no container can be started: a volume of the Pod could not be mounted.
     pub(super) volume_failure: Option<String>,
+    /// `None` if this supervisor does not know whether the daemon lives.
+    pub(super) lifeline: Option<Lifeline>,
+}
+
+/// What a supervisor begins with.
+pub(super) enum StartState {
+    /// The Pod was never started.
+    First,
+    /// An earlier supervisor may have left processes behind.
+    TakeOver(PodState),
+}
+
+/// What to do if the state cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnWriteFailure {
+    /// Try again: the next step must not happen before.
+    Retry,
+    Ignore,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,24 +82,28 @@ impl PodLifecycle {
     pub(super) fn new(
         folder: PodFolder,
         plan: PodPlan,
-        state: Option<PodState>,
+        start: StartState,
         clock: Arc<dyn Clock>,
     ) -> PodLifecycle {
-        let cgroup = if plan.use_cgroups { PodCgroup::create(&plan.uid) } else { None };
-        let is_takeover = state.is_some();
-        let state = state.unwrap_or_else(|| PodState::new(&plan, clock.now()));
+        let is_takeover = matches!(start, StartState::TakeOver(_));
+        let state = match start {
+            StartState::First => PodState::new(&plan, clock.now()),
+            StartState::TakeOver(state) => state,
+        };
         let first_start = NextStart { at: Instant::now(), backoff: None };
         PodLifecycle {
             next_starts: vec![first_start; plan.containers.len()],
+            state_file: folder.state_file(),
             folder,
             plan,
             state,
             clock,
-            cgroup,
+            cgroup: None,
             running: Vec::new(),
             kill_at: None,
             is_takeover,
             volume_failure: None,
+            lifeline: None,
         }
     }
 
@@ -87,14 +113,12 @@ impl PodLifecycle {
         self.state.supervisor_pid = rustix::process::getpid().as_raw_nonzero().get();
         if self.is_takeover {
             self.take_over().await;
-            self.write_state(Durability::Durable).await?;
-        } else {
-            // Nothing has happened yet that must survive a crash; this publishes our process ID.
-            self.write_state(Durability::Atomic).await?;
+            self.write_state(OnWriteFailure::Retry).await?;
         }
         self.apply_stop_request().await?;
-        let plan = self.plan.clone();
-        let mut exceeded = std::pin::pin!(volume_sizes::exceeded(&plan).fuse());
+        let limits = self.plan.size_limits.clone();
+        let interval = Duration::from_millis(self.plan.size_check_ms.max(1));
+        let mut exceeded = std::pin::pin!(volume_sizes::exceeded(limits, interval).fuse());
         while !self.run_due_steps().await? {
             let wake_at = self.wake_at();
             tokio::select! {
@@ -172,13 +196,12 @@ impl PodLifecycle {
             record.current = RunState::Starting;
         }
         // Written before the start, so that after a crash it is known that it may have happened.
-        self.write_state(Durability::Durable).await?;
+        self.write_state(OnWriteFailure::Retry).await?;
         let Some(plan) = self.plan.containers.get(index) else { return Ok(()) };
         let number = self.state.containers.get(index).map_or(0, |record| record.restarts);
         let (cgroup, limits_warning) = self.create_cgroup(plan);
         let run = ContainerRun {
             folder: &self.folder,
-            uid: &self.plan.uid,
             plan,
             number,
             cgroup,
@@ -200,7 +223,7 @@ impl PodLifecycle {
                 }
                 self.running.push(container);
                 self.set_run_state(index, RunState::Running { pid, started_at });
-                self.write_state(Durability::Atomic).await
+                self.write_state(OnWriteFailure::Ignore).await
             }
             StartResult::Failed(termination) => {
                 self.handle_termination(index, termination, Duration::ZERO).await
@@ -275,7 +298,7 @@ impl PodLifecycle {
         let is_init = self.plan.containers.get(index).is_some_and(|plan| plan.is_init);
         self.set_run_state(index, RunState::Terminated(termination.clone()));
         if self.kill_at.is_some() {
-            return self.write_state(Durability::Durable).await;
+            return self.write_state(OnWriteFailure::Retry).await;
         }
         // A restart would fail in the same way every time.
         if termination.reason == reasons::CANNOT_RUN {
@@ -292,7 +315,7 @@ impl PodLifecycle {
             // `finish` writes the final state.
             return Ok(());
         }
-        self.write_state(Durability::Durable).await
+        self.write_state(OnWriteFailure::Retry).await
     }
 
     /// Schedules a restart and returns its backoff. The first restart is immediate, as a kubelet's is;
@@ -357,15 +380,15 @@ impl PodLifecycle {
         }
     }
 
-    /// Writes the state. Retries while the disk is full or fails, because the next step must not happen
-    /// before the state is durable.
-    async fn write_state(&self, durability: Durability) -> io::Result<()> {
+    /// Writes the state. It survives the end of this process, but not a loss of power: then the start of the
+    /// Pod is known, and each container that had not ended counts as started.
+    async fn write_state(&mut self, on_failure: OnWriteFailure) -> io::Result<()> {
         loop {
-            match self.folder.write_state(&self.state, durability) {
+            match self.state_file.write(&self.state) {
                 Ok(()) => return Ok(()),
                 // The folder was removed, so no reader is left.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-                Err(_) if durability == Durability::Atomic => return Ok(()),
+                Err(_) if on_failure == OnWriteFailure::Ignore => return Ok(()),
                 Err(_) => tokio::time::sleep(WRITE_RETRY).await,
             }
         }

@@ -4,12 +4,30 @@ use std::io;
 
 use rustix::io::Errno;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
-    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_ambient_set,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
+    set_keep_capabilities, set_no_new_privs,
 };
 
 use super::seccomp;
 use crate::pod_plan::SecurityPlan;
+
+/// Gives up the rights that the supervisor has in a user namespace of its own, as an exec would. A namespace of the
+/// container's own follows if it needs one.
+pub(super) fn leave_rights_of_supervisor() -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let permitted = capabilities(None)?.permitted;
+    let is_ambient =
+        |capability: &CapabilitySet| capability_is_in_ambient_set(*capability).unwrap_or(false);
+    let kept: CapabilitySet = permitted.iter().filter(is_ambient).collect();
+    if kept == permitted {
+        return Ok(());
+    }
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
+    Ok(set_capabilities(None, sets)?)
+}
 
 /// The part before the change of user, which needs the rights of this process.
 pub(super) fn before_user_change(plan: &SecurityPlan) -> io::Result<()> {

@@ -72,7 +72,8 @@ fn no_call_of_the_runtime_waits_for_the_disk_on_the_thread_of_the_caller() {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let tokio_runtime = builder.enable_all().max_blocking_threads(1).build().unwrap();
     let data = tempfile::tempdir().unwrap();
-    create_files(data.path(), "u", 1);
+    let folder = create_files(data.path(), "u", 1);
+    std::fs::write(folder.join("pod.json"), "{}").unwrap();
     // While that thread is occupied, only a call that does its work on the caller's thread can be ready.
     tokio_runtime.block_on(async {
         let options = ProcessRuntimeOptions::new(data.path().to_owned(), supervisor_program());

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::test_node::{kill, poll_until_some, supervisor_program, wait_for_exit};
+use crate::test_node::{kill, last_state, poll_until_some, supervisor_program, wait_for_exit};
 
 /// The folder of a Pod with one container, as the daemon writes it.
 pub(crate) fn pod_folder(text: &str) -> (TempDir, PathBuf) {
@@ -37,7 +37,7 @@ pub(crate) fn scratch(folder: &Path, name: &str) -> PathBuf {
 }
 
 pub(crate) fn state(folder: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(folder.join("state.json")).unwrap()).unwrap()
+    last_state(folder).unwrap()
 }
 
 #[test]
@@ -181,7 +181,7 @@ pub(crate) fn supervise_as_user(folder: &Path) {
 }
 
 /// A copy of the supervisor that every user can execute, because the folder of the sources may be private.
-fn program_for_every_user() -> (TempDir, PathBuf) {
+pub(crate) fn program_for_every_user() -> (TempDir, PathBuf) {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = std::fs::Permissions::from_mode(0o755);
     let folder = tempfile::Builder::new().permissions(mode).tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! The environment of these tests: a server and a runner, with functions that wait for their
 //! results.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -194,8 +194,7 @@ impl TestNode {
 
     /// The content of a Pod's `state.json`.
     pub(crate) fn state(&self, uid: &str) -> Value {
-        let path = self.data().join("pods").join(uid).join("state.json");
-        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+        last_state(&self.data().join("pods").join(uid)).unwrap()
     }
 }
 
@@ -212,8 +211,7 @@ impl Drop for TestNode {
             return;
         };
         for folder in folders.flatten() {
-            let Ok(text) = std::fs::read(folder.path().join("state.json")) else { continue };
-            let state: Value = serde_json::from_slice(&text).unwrap_or_default();
+            let Some(state) = last_state(&folder.path()) else { continue };
             let is_over = ["Succeeded", "Failed"].contains(&state["phase"].as_str().unwrap_or(""));
             if !is_over && let Some(pid) = state["supervisorPid"].as_i64() {
                 let stop = json!({"graceSeconds": 0}).to_string();
@@ -223,6 +221,12 @@ impl Drop for TestNode {
             }
         }
     }
+}
+
+/// The last line of a Pod's `state.json`.
+pub(crate) fn last_state(folder: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(folder.join("state.json")).ok()?;
+    serde_json::from_str(text.lines().last()?).ok()
 }
 
 /// The program that is only a supervisor.

@@ -19,6 +19,8 @@ enum PrepareResult {
     Unwanted,
     MissingReference(MissingReference),
     Unsupported(String),
+    /// The Pod may have run, and its data is lost.
+    Lost,
     Retry,
 }
 
@@ -39,8 +41,15 @@ impl PodWorker {
                     self.report_failure(&ReasonAndMessage::new("UnsupportedPod", message)).await;
                     return false;
                 }
+                PrepareResult::Lost => {
+                    self.report_lost().await;
+                    return false;
+                }
                 PrepareResult::MissingReference(missing) => self.wait_for_reference(&missing).await,
-                PrepareResult::Retry => sleep(RETRY_DELAY).await,
+                PrepareResult::Retry => {
+                    self.start_in_progress = None;
+                    sleep(RETRY_DELAY).await;
+                }
             }
         }
     }
@@ -55,9 +64,13 @@ impl PodWorker {
         if pod.status.start_time.is_none() && !self.was_prepared {
             return true;
         }
+        self.report_lost().await;
+        false
+    }
+
+    async fn report_lost(&mut self) {
         let message = "The Pod was started before, and what became of it is not known";
         self.report_failure(&ReasonAndMessage::new(reasons::UNKNOWN, message)).await;
-        false
     }
 
     /// The Pod; `None` if it was deleted or is being deleted.
@@ -85,6 +98,7 @@ impl PodWorker {
             }
         }
         self.permit = Some(permit);
+        self.start_in_progress = Some(self.context.start_priority.begin_start());
         true
     }
 
@@ -106,6 +120,7 @@ impl PodWorker {
                 PrepareResult::MissingReference(missing)
             }
             Err(PrepareError::Unsupported(message)) => PrepareResult::Unsupported(message),
+            Err(PrepareError::Lost) => PrepareResult::Lost,
             Err(PrepareError::Io(error)) => {
                 self.record(PendingEvent::warning("FailedCreatePodSandBox", error.to_string()));
                 PrepareResult::Retry
@@ -116,6 +131,7 @@ impl PodWorker {
     /// Returns the permit and waits until a missing reference changes.
     async fn wait_for_reference(&mut self, missing: &MissingReference) {
         self.permit = None;
+        self.start_in_progress = None;
         let is_env = missing.reason == reasons::CONFIG_ERROR;
         let reason = if is_env { "Failed" } else { "FailedMount" };
         self.record(PendingEvent::warning(reason, format!("Error: {}", missing.message)));

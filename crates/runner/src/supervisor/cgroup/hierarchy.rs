@@ -21,8 +21,17 @@ pub(super) struct Hierarchy {
     controllers: Vec<String>,
 }
 
+/// The hierarchies of this machine, and our own cgroup in each.
+#[derive(Clone, Debug)]
+pub(crate) struct CgroupMounts {
+    /// Version 2 comes first.
+    mounted: Vec<MountedHierarchy>,
+    /// The content of `/proc/self/cgroup`.
+    own: String,
+}
+
 /// A hierarchy as it is mounted.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct MountedHierarchy {
     version: Version,
     mount_point: PathBuf,
@@ -35,27 +44,58 @@ impl Hierarchy {
     }
 }
 
-/// Creates a Pod's cgroup in every hierarchy in which we may, version 2 first. `mounts` and `own` are the
-/// content of `/proc/self/mountinfo` and `/proc/self/cgroup`.
-pub(super) fn create_all(mounts: &str, own: &str, uid: &str) -> Vec<Hierarchy> {
-    let mut mounted = find_mounted(mounts);
-    mounted.sort_by_key(|hierarchy| hierarchy.version == Version::V1);
-    mounted.into_iter().filter_map(|hierarchy| create(hierarchy, own, uid)).collect()
+impl MountedHierarchy {
+    /// Whether it may have one of these controllers. Those of version 2 are known only in each cgroup.
+    fn may_have_any_of(&self, names: &[&str]) -> bool {
+        match self.version {
+            Version::V1 => self.controllers.iter().any(|name| names.contains(&name.as_str())),
+            Version::V2 => !names.is_empty(),
+        }
+    }
 }
 
-fn create(mounted: MountedHierarchy, own: &str, uid: &str) -> Option<Hierarchy> {
+impl CgroupMounts {
+    /// Finds the hierarchies of this machine.
+    pub(crate) fn find() -> CgroupMounts {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mut mounted = find_mounted(&mounts);
+        mounted.sort_by_key(|hierarchy| hierarchy.version == Version::V1);
+        CgroupMounts { mounted, own }
+    }
+
+    /// Creates a Pod's cgroup in every hierarchy that it needs and in which we may, version 2 first. `limits` are
+    /// the controllers of the Pod's limits. A Pod without limits needs one hierarchy, in which its processes are
+    /// found.
+    pub(super) fn create_all(&self, uid: &str, limits: &[&str]) -> Vec<Hierarchy> {
+        let mut created: Vec<Hierarchy> = Vec::new();
+        for hierarchy in &self.mounted {
+            if created.is_empty() || hierarchy.may_have_any_of(limits) {
+                created.extend(create(hierarchy, &self.own, uid, limits));
+            }
+        }
+        created
+    }
+}
+
+fn create(mounted: &MountedHierarchy, own: &str, uid: &str, limits: &[&str]) -> Option<Hierarchy> {
     let root = mounted.mount_point.clone();
-    let own = own_cgroup(&mounted, own).map(|path| root.join(path));
+    let own = own_cgroup(mounted, own).map(|path| root.join(path));
     let bases = match mounted.version {
         // Only the root may have processes besides children with controllers.
         Version::V2 => [Some(root), own],
         // Below our own cgroup, limits that others have set for us apply to the Pod.
         Version::V1 => [own, Some(root)],
     };
-    bases.into_iter().flatten().find_map(|base| create_below(&mounted, &base, uid))
+    bases.into_iter().flatten().find_map(|base| create_below(mounted, &base, uid, limits))
 }
 
-fn create_below(mounted: &MountedHierarchy, base: &Path, uid: &str) -> Option<Hierarchy> {
+fn create_below(
+    mounted: &MountedHierarchy,
+    base: &Path,
+    uid: &str,
+    limits: &[&str],
+) -> Option<Hierarchy> {
     let ours = base.join("punctual");
     let folder = ours.join(uid);
     fs::create_dir_all(&folder).ok()?;
@@ -64,22 +104,30 @@ fn create_below(mounted: &MountedHierarchy, base: &Path, uid: &str) -> Option<Hi
     }
     let controllers = match mounted.version {
         Version::V1 => mounted.controllers.clone(),
+        Version::V2 if limits.is_empty() => Vec::new(),
         Version::V2 => {
             for cgroup in [base, &ours, &folder] {
-                enable_controllers(cgroup);
+                enable_controllers(cgroup, limits);
             }
-            let enabled = fs::read_to_string(folder.join("cgroup.subtree_control"));
-            enabled.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+            enabled_controllers(&folder)
         }
     };
     Some(Hierarchy { version: mounted.version, folder, controllers })
 }
 
-/// Enables the controllers for the children of a cgroup, as far as they exist.
-fn enable_controllers(cgroup: &Path) {
-    for controller in CONTROLLERS {
+/// Enables controllers for the children of a cgroup, as far as they exist. A write delays every fork and exit on
+/// the machine, so nothing is written if they are enabled.
+fn enable_controllers(cgroup: &Path, controllers: &[&str]) {
+    let enabled = enabled_controllers(cgroup);
+    for controller in controllers.iter().filter(|name| !enabled.iter().any(|it| it == *name)) {
         let _ = fs::write(cgroup.join("cgroup.subtree_control"), format!("+{controller}"));
     }
+}
+
+/// The controllers that the children of a cgroup have.
+fn enabled_controllers(cgroup: &Path) -> Vec<String> {
+    let enabled = fs::read_to_string(cgroup.join("cgroup.subtree_control")).unwrap_or_default();
+    enabled.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The hierarchies that are mounted: that of version 2, and those of version 1 with our controllers.

@@ -8,8 +8,7 @@ use rustix::process::{Pid, WaitOptions};
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, timeout};
 
-use super::{PodLifecycle, unknown_termination};
-use crate::pod_folder::Durability;
+use super::{OnWriteFailure, PodLifecycle, WRITE_RETRY, unknown_termination};
 use crate::pod_plan::SizeLimit;
 use crate::pod_state::{ContainerRecord, PodPhase, ReasonAndMessage, RunState, reasons};
 use crate::process_tree;
@@ -43,7 +42,7 @@ impl PodLifecycle {
             container.terminate();
         }
         self.state.stop_reason = reason;
-        self.write_state(Durability::Durable).await
+        self.write_state(OnWriteFailure::Retry).await
     }
 
     /// Stops the Pod at once because a volume is larger than its maximum.
@@ -89,7 +88,7 @@ impl PodLifecycle {
     pub(super) async fn finish(mut self, child_exits: &mut Signal) -> io::Result<()> {
         if !process_tree::descendants().is_empty() {
             // Killing may take a while, and the results of the containers are known already.
-            self.write_state(Durability::Durable).await?;
+            self.write_state(OnWriteFailure::Retry).await?;
             self.kill_descendants(child_exits).await;
         }
         self.remove_cgroups().await;
@@ -100,7 +99,23 @@ impl PodLifecycle {
         let is_success =
             self.state.stop_reason.is_none() && containers.all(ContainerRecord::has_succeeded);
         self.state.phase = if is_success { PodPhase::Succeeded } else { PodPhase::Failed };
-        self.write_state(Durability::Durable).await
+        self.write_state(OnWriteFailure::Retry).await?;
+        self.sync_state().await
+    }
+
+    /// Makes the final state durable if no daemon lives that would write it to its own store at once.
+    async fn sync_state(&self) -> io::Result<()> {
+        if self.lifeline.as_ref().is_some_and(|lifeline| !lifeline.is_cut()) {
+            return Ok(());
+        }
+        loop {
+            match self.folder.sync_state() {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tokio::time::sleep(WRITE_RETRY).await;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Marks containers that are not started any more as terminated, as a kubelet does.
