@@ -15,7 +15,7 @@ async fn foreign_hosts_and_sites_are_refused() {
     let ok = 200;
     let gone = 421;
     let refused = 403;
-    let table: Vec<(&str, &str, Vec<(&str, &str)>, u16)> = vec![
+    let table = vec![
         ("own host", "GET", vec![("host", own)], ok),
         ("localhost", "GET", vec![("host", "localhost")], ok),
         ("foreign host", "GET", vec![("host", "evil.example")], gone),
