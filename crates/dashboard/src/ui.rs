@@ -22,7 +22,7 @@ pub(crate) use self::forms::{
     ActionForm, BackfillForm, BackfillPreview, ResumeForm, SuspendValues, backfill_form, bulk_form,
     resume_form, stop_form, suspend_form, trigger_form,
 };
-pub(crate) use self::layout::{Chrome, Connection, Flash, NavItem, Theme, page};
+pub(crate) use self::layout::{Chrome, ConnectionState, Flash, NavItem, Theme, page};
 pub(crate) use self::ledger::{LedgerFilter, LedgerPageView, ledger_page};
 pub(crate) use self::load::load_page;
 pub(crate) use self::message::{error_page, login_page};

@@ -126,7 +126,7 @@ impl KnownNames {
         let mut other_pages = Vec::new();
         for entry in fs::read_dir(root.join("docs"))? {
             let path = entry?.path();
-            if !path.ends_with(PAGE) {
+            if path.is_file() && !path.ends_with(PAGE) {
                 other_pages.push(fs::read_to_string(path)?);
             }
         }

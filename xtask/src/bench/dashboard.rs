@@ -86,7 +86,7 @@ fn pages() -> [(&'static str, &'static str); 11] {
 }
 
 /// A dashboard and a signed-in browser.
-struct Site {
+struct ServedDashboard {
     address: SocketAddr,
     cookie: String,
 }
@@ -126,7 +126,7 @@ async fn measure(args: &DashboardBenchArgs, figures: &mut Figures) -> anyhow::Re
     Ok(())
 }
 
-async fn start(server: &Router, stop: &CancellationToken) -> anyhow::Result<Site> {
+async fn start(server: &Router, stop: &CancellationToken) -> anyhow::Result<ServedDashboard> {
     let client = Client::new(server.clone(), "default");
     let options = DashboardOptions {
         accounts: vec![Account { name: "bench".into(), client: client.clone() }],
@@ -145,18 +145,18 @@ async fn start(server: &Router, stop: &CancellationToken) -> anyhow::Result<Site
     let dashboard = Dashboard::new(options, address).await?;
     let link = dashboard.links().link(clock::wall_time())?;
     tokio::spawn(dashboard.serve(listener, stop.clone()));
-    let site = Site { address, cookie: String::new() };
+    let site = ServedDashboard { address, cookie: String::new() };
     let path = link.strip_prefix(&format!("http://{address}")).context("the login link")?;
     let (head, _) = site.get(path).await?;
     let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
     let cookie = cookie.and_then(|cookie| cookie.split(';').next()).context("no cookie")?;
-    Ok(Site { cookie: cookie.to_owned(), ..site })
+    Ok(ServedDashboard { cookie: cookie.to_owned(), ..site })
 }
 
-impl Site {
+impl ServedDashboard {
     async fn open(&self, path: &str) -> anyhow::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address).await?;
-        let Site { address, cookie } = self;
+        let ServedDashboard { address, cookie } = self;
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {address}\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
         );
@@ -175,7 +175,7 @@ impl Site {
 }
 
 async fn read_page(
-    site: &Site,
+    site: &ServedDashboard,
     name: &'static str,
     path: &str,
     figures: &mut Figures,
@@ -204,7 +204,7 @@ async fn change_with_streams(
     args: &DashboardBenchArgs,
     filling: &LedgerBenchArgs,
     server: &Router,
-    site: &Site,
+    site: &ServedDashboard,
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
     let events = Arc::new(AtomicU64::new(0));

@@ -21,7 +21,8 @@ pub(super) fn cell(kind: CellKind, frame: Frame) -> Markup {
     match kind {
         CellKind::Succeeded => rect("c-ok", frame),
         CellKind::Failed => {
-            let (middle_x, middle_y) = (x + width / 2.0, y + height / 2.0);
+            let middle_x = x + width / 2.0;
+            let middle_y = y + height / 2.0;
             let arm = (width / 2.0 - 0.9).min(height / 4.0);
             let cross = format!(
                 "M{} {}l{a} {a}m0 -{a}l-{a} {a}",

@@ -16,7 +16,7 @@ use punctual_views::{CronJobSnapshot, FleetRow, Ledger, RecordSource, reconstruc
 use tokio::sync::watch;
 
 pub(crate) use self::feed::CacheFeed;
-use self::jobs::{CachedJob, CachedJobs};
+use self::jobs::{CachedJobs, FleetJob};
 use super::cron_job_id::CronJobId;
 use super::durations::Durations;
 
@@ -229,7 +229,7 @@ impl FleetCache {
         }
     }
 
-    fn apply_job(&self, job: CachedJob) {
+    fn apply_job(&self, job: FleetJob) {
         let mut state = self.lock();
         state.revision += 1;
         let revision = state.revision;

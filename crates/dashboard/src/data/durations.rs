@@ -18,11 +18,11 @@ pub(crate) struct Durations {
 /// The last finished runs of one CronJob, newest last.
 #[derive(Default)]
 struct RecentRuns {
-    runs: Vec<FinishedRun>,
+    runs: Vec<TimedRun>,
 }
 
 #[derive(Clone, Copy)]
-struct FinishedRun {
+struct TimedRun {
     /// Tells runs apart: seconds of the slot since 1970.
     slot: i64,
     seconds: u32,
@@ -33,7 +33,7 @@ impl Durations {
     pub(crate) fn add<'a>(&mut self, uid: &str, records: impl Iterator<Item = &'a SlotRecord>) {
         for record in records {
             let took = HistoryRow::new(record).took_seconds;
-            let run = record.slot.zip(took).map(|(slot, took)| FinishedRun {
+            let run = record.slot.zip(took).map(|(slot, took)| TimedRun {
                 slot: slot.timestamp().as_second(),
                 seconds: u32::try_from(took.max(0)).unwrap_or(u32::MAX),
             });
@@ -59,7 +59,7 @@ impl Durations {
 }
 
 impl RecentRuns {
-    fn add(&mut self, run: FinishedRun) {
+    fn add(&mut self, run: TimedRun) {
         if let Some(known) = self.runs.iter_mut().find(|known| known.slot == run.slot) {
             known.seconds = run.seconds;
             return;

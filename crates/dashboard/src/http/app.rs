@@ -187,9 +187,11 @@ fn base_url(address: SocketAddr, is_secure: bool, hosts: &[String]) -> String {
         }
         other => other,
     };
-    match hosts.first().filter(|_| !address.ip().is_loopback()) {
-        Some(host) => format!("{scheme}://{host}:{}", address.port()),
-        None => format!("{scheme}://{address}"),
+    match hosts.first() {
+        Some(host) if !address.ip().is_loopback() => {
+            format!("{scheme}://{host}:{}", address.port())
+        }
+        _ => format!("{scheme}://{address}"),
     }
 }
 

@@ -121,7 +121,8 @@ fn parse_scope(text: &str) -> Option<Scope> {
 /// Opens the log that a tab follows. A log that cannot be opened is left to the page, which says why.
 async fn open_followed_log(visitor: &Visitor, scope: &Scope, params: &Params) -> Option<LogStream> {
     let Scope::Job { namespace, .. } = scope else { return None };
-    let (pod, container) = (params.get("pod"), params.get("container"));
+    let pod = params.get("pod");
+    let container = params.get("container");
     if !is_object_name(pod) || container.is_empty() {
         return None;
     }

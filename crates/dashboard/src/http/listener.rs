@@ -68,7 +68,8 @@ pub(super) async fn serve(
         };
         // At the limit a connection is closed at once, so that its browser sees an error instead of waiting.
         let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
-        let connection = Connection { router: router.clone(), stop: stop.clone(), _permit: permit };
+        let connection =
+            ClientConnection { router: router.clone(), stop: stop.clone(), _permit: permit };
         tasks.spawn(connection.serve(socket, acceptor.clone()));
     }
     tasks.close();
@@ -77,13 +78,13 @@ pub(super) async fn serve(
     }
 }
 
-struct Connection {
+struct ClientConnection {
     router: Router,
     stop: CancellationToken,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connection {
+impl ClientConnection {
     async fn serve(self, socket: TcpStream, acceptor: Option<TlsAcceptor>) {
         let _ = socket.set_nodelay(true);
         let Some(acceptor) = acceptor else { return self.serve_http(socket).await };

@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use punctual_schedule::Zone;
 
+use super::render::PageError;
+use crate::data::ActionError;
 use crate::ui::YAML_LEN_MAX;
 
 /// The largest body: a YAML in its encoded form.
@@ -18,6 +20,29 @@ const BODY_LEN_MAX: usize = 3 * YAML_LEN_MAX + 64 * 1024;
 const BODY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
 /// The most parameters.
 const PARAMS_MAX: usize = 2_000;
+
+/// What a user has entered cannot be used. The text says why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct InputError(pub(super) String);
+
+impl InputError {
+    pub(super) fn new(text: &str) -> InputError {
+        InputError(text.to_owned())
+    }
+}
+
+impl From<InputError> for ActionError {
+    fn from(error: InputError) -> ActionError {
+        ActionError::Input(error.0)
+    }
+}
+
+impl From<InputError> for PageError {
+    fn from(error: InputError) -> PageError {
+        PageError::invalid(error.0)
+    }
+}
 
 /// The parameters of a query string or a form.
 #[derive(Clone, Debug, Default)]
@@ -49,23 +74,26 @@ impl Params {
     }
 
     /// Returns an instant: RFC 3339, or a local time of a zone. `None` if it is absent.
-    pub(super) fn instant(&self, name: &str, zone: &Zone) -> Result<Option<Timestamp>, String> {
+    pub(super) fn instant(&self, name: &str, zone: &Zone) -> Result<Option<Timestamp>, InputError> {
         parse_instant(self.get(name), zone)
     }
 }
 
 /// Parses an instant: RFC 3339, or a local time of a zone. An empty text is none.
-pub(super) fn parse_instant(text: &str, zone: &Zone) -> Result<Option<Timestamp>, String> {
+pub(super) fn parse_instant(text: &str, zone: &Zone) -> Result<Option<Timestamp>, InputError> {
     if text.is_empty() {
         return Ok(None);
     }
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Ok(Some(instant));
     }
-    let civil: DateTime =
-        text.parse().map_err(|_| format!("{text:?} is not a time; write 2026-01-31T08:00"))?;
+    let civil: DateTime = text
+        .parse()
+        .map_err(|_| InputError(format!("{text:?} is not a time; write 2026-01-31T08:00")))?;
     let zoned = civil.to_zoned(zone.time_zone().clone());
-    zoned.map(|zoned| Some(zoned.timestamp())).map_err(|_| format!("{text:?} is out of range"))
+    zoned
+        .map(|zoned| Some(zoned.timestamp()))
+        .map_err(|_| InputError(format!("{text:?} is out of range")))
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {

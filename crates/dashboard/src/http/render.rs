@@ -11,7 +11,7 @@ use punctual_reader::ReadError;
 use super::app::App;
 use super::context::Visitor;
 use crate::data::{ActionError, ClusterHealth, CronJobId};
-use crate::ui::{Chrome, Connection, Flash, NavItem, Theme, error_page, login_page, page};
+use crate::ui::{Chrome, ConnectionState, Flash, NavItem, Theme, error_page, login_page, page};
 
 /// The content of a page.
 pub(super) struct PageContent {
@@ -149,17 +149,17 @@ impl App {
     }
 
     /// Returns how current the page is.
-    pub(super) async fn connection(&self, visitor: &Visitor) -> Connection {
+    pub(super) async fn connection(&self, visitor: &Visitor) -> ConnectionState {
         let reader = &visitor.user.detail.reader;
         if self.health.check(reader, &*self.clock).await == ClusterHealth::Silent {
-            return Connection::Lost;
+            return ConnectionState::Lost;
         }
         if !self.cache.is_synced() {
-            return Connection::Loading;
+            return ConnectionState::Loading;
         }
         match self.overdue(self.now()) {
-            0 => Connection::OnTime,
-            count => Connection::Behind(count),
+            0 => ConnectionState::OnTime,
+            count => ConnectionState::Behind(count),
         }
     }
 
@@ -208,7 +208,7 @@ pub(super) fn sign_in_page(
         user: String::new(),
         cluster: String::new(),
         theme,
-        connection: Connection::OnTime,
+        connection: ConnectionState::OnTime,
         flash: None,
         zone: app.zone.clone(),
         now: app.now(),

@@ -21,13 +21,13 @@ const TOKEN_LEN: usize = 32;
 
 /// The sessions of signed-in users.
 pub(super) struct Sessions {
-    state: Mutex<HashMap<String, Session>>,
+    state: Mutex<HashMap<String, UserSession>>,
     file: Option<PathBuf>,
 }
 
 /// One session.
 #[derive(Clone, Debug)]
-struct Session {
+struct UserSession {
     account: String,
     created: Timestamp,
     flash: Option<Flash>,
@@ -49,7 +49,8 @@ impl Sessions {
             None => Vec::new(),
         };
         let sessions = stored.into_iter().take(SESSIONS_MAX).map(|stored| {
-            let session = Session { account: stored.account, created: stored.created, flash: None };
+            let session =
+                UserSession { account: stored.account, created: stored.created, flash: None };
             (stored.hash, session)
         });
         Sessions { state: Mutex::new(sessions.collect()), file }
@@ -68,7 +69,7 @@ impl Sessions {
                 let Some(oldest) = oldest.map(|(hash, _)| hash.clone()) else { break };
                 state.remove(&oldest);
             }
-            let session = Session { account: account.to_owned(), created: now, flash: None };
+            let session = UserSession { account: account.to_owned(), created: now, flash: None };
             state.insert(hash(&token), session);
         }
         self.save().await;
@@ -100,7 +101,7 @@ impl Sessions {
         self.lock().get_mut(&hash(token))?.flash.take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, UserSession>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +139,7 @@ async fn read(path: &Path) -> Vec<StoredSession> {
     }
 }
 
-fn is_valid(session: &Session, now: Timestamp) -> bool {
+fn is_valid(session: &UserSession, now: Timestamp) -> bool {
     let age = now.duration_since(session.created).as_secs();
     u64::try_from(age).map_or(age > -60, |age| age < SESSION_SECONDS)
 }

@@ -73,7 +73,8 @@ pub(crate) fn lane(input: &LaneInput<'_>, range: TimelineRange) -> Lane {
     let from = range.now.max(range.from);
     let runs = expected_runs(input.snapshot, input.median, from, range.until, RUNS_MAX);
     let expected = runs.len();
-    let counted_until = runs.last().filter(|_| expected >= RUNS_MAX).map(|run| run.end);
+    let last = if expected >= RUNS_MAX { runs.last() } else { None };
+    let counted_until = last.map(|run| run.end);
     let took = input
         .median
         .map_or_else(String::new, |took| format!(", takes about {}", format_duration(took)));

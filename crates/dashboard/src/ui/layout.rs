@@ -43,7 +43,7 @@ pub(crate) enum NavItem {
 
 /// How current the page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Connection {
+pub(crate) enum ConnectionState {
     /// The first lists are not complete.
     Loading,
     /// The cluster does not answer.
@@ -68,7 +68,7 @@ pub(crate) struct Chrome {
     pub(crate) user: String,
     pub(crate) cluster: String,
     pub(crate) theme: Theme,
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionState,
     pub(crate) flash: Option<Flash>,
     pub(crate) zone: Zone,
     pub(crate) now: Timestamp,
@@ -87,7 +87,7 @@ pub(crate) fn page(chrome: &Chrome, body: &Markup) -> String {
         Theme::System => None,
         theme => Some(theme.value()),
     };
-    let is_loading = chrome.connection == Connection::Loading;
+    let is_loading = chrome.connection == ConnectionState::Loading;
     let markup = html! {
         (DOCTYPE)
         html lang="en" data-theme=[theme] {
@@ -177,25 +177,25 @@ fn header(chrome: &Chrome) -> Markup {
 
 fn connection_chip(chrome: &Chrome) -> Markup {
     let (class, mark, text, title) = match chrome.connection {
-        Connection::Loading => (
+        ConnectionState::Loading => (
             "chip calm",
             "○",
             "Loading…".to_owned(),
             "The lists of CronJobs and Jobs are being read",
         ),
-        Connection::Lost => (
+        ConnectionState::Lost => (
             "chip bad",
             "✕",
             "No answer".to_owned(),
             "The Kubernetes API does not answer; this page shows its last known state",
         ),
-        Connection::Behind(count) => (
+        ConnectionState::Behind(count) => (
             "chip warn",
             "!",
             format!("{count} overdue"),
             "Slots are due, and their controller has not started them",
         ),
-        Connection::OnTime => (
+        ConnectionState::OnTime => (
             "chip good",
             "✓",
             "On time".to_owned(),

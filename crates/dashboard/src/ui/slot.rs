@@ -112,7 +112,8 @@ fn times(page: &SlotPage<'_>) -> Markup {
     }
     let deadline = page.snapshot.cron_job.spec.starting_deadline_seconds;
     let has_run = page.explanation.record.as_ref().is_some_and(|record| record.job.is_some());
-    if let Some(seconds) = deadline.filter(|_| !has_run)
+    if let Some(seconds) = deadline
+        && !has_run
         && let Ok(ends) = effective.checked_add(jiff::SignedDuration::from_secs(seconds))
     {
         marks.push(TimeMark { at: ends, label: "starting deadline".into() });

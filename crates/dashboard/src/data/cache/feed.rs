@@ -10,7 +10,7 @@ use punctual_reader::{Reader, SLOT_RECORDS, ServedRecord, with_kind};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{CachedJob, FleetCache};
+use super::{FleetCache, FleetJob};
 
 /// How many records are read for the durations of runs.
 const DURATION_RECORDS_MAX: usize = 20_000;
@@ -45,12 +45,12 @@ impl EventHandler<CronJob> for CronJobHandler {
     }
 }
 
-impl EventHandler<CachedJob> for JobHandler {
-    fn apply(&self, object: CachedJob) {
+impl EventHandler<FleetJob> for JobHandler {
+    fn apply(&self, object: FleetJob) {
         self.cache.apply_job(object);
     }
 
-    fn delete(&self, object: CachedJob) {
+    fn delete(&self, object: FleetJob) {
         self.cache.delete_job(&object.view.uid);
     }
 
@@ -78,7 +78,7 @@ impl CacheFeed {
             tasks.spawn(watch);
         }
         let handler = Arc::new(JobHandler { cache: self.cache.clone() });
-        tasks.spawn(watch_resource::<CachedJob, JobHandler>(
+        tasks.spawn(watch_resource::<FleetJob, JobHandler>(
             self.watches.clone(),
             &JOBS,
             handler,

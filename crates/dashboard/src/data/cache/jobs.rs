@@ -8,29 +8,29 @@ use punctual_engine::cronjob::JobView;
 
 /// The fields of a Job that the cache keeps.
 #[derive(Clone)]
-pub(super) struct CachedJob {
+pub(super) struct FleetJob {
     pub(super) namespace: String,
     pub(super) view: JobView,
 }
 
-impl CachedFields for CachedJob {
-    fn from_json(text: &str) -> Result<CachedJob, serde_json::Error> {
+impl CachedFields for FleetJob {
+    fn from_json(text: &str) -> Result<FleetJob, serde_json::Error> {
         let job: Job = serde_json::from_str(text)?;
-        Ok(CachedJob { view: JobView::from_job(&job), namespace: job.metadata.namespace })
+        Ok(FleetJob { view: JobView::from_job(&job), namespace: job.metadata.namespace })
     }
 }
 
 /// The Jobs of the cluster.
 #[derive(Default)]
 pub(super) struct CachedJobs {
-    by_uid: HashMap<String, CachedJob>,
+    by_uid: HashMap<String, FleetJob>,
     by_controller: HashMap<String, HashSet<String>>,
     /// The number of the last change of each Job, by namespace and name.
     revisions: HashMap<(String, String), u64>,
 }
 
 impl CachedJobs {
-    pub(super) fn insert(&mut self, job: CachedJob, revision: u64) {
+    pub(super) fn insert(&mut self, job: FleetJob, revision: u64) {
         let uid = job.view.uid.clone();
         self.remove(&uid);
         let controlled = self.by_controller.entry(job.view.controller_uid.clone()).or_default();
@@ -39,7 +39,7 @@ impl CachedJobs {
         self.by_uid.insert(uid, job);
     }
 
-    pub(super) fn remove(&mut self, uid: &str) -> Option<CachedJob> {
+    pub(super) fn remove(&mut self, uid: &str) -> Option<FleetJob> {
         let job = self.by_uid.remove(uid)?;
         if let Some(controlled) = self.by_controller.get_mut(&job.view.controller_uid) {
             controlled.remove(uid);

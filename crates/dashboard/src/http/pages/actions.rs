@@ -16,7 +16,7 @@ use super::run::find_run;
 use crate::data::{self, ActionError, CronJobId, Entry, SuspendRequest, TriggerOutcome};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::{Params, read_form};
+use crate::http::params::{InputError, Params, read_form};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{self, ActionForm, NavItem, ResumeForm, SuspendValues};
 
@@ -47,7 +47,7 @@ async fn show_again(app: &App, visitor: &Visitor, title: &str, body: Markup) -> 
     app.respond_with(visitor, StatusCode::UNPROCESSABLE_ENTITY, page(title, body)).await
 }
 
-fn chosen_slot(params: &Params, entry: &Entry) -> Result<Option<Timestamp>, String> {
+fn chosen_slot(params: &Params, entry: &Entry) -> Result<Option<Timestamp>, InputError> {
     params.instant("slot", entry.snapshot.zone())
 }
 
@@ -58,7 +58,7 @@ pub(in crate::http) async fn trigger_form(
     params: Params,
 ) -> Response {
     let content = find(&app, &path).and_then(|(id, entry)| {
-        let slot = chosen_slot(&params, &entry).map_err(PageError::invalid)?;
+        let slot = chosen_slot(&params, &entry).map_err(PageError::from)?;
         let serves = visitor.user.detail.reader.serves("runrequests");
         Ok(page("Run now", ui::trigger_form(&form(&app, &id, &entry, None), slot, serves)))
     });
@@ -124,21 +124,21 @@ pub(super) fn suspend_request(
     entry: &Entry,
     by: &str,
     now: Timestamp,
-) -> Result<SuspendRequest, String> {
+) -> Result<SuspendRequest, InputError> {
     let reason = params.get("reason");
     if reason.len() > REASON_LEN_MAX {
-        return Err(format!("The reason is longer than {REASON_LEN_MAX} bytes."));
+        return Err(InputError(format!("The reason is longer than {REASON_LEN_MAX} bytes.")));
     }
     let mut until = params.instant("until", entry.snapshot.zone())?;
     if until.is_none() && !params.get("for").is_empty() {
         let hours = params.get("for").strip_suffix('h').and_then(|hours| hours.parse::<i64>().ok());
         let hours = hours
             .filter(|hours| (1..=HOURS_MAX).contains(hours))
-            .ok_or("Choose how long to suspend.")?;
+            .ok_or(InputError::new("Choose how long to suspend."))?;
         until = now.checked_add(SignedDuration::from_hours(hours)).ok();
     }
     if until.is_some_and(|until| until <= now) {
-        return Err("The time has passed; choose a later one.".to_owned());
+        return Err(InputError::new("The time has passed; choose a later one."));
     }
     Ok(SuspendRequest { until, reason: reason.to_owned(), by: by.to_owned(), now })
 }
@@ -160,7 +160,7 @@ pub(in crate::http) async fn suspend(
     let reader = &visitor.user.detail.reader;
     let result = match suspend_request(&params, &entry, &visitor.user.name, app.now()) {
         Ok(request) => data::suspend(reader, &entry.snapshot.cron_job, request).await,
-        Err(error) => Err(ActionError::Input(error)),
+        Err(error) => Err(error.into()),
     };
     match result {
         Ok(_) => app.redirect(&visitor, &id.path(), format!("{} is suspended.", id.name)),
@@ -229,7 +229,7 @@ pub(in crate::http) async fn resume(
         Ok(found) => found,
         Err(error) => return app.respond(&visitor, Err(error)).await,
     };
-    match resume_as_chosen(&visitor, (&id, &entry), params.get("missed")).await {
+    match resume_as_chosen(&visitor, &entry, params.get("missed")).await {
         Ok(text) => app.redirect(&visitor, &id.path(), text),
         Err(error) => {
             let error = error.to_string();
@@ -247,11 +247,11 @@ pub(in crate::http) async fn resume(
 /// Resumes a CronJob, and says what happens to the slots of the suspension.
 async fn resume_as_chosen(
     visitor: &Visitor,
-    (id, entry): (&CronJobId, &Entry),
+    entry: &Entry,
     missed: &str,
 ) -> Result<String, ActionError> {
     let reader = &visitor.user.detail.reader;
-    let name = &id.name;
+    let name = &entry.id.name;
     let (choice, text) = match missed {
         "latest" => (MissedSlots::Latest, format!("{name} is resumed.")),
         "drop" => {

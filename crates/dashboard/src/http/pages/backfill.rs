@@ -13,10 +13,10 @@ use punctual_api::run_request::RunRequestSpec;
 use punctual_views::{CronJobSnapshot, preview_runs};
 
 use super::cron_job::{IdPath, find};
-use crate::data::{ActionError, CronJobId, Entry, request_runs};
+use crate::data::{Entry, request_runs};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::{Params, read_form};
+use crate::http::params::{InputError, Params, read_form};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{self, ActionForm, BackfillForm, BackfillPreview, NavItem};
 
@@ -27,24 +27,26 @@ const LISTED_MAX: usize = 200;
 const PARALLELISM_MAX: i32 = 100;
 
 /// Reads what a user asks for.
-fn read(params: &Params, entry: &Entry) -> Result<RunRequestSpec, String> {
+fn read(params: &Params, entry: &Entry) -> Result<RunRequestSpec, InputError> {
     let zone = entry.snapshot.zone();
-    let from = params.instant("from", zone)?.ok_or("Enter when the backfill begins.")?;
-    let to = params.instant("to", zone)?.ok_or("Enter when the backfill ends.")?;
+    let from =
+        params.instant("from", zone)?.ok_or(InputError::new("Enter when the backfill begins."))?;
+    let to = params.instant("to", zone)?.ok_or(InputError::new("Enter when the backfill ends."))?;
     if to <= from {
-        return Err("The end must be later than the beginning.".to_owned());
+        return Err(InputError::new("The end must be later than the beginning."));
     }
     let choose = |name: &str, choices: &[&str]| match params.get(name) {
         "" => Ok(String::new()),
         text if choices.contains(&text) => Ok(text.to_owned()),
-        text => Err(format!("{text:?} is not a choice of {name}.")),
+        text => Err(InputError(format!("{text:?} is not a choice of {name}."))),
     };
     let parallelism = match params.get("parallelism") {
         "" => 1,
         text => {
-            text.parse().ok().filter(|count| (1..=PARALLELISM_MAX).contains(count)).ok_or_else(
-                || format!("Between 1 and {PARALLELISM_MAX} runs can be active at the same time."),
-            )?
+            let parsed = text.parse().ok().filter(|count| (1..=PARALLELISM_MAX).contains(count));
+            let message =
+                format!("Between 1 and {PARALLELISM_MAX} runs can be active at the same time.");
+            parsed.ok_or(InputError(message))?
         }
     };
     Ok(RunRequestSpec {
@@ -62,10 +64,13 @@ fn preview(
     snapshot: &CronJobSnapshot,
     spec: &RunRequestSpec,
     now: Timestamp,
-) -> Result<BackfillPreview, String> {
+) -> Result<BackfillPreview, InputError> {
     let preview = preview_runs(snapshot, spec, now);
     if let Some(refusal) = preview.refusal {
-        return Err(format!("The controller would not accept this: {}.", refusal.message));
+        return Err(InputError(format!(
+            "The controller would not accept this: {}.",
+            refusal.message
+        )));
     }
     let starts = preview.run_count();
     let total = preview.slots.len();
@@ -83,7 +88,7 @@ pub(in crate::http) async fn backfill_form(
     params: Params,
 ) -> Response {
     let content = match find(&app, &path) {
-        Ok((id, entry)) => form_content(&app, &visitor, (&id, &entry), &params, None).await,
+        Ok((_, entry)) => form_content(&app, &visitor, &entry, &params, None).await,
         Err(error) => Err(error),
     };
     app.respond(&visitor, content).await
@@ -92,7 +97,7 @@ pub(in crate::http) async fn backfill_form(
 async fn form_content(
     app: &App,
     visitor: &Visitor,
-    (id, entry): (&CronJobId, &Entry),
+    entry: &Entry,
     params: &Params,
     error: Option<String>,
 ) -> Result<PageContent, PageError> {
@@ -111,10 +116,10 @@ async fn form_content(
                     detail.snapshot_between(entry, spec_range(&spec, now), SLOTS_MAX).await?;
                 match preview(&snapshot, &spec, now) {
                     Ok(preview) => found = Some(preview),
-                    Err(text) => error = Some(text),
+                    Err(refused) => error = Some(refused.to_string()),
                 }
             }
-            Err(text) => error = Some(text),
+            Err(refused) => error = Some(refused.to_string()),
         }
     }
     let zone = entry.snapshot.zone();
@@ -125,7 +130,7 @@ async fn form_content(
         text => text.to_owned(),
     };
     let body = ui::backfill_form(&BackfillForm {
-        form: ActionForm { id, zone, error: error.as_deref(), now },
+        form: ActionForm { id: &entry.id, zone, error: error.as_deref(), now },
         from: &value("from", day),
         to: &value("to", now),
         runs: params.get("runs"),
@@ -152,7 +157,7 @@ pub(in crate::http) async fn backfill(
     };
     let result = match read(&params, &entry) {
         Ok(spec) => request_runs(&visitor.user.detail.reader, &id, spec).await,
-        Err(error) => Err(ActionError::Input(error)),
+        Err(error) => Err(error.into()),
     };
     match result {
         Ok(name) => {
@@ -163,7 +168,7 @@ pub(in crate::http) async fn backfill(
         }
         Err(error) => {
             let error = Some(error.to_string());
-            match form_content(&app, &visitor, (&id, &entry), &params, error).await {
+            match form_content(&app, &visitor, &entry, &params, error).await {
                 Ok(content) => {
                     app.respond_with(&visitor, StatusCode::UNPROCESSABLE_ENTITY, content).await
                 }

@@ -53,7 +53,7 @@ pub(in crate::http) async fn bulk(
     let items = selected(&params);
     for id in &items {
         let result = match app.cache.entry(id) {
-            Some(entry) => carry_out(&app, &visitor, &params, (id, &entry)).await,
+            Some(entry) => carry_out(&app, &visitor, &params, &entry).await,
             None => Err(ActionError::Input("it does not exist any more".to_owned())),
         };
         match result {
@@ -78,15 +78,16 @@ async fn carry_out(
     app: &App,
     visitor: &Visitor,
     params: &Params,
-    (id, entry): (&CronJobId, &Entry),
+    entry: &Entry,
 ) -> Result<(), ActionError> {
     let reader = &visitor.user.detail.reader;
+    let id = &entry.id;
     let cron_job = &entry.snapshot.cron_job;
     match params.get("action") {
         "trigger" => data::trigger(reader, cron_job, id, None).await.map(|_| ()),
         "suspend" => {
             let request = suspend_request(params, entry, &visitor.user.name, app.now());
-            data::suspend(reader, cron_job, request.map_err(ActionError::Input)?).await.map(|_| ())
+            data::suspend(reader, cron_job, request?).await.map(|_| ())
         }
         "resume" => data::resume(reader, cron_job, MissedSlots::Latest).await.map(|_| ()),
         _ => Err(ActionError::Input("there is no such action".to_owned())),

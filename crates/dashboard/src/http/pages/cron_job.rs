@@ -7,6 +7,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 use punctual_reader::RecordQuery;
 use punctual_views::{ChosenSlot, CronJobSnapshot, choose_slot, describe, explain_slot};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::data::{CronJobId, DetailReader, Entry, Scope, object_json, records_around};
@@ -22,15 +23,28 @@ const SLOT_RECORDS: usize = 300;
 /// How many next slots are listed.
 const UPCOMING: usize = 20;
 
-pub(in crate::http) type IdPath = Path<(String, String, String)>;
+pub(in crate::http) type IdPath = Path<CronJobPath>;
+
+/// The path of the pages of a CronJob.
+#[derive(Deserialize)]
+pub(in crate::http) struct CronJobPath {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+/// The path of the page of a slot.
+#[derive(Deserialize)]
+pub(in crate::http) struct SlotPath {
+    #[serde(flatten)]
+    cron_job: CronJobPath,
+    slot: String,
+}
 
 /// Finds the CronJob of a URL.
-pub(super) fn find(
-    app: &App,
-    path: &(String, String, String),
-) -> Result<(CronJobId, Arc<Entry>), PageError> {
-    let id =
-        CronJobId::from_parts(&path.0, &path.1, &path.2).ok_or(PageError::no_cron_job(None))?;
+pub(super) fn find(app: &App, path: &CronJobPath) -> Result<(CronJobId, Arc<Entry>), PageError> {
+    let id = CronJobId::from_parts(&path.kind, &path.namespace, &path.name)
+        .ok_or(PageError::no_cron_job(None))?;
     match app.cache.entry(&id) {
         Some(entry) => Ok((id, entry)),
         None => Err(PageError::no_cron_job(Some(&id))),
@@ -49,7 +63,7 @@ pub(in crate::http) async fn cron_job(
 async fn cron_job_content(
     app: &App,
     visitor: &Visitor,
-    path: &(String, String, String),
+    path: &CronJobPath,
 ) -> Result<PageContent, PageError> {
     let (id, entry) = find(app, path)?;
     let events = app.events_query(&format!("cronjob:{id}"), &Scope::CronJob(id.clone()));
@@ -100,16 +114,16 @@ pub(super) fn to_yaml(mut object: Value, for_edit: bool) -> String {
 pub(in crate::http) async fn slot(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path((kind, namespace, name, slot)): Path<(String, String, String, String)>,
+    Path(SlotPath { cron_job, slot }): Path<SlotPath>,
 ) -> Response {
-    let content = Box::pin(slot_content(&app, &visitor, &(kind, namespace, name), &slot)).await;
+    let content = Box::pin(slot_content(&app, &visitor, &cron_job, &slot)).await;
     app.respond(&visitor, content).await
 }
 
 async fn slot_content(
     app: &App,
     visitor: &Visitor,
-    path: &(String, String, String),
+    path: &CronJobPath,
     text: &str,
 ) -> Result<PageContent, PageError> {
     let (id, entry) = find(app, path)?;

@@ -9,12 +9,12 @@ use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::cron_job::{IdPath, find, to_yaml};
+use super::cron_job::{CronJobPath, IdPath, find, to_yaml};
 use super::plan::{Planned, parse, plan_object};
 use crate::data::{CronJobId, Entry, object_json, replace_object};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::read_form;
+use crate::http::params::{InputError, read_form};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{EditPage, EditPreview, NavItem, edit_page};
 
@@ -33,7 +33,7 @@ pub(in crate::http) async fn edit_form(
 async fn form_content(
     app: &App,
     visitor: &Visitor,
-    path: &(String, String, String),
+    path: &CronJobPath,
 ) -> Result<PageContent, PageError> {
     let (id, entry) = find(app, path)?;
     let reader = &visitor.user.detail.reader;
@@ -42,16 +42,17 @@ async fn form_content(
     }
     let object = object_json(reader, &id.api_path()).await?;
     let object = object.ok_or_else(|| PageError::no_cron_job(Some(&id)))?;
-    Ok(content(app, (&id, &entry), &to_yaml(object, true), None, None))
+    Ok(content(app, &entry, &to_yaml(object, true), None, None))
 }
 
 fn content(
     app: &App,
-    (id, entry): (&CronJobId, &Entry),
+    entry: &Entry,
     yaml: &str,
     error: Option<&str>,
     preview: Option<EditPreview<'_>>,
 ) -> PageContent {
+    let id = &entry.id;
     let zone = entry.snapshot.zone();
     let body = edit_page(&EditPage { id, yaml, error, preview, zone, now: app.now() });
     PageContent::new(format!("Edit {}", id.name), NavItem::Fleet, body)
@@ -82,18 +83,18 @@ pub(in crate::http) async fn edit(
         Ok(None) => app.redirect(&visitor, &id.path(), format!("{} is saved.", id.name)),
         Ok(Some((planned, until))) => {
             let preview = EditPreview { report: &planned.report, until };
-            let content = content(&app, (&id, &entry), yaml, None, Some(preview));
+            let content = content(&app, &entry, yaml, None, Some(preview));
             app.respond(&visitor, Ok(content)).await
         }
         Err(error) => {
-            let content = content(&app, (&id, &entry), yaml, Some(&error), None);
+            let content = content(&app, &entry, yaml, Some(&error.0), None);
             app.respond_with(&visitor, StatusCode::UNPROCESSABLE_ENTITY, content).await
         }
     }
 }
 
 /// Parses the YAML, which must describe the same object and say which version it is based on.
-fn check(yaml: &str, id: &CronJobId) -> Result<Value, String> {
+fn check(yaml: &str, id: &CronJobId) -> Result<Value, InputError> {
     let object = parse(yaml)?;
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let same = [
@@ -103,11 +104,14 @@ fn check(yaml: &str, id: &CronJobId) -> Result<Value, String> {
         ("metadata.namespace", text("/metadata/namespace"), id.namespace.as_str()),
     ];
     if let Some((field, _, wanted)) = same.into_iter().find(|(_, found, wanted)| found != wanted) {
-        return Err(format!("{field} must stay {wanted}; an edit cannot rename an object."));
+        return Err(InputError(format!(
+            "{field} must stay {wanted}; an edit cannot rename an object."
+        )));
     }
     if text("/metadata/resourceVersion").is_empty() {
-        return Err("metadata.resourceVersion must stay, so that changes of others are not lost."
-            .to_owned());
+        return Err(InputError::new(
+            "metadata.resourceVersion must stay, so that changes of others are not lost.",
+        ));
     }
     Ok(object)
 }
@@ -118,19 +122,19 @@ async fn preview(
     visitor: &Visitor,
     id: &CronJobId,
     object: Value,
-) -> Result<(Planned, Timestamp), String> {
+) -> Result<(Planned, Timestamp), InputError> {
     let reader = &visitor.user.detail.reader;
     replace_object(reader, &id.api_path(), &object, true)
         .await
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| InputError(error.to_string()))?;
     let until =
         app.now().checked_add(SignedDuration::from_hours(24 * DAYS)).unwrap_or(Timestamp::MAX);
     let planned = plan_object(app, visitor, object, until).await?;
     Ok((planned, until))
 }
 
-async fn save(visitor: &Visitor, id: &CronJobId, object: &Value) -> Result<(), String> {
+async fn save(visitor: &Visitor, id: &CronJobId, object: &Value) -> Result<(), InputError> {
     let reader = &visitor.user.detail.reader;
     let saved = replace_object(reader, &id.api_path(), object, false).await;
-    saved.map(|_| ()).map_err(|error| error.to_string())
+    saved.map(|_| ()).map_err(|error| InputError(error.to_string()))
 }

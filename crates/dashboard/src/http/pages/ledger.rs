@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::data::{LedgerLine, LedgerPage, LedgerQuery, is_object_name};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::Params;
+use crate::http::params::{InputError, Params};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{LedgerFilter, LedgerPageView, NavItem, ledger_page};
 
@@ -42,14 +42,14 @@ struct Search {
 }
 
 /// Checks a filter. Values become parts of API requests, so only known ones are passed on.
-fn search(app: &App, filter: &LedgerFilter, params: &Params) -> Result<Search, String> {
+fn search(app: &App, filter: &LedgerFilter, params: &Params) -> Result<Search, InputError> {
     let mut selectors = Vec::new();
     let mut rule = HistoryFilter::default();
     for (text, what) in
         [(&filter.namespace, "a namespace"), (&filter.cron_job, "the name of a CronJob")]
     {
         if !text.is_empty() && !is_object_name(text) {
-            return Err(format!("{text:?} is not {what}."));
+            return Err(InputError(format!("{text:?} is not {what}.")));
         }
     }
     if !filter.cron_job.is_empty() {
@@ -111,7 +111,7 @@ pub(in crate::http) async fn ledger(
             }
             Err(error) => (empty, Some(error.to_string())),
         },
-        Err(error) => (empty, Some(error)),
+        Err(error) => (empty, Some(error.to_string())),
     };
     let body = ledger_page(&LedgerPageView {
         filter: &filter,
@@ -133,7 +133,7 @@ async fn read_all(
     params: &Params,
 ) -> Result<Vec<LedgerLine>, PageError> {
     let filter = read_filter(params);
-    let mut search = search(app, &filter, params).map_err(PageError::invalid)?;
+    let mut search = search(app, &filter, params)?;
     search.query.limit = BATCH;
     let mut lines = Vec::new();
     loop {

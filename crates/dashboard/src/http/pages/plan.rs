@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::data::{CronJobId, object_json};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::{Params, read_form};
+use crate::http::params::{InputError, Params, read_form};
 use crate::http::render::PageContent;
 use crate::ui::{NavItem, PlanPage, PlannedReport, YAML_LEN_MAX, plan_page};
 
@@ -38,15 +38,15 @@ pub(super) struct Planned {
 }
 
 /// Parses a manifest that contains one object.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, InputError> {
     if text.len() > YAML_LEN_MAX {
-        return Err(format!("The text is longer than {YAML_LEN_MAX} bytes."));
+        return Err(InputError(format!("The text is longer than {YAML_LEN_MAX} bytes.")));
     }
     let mut budget = SizeBudget::default();
-    let (value, duplicates) =
-        yaml::parse_document(text, 0, &mut budget).map_err(|error| error.to_string())?;
+    let (value, duplicates) = yaml::parse_document(text, 0, &mut budget)
+        .map_err(|error| InputError(error.to_string()))?;
     match duplicates.first() {
-        Some(path) => Err(format!("The field {path} is there twice.")),
+        Some(path) => Err(InputError(format!("The field {path} is there twice."))),
         None => Ok(value),
     }
 }
@@ -57,27 +57,29 @@ pub(super) async fn plan_object(
     visitor: &Visitor,
     mut object: Value,
     until: Timestamp,
-) -> Result<Planned, String> {
+) -> Result<Planned, InputError> {
     let now = app.now();
     defaults::cron_job(&mut object);
-    let mut after = CronJob::deserialize(&object).map_err(|error| error.to_string())?;
+    let mut after = CronJob::deserialize(&object).map_err(|error| InputError(error.to_string()))?;
     let kind = after.cron_job_kind().filter(|kind| *kind != CronJobKind::BatchV1Beta1);
-    let kind =
-        kind.ok_or("This is not a CronJob of batch/v1 and not a ScheduledJob of punctual.dev/v1.")?;
+    let kind = kind.ok_or(InputError::new(
+        "This is not a CronJob of batch/v1 and not a ScheduledJob of punctual.dev/v1.",
+    ))?;
     if after.metadata.namespace.is_empty() {
         "default".clone_into(&mut after.metadata.namespace);
     }
     let metadata = &after.metadata;
     let id = CronJobId::from_parts(kind.plural(), &metadata.namespace, &metadata.name)
-        .ok_or("metadata.name or metadata.namespace is missing or not valid.")?;
+        .ok_or(InputError::new("metadata.name or metadata.namespace is missing or not valid."))?;
     let detail = &visitor.user.detail;
-    let live =
-        object_json(&detail.reader, &id.api_path()).await.map_err(|error| error.to_string())?;
+    let live = object_json(&detail.reader, &id.api_path())
+        .await
+        .map_err(|error| InputError(error.to_string()))?;
     let Some(live) = live else {
         after.metadata.creation_timestamp = Some(Time::new(now));
         let after = CronJobSnapshot::new(after, app.cache.zone());
-        let report =
-            compare(None, &after, Vec::new(), now, until).map_err(|error| error.to_string())?;
+        let report = compare(None, &after, Vec::new(), now, until)
+            .map_err(|error| InputError(error.to_string()))?;
         return Ok(Planned {
             before: None,
             report: with_collisions(app, &after, report, until),
@@ -89,7 +91,10 @@ pub(super) async fn plan_object(
     defaults::cron_job(&mut with_defaults);
     let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
     let fields = field_changes("spec", &spec(&with_defaults), &spec(&object));
-    let before = with_kind(CronJob::deserialize(&live).map_err(|error| error.to_string())?, kind);
+    let before = with_kind(
+        CronJob::deserialize(&live).map_err(|error| InputError(error.to_string()))?,
+        kind,
+    );
     after.status = before.status.clone();
     let mut annotations = before.metadata.annotations.clone();
     annotations.extend(std::mem::take(&mut after.metadata.annotations));
@@ -98,12 +103,12 @@ pub(super) async fn plan_object(
         Some(entry) => detail
             .snapshot(&entry, &RecordQuery::newest(RECORDS))
             .await
-            .map_err(|error| error.to_string())?,
+            .map_err(|error| InputError(error.to_string()))?,
         None => CronJobSnapshot::new(before, app.cache.zone()),
     };
     let after = before.with_edit(after);
-    let report =
-        compare(Some(&before), &after, fields, now, until).map_err(|error| error.to_string())?;
+    let report = compare(Some(&before), &after, fields, now, until)
+        .map_err(|error| InputError(error.to_string()))?;
     Ok(Planned { before: Some(before), report: with_collisions(app, &after, report, until), after })
 }
 
@@ -158,7 +163,7 @@ async fn content(app: &App, visitor: &Visitor, params: &Params) -> PageContent {
         };
         match planned {
             Ok(planned) => reports.push(planned_report(planned, now)),
-            Err(text) => error = Some(text),
+            Err(refused) => error = Some(refused.to_string()),
         }
     }
     let body = plan_page(&PlanPage {

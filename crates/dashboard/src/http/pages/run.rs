@@ -43,17 +43,18 @@ pub(in crate::http) async fn run(
     Path((namespace, name)): Path<(String, String)>,
     params: Params,
 ) -> Response {
-    let content = run_content(&app, &visitor, (&namespace, &name), &params).await;
+    let content = run_content(&app, &visitor, &RunJob { namespace, name }, &params).await;
     app.respond(&visitor, content).await
 }
 
 async fn run_content(
     app: &App,
     visitor: &Visitor,
-    (namespace, name): (&str, &str),
+    path: &RunJob,
     params: &Params,
 ) -> Result<PageContent, PageError> {
-    let scope = Scope::Job { namespace: namespace.into(), name: name.into() };
+    let RunJob { namespace, name } = path;
+    let scope = Scope::Job { namespace: namespace.clone(), name: name.clone() };
     let mut events = app.events_query(&format!("run:{namespace}/{name}"), &scope);
     let (_, detail) = find_run(visitor, namespace, name).await?;
     let user = &visitor.user;
@@ -113,7 +114,8 @@ pub(in crate::http) async fn run_log(
     Path((namespace, name)): Path<(String, String)>,
     params: Params,
 ) -> Response {
-    let (pod, container) = (params.get("pod"), params.get("container"));
+    let pod = params.get("pod");
+    let container = params.get("container");
     let is_valid =
         [namespace.as_str(), name.as_str(), pod, container].into_iter().all(is_object_name);
     if !is_valid {

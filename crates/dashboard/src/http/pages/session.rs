@@ -57,7 +57,8 @@ pub(in crate::http) async fn login_with_token(
         Err(response) => return *response,
     };
     let token = form.get("token");
-    let lookup = app.token_lookup.as_ref().filter(|_| token.len() <= TOKEN_LEN_MAX);
+    let is_short = token.len() <= TOKEN_LEN_MAX;
+    let lookup = if is_short { app.token_lookup.as_ref() } else { None };
     let account = lookup.and_then(|lookup| lookup(token));
     let Some(account) = account else {
         tracing::warn!("a sign-in to the dashboard was refused: the token is not known");
