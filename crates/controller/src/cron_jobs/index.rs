@@ -103,7 +103,7 @@ impl CronJobIndex {
         let requests = self.requests.of_target(name);
         let entry = self.cron_jobs.get_mut(name)?;
         let mut jobs = self.jobs.get(&entry.cached.uid).cloned();
-        entry.state.mark_deleted(&mut jobs);
+        entry.state.add_deleted_jobs(&mut jobs);
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
         let cached = entry.cached.clone();

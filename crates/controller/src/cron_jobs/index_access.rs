@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use punctual_api::CronJob;
+use punctual_engine::cronjob::{JobKey, JobView};
 
 use super::CronJobController;
 use super::key::CronJobName;
@@ -42,10 +43,19 @@ impl CronJobController {
         }
     }
 
-    pub(super) fn add_deleted(&self, name: &CronJobName, uid: &str) {
-        let now = self.clock.now();
-        if let Some(state) = self.index().key_state(name) {
-            state.add_deleted(uid, now);
+    pub(super) fn add_deleted(&self, name: &CronJobName, job: &JobKey) {
+        let mut index = self.index();
+        let Some(cached) = index.get(name) else { return };
+        let view = JobView {
+            name: job.name.clone(),
+            uid: job.uid.clone(),
+            controller_uid: cached.uid.clone(),
+            slot: job.slot,
+            deleted_at: Some(self.clock.now()),
+            ..JobView::default()
+        };
+        if let Some(state) = index.key_state(name) {
+            state.add_deleted(view);
         }
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use punctual_engine::cronjob::{EffectResult, JobView, Plan};
 use punctual_queue::Failure;
 
@@ -32,11 +31,18 @@ pub(super) struct KeyState {
     /// Jobs by name that a live read showed as finished and the watch does not yet. Without them, a Job
     /// that was counted would look active again and be counted twice.
     finished: BTreeMap<String, JobView>,
-    /// When we deleted Jobs, by UID, that the watch does not show as being deleted yet. Without them, a replaced Job
-    /// would look active again.
-    deleted: BTreeMap<String, Timestamp>,
+    /// Jobs by UID that we deleted and that the watch does not show as being deleted yet. Without them, a replaced Job
+    /// would look active again, or as if its Pods were gone.
+    deleted: BTreeMap<String, DeletedJob>,
     /// The identities of the problems that are logged already.
     logged_problems: Vec<String>,
+}
+
+/// A Job that we deleted.
+struct DeletedJob {
+    view: JobView,
+    /// Whether the watch has shown the Job since.
+    was_shown: bool,
 }
 
 /// The results of an executed plan whose status write waits for the end of a burst. It holds the cached form of
@@ -102,24 +108,32 @@ impl KeyState {
     }
 
     /// Records that we deleted a Job.
-    pub(super) fn add_deleted(&mut self, uid: &str, at: Timestamp) {
-        self.deleted.insert(uid.to_owned(), at);
+    pub(super) fn add_deleted(&mut self, view: JobView) {
+        self.deleted.insert(view.uid.clone(), DeletedJob { view, was_shown: false });
     }
 
-    /// Marks the Jobs that we deleted. `jobs` are the Jobs that the watch shows.
-    pub(super) fn mark_deleted(&mut self, jobs: &mut Option<Arc<Vec<JobView>>>) {
+    /// Adds the Jobs that we deleted, as the watch will show them. `jobs` are the Jobs that it shows.
+    pub(super) fn add_deleted_jobs(&mut self, jobs: &mut Option<Arc<Vec<JobView>>>) {
         if self.deleted.is_empty() {
             return;
         }
         let cached = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
-        let is_lagging =
-            |uid: &str| cached.iter().any(|job| job.uid == uid && job.deleted_at.is_none());
-        self.deleted.retain(|uid, _| is_lagging(uid));
+        self.deleted.retain(|uid, deleted| match cached.iter().find(|job| job.uid == *uid) {
+            Some(job) => {
+                deleted.was_shown = true;
+                job.deleted_at.is_none()
+            }
+            None => !deleted.was_shown,
+        });
         if self.deleted.is_empty() {
             return;
         }
-        for job in jobs.as_mut().map(Arc::make_mut).into_iter().flatten() {
-            job.deleted_at = job.deleted_at.or_else(|| self.deleted.get(&job.uid).copied());
+        let all = Arc::make_mut(jobs.get_or_insert_default());
+        for DeletedJob { view, .. } in self.deleted.values() {
+            match all.iter_mut().find(|job| job.uid == view.uid) {
+                Some(job) => job.deleted_at = view.deleted_at,
+                None => all.push(view.clone()),
+            }
         }
     }
 

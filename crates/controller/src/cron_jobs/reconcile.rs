@@ -193,7 +193,7 @@ impl CronJobController {
             match &deleted {
                 Ok(()) => {
                     log.log_replacement(&job.name);
-                    self.add_deleted(log.name, &job.uid);
+                    self.add_deleted(log.name, job);
                 }
                 Err(error) => *failure = error.to_failure(),
             }

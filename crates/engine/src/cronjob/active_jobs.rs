@@ -202,7 +202,8 @@ fn find_removable_finalizers(observed: &Observed<'_>, plan: &mut Plan) {
 
 impl JobKey {
     pub(crate) fn from_view(job: &JobView) -> JobKey {
-        JobKey { name: job.name.clone(), uid: job.uid.clone(), resource_version: None }
+        let JobView { name, uid, slot, .. } = job;
+        JobKey { name: name.clone(), uid: uid.clone(), resource_version: None, slot: *slot }
     }
 }
 

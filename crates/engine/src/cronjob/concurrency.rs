@@ -140,7 +140,8 @@ pub(crate) fn running_jobs(observed: &Observed<'_>, plan: &Plan) -> Vec<JobKey> 
             return None;
         }
         let resource_version = view.map(|job| job.resource_version.clone());
-        Some(JobKey { name: entry.name.clone(), uid: entry.uid.clone(), resource_version })
+        let slot = view.and_then(|job| job.slot);
+        Some(JobKey { name: entry.name.clone(), uid: entry.uid.clone(), resource_version, slot })
     };
     plan.status.active.iter().filter_map(running_key).collect()
 }

@@ -29,7 +29,7 @@ impl JobResult {
 }
 
 /// The fields of a Job that the decision reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobView {
     /// The name.
     pub name: String,

@@ -287,6 +287,8 @@ pub struct JobKey {
     /// The observed resource version, a precondition of the call if present. It keeps `Replace`
     /// from deleting a Job that has finished since and must be counted.
     pub resource_version: Option<String>,
+    /// The slot that it runs for.
+    pub slot: Option<Timestamp>,
 }
 
 impl JobKey {

@@ -264,7 +264,14 @@ fn missing_interval(
         let mut from = calm.0.max(period.from);
         let to = calm.1.min(period.to).min(context.end);
         for run in &cron_job.runs {
-            let until = if waits { run.active_until().max(run.created_at) } else { run.created_at };
+            let until = if waits || run.request.is_some() {
+                run.active_until().max(run.created_at)
+            } else if run.deleted_at < OPEN_END {
+                // Replace waits until the Pods of the run are gone.
+                run.active_until().min(run.deleted_at + REPLACE_WAIT_MAX).max(run.created_at)
+            } else {
+                run.created_at
+            };
             if run.created_at <= from + longest {
                 from = from.max(until);
             }

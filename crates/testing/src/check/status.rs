@@ -160,8 +160,11 @@ pub(super) fn may_be_replaced(
     }
     // The successor waits until the Pods of the run are gone. Nothing starts if the CronJob is edited or deleted
     // meanwhile.
-    let waits_until = run.removed_at.min(at + REPLACE_WAIT_MAX) + staleness.max(REACTION_MAX);
-    let is_in_wait = |time: Millis| (at..=waits_until).contains(&time);
+    let waits_until = run.removed_at.min(at + REPLACE_WAIT_MAX);
+    let is_in_wait = |time: Millis| {
+        let reaction = context.calm_periods.staleness(time).max(REACTION_MAX);
+        time >= at && time <= waits_until.saturating_add(reaction)
+    };
     let has_successor = cron_job.runs.iter().any(|other| is_in_wait(other.created_at))
         || cron_job.periods.iter().any(|period| is_in_wait(period.from))
         || is_in_wait(cron_job.deleted_at);
