@@ -252,7 +252,7 @@ impl ScenarioGenerator {
     /// in the scenario of a seed stays as it was before there were requests.
     fn add_requests(&self, seed: u64, cron_jobs: usize, actions: &mut Vec<UserAction>) {
         let random = TestRng::new(seed.wrapping_mul(REQUESTS_SEED));
-        if !random.percent(40) {
+        if !random.percent(20) {
             return;
         }
         let last = self.length - SECOND;

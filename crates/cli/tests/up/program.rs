@@ -44,6 +44,7 @@ impl TestHome {
     pub(crate) fn command_at(&self, listen: &str, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
         command.env("PUNCTUAL_DATA_DIR", self.path().join("data")).stdin(Stdio::null());
+        command.env("PUNCTUAL_DASHBOARD", "off");
         command.args(["up", "--listen", listen]).args(args);
         command
     }
@@ -72,6 +73,7 @@ impl TestHome {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("{limit}; exec {program} up --listen 127.0.0.1:0")]);
         command.env("PUNCTUAL_DATA_DIR", self.path().join("data")).stdin(Stdio::null());
+        command.env("PUNCTUAL_DASHBOARD", "off");
         self.start_command(command.stderr(Stdio::null()))
     }
 

@@ -58,6 +58,7 @@ impl ScreenTest {
         let child = Command::new("setsid")
             .args(["--ctty", "sh", "-c", script, env!("CARGO_BIN_EXE_punctual")])
             .env("PUNCTUAL_DATA_DIR", home.path().join("data"))
+            .env("PUNCTUAL_DASHBOARD", "off")
             .env("PUNCTUAL_LISTEN", "127.0.0.1:0")
             .stdin(stdio())
             .stdout(stdio())

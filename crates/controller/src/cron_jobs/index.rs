@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use punctual_api::{CronJob, CronJobKind, RunRequest};
 use punctual_client::resource_version::{is_newer, is_older};
 use punctual_engine::cronjob::{JobView, Timetable};
@@ -98,12 +99,17 @@ impl CronJobIndex {
     }
 
     /// The cached state of a CronJob, combined with the Jobs that were read for this decision.
-    pub(super) fn snapshot(&mut self, name: &CronJobName, live: &LiveJobs) -> Option<Snapshot> {
+    pub(super) fn snapshot(
+        &mut self,
+        name: &CronJobName,
+        live: &LiveJobs,
+        now: Timestamp,
+    ) -> Option<Snapshot> {
         let older_object_of_same_name = self.older_object_of_same_name(name);
         let requests = self.requests.of_target(name);
         let entry = self.cron_jobs.get_mut(name)?;
         let mut jobs = self.jobs.get(&entry.cached.uid).cloned();
-        entry.state.add_deleted_jobs(&mut jobs);
+        entry.state.add_deleted_jobs(&mut jobs, now);
         let cached_jobs = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
         let live = entry.state.merge_live(live, cached_jobs);
         let cached = entry.cached.clone();
@@ -240,6 +246,11 @@ impl CronJobIndex {
         affected
     }
 
+    /// Whether a Job of a CronJob is cached.
+    pub(super) fn has_job(&self, uid: &str) -> bool {
+        self.job_owners.contains_key(uid)
+    }
+
     /// Whether the cached version of a Job has no start time.
     pub(super) fn has_unstarted_job(&self, view: &JobView) -> bool {
         let jobs = self.jobs.get(&view.controller_uid);
@@ -313,6 +324,9 @@ impl CronJobIndex {
     /// Removes a Job from its CronJob.
     fn unlink_job(&mut self, uid: &str) -> Option<ReconcileKey> {
         let owner = self.job_owners.remove(uid)?.cron_job_uid;
+        if let Some(entry) = self.names.get(&owner).and_then(|name| self.cron_jobs.get_mut(name)) {
+            entry.state.remove_deleted(uid);
+        }
         if let Some(jobs) = self.jobs.get_mut(&owner) {
             let jobs_of_owner = Arc::make_mut(jobs);
             jobs_of_owner.retain(|job| job.uid != uid);

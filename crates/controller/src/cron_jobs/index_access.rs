@@ -43,8 +43,13 @@ impl CronJobController {
         }
     }
 
-    pub(super) fn add_deleted(&self, name: &CronJobName, job: &JobKey) {
+    /// Records that we deleted a Job, unless the watch has shown since that it is gone. `was_shown` is whether the watch
+    /// showed the Job before the call.
+    pub(super) fn add_deleted(&self, name: &CronJobName, job: &JobKey, was_shown: bool) {
         let mut index = self.index();
+        if was_shown && !index.has_job(&job.uid) {
+            return;
+        }
         let Some(cached) = index.get(name) else { return };
         let view = JobView {
             name: job.name.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use punctual_engine::cronjob::{EffectResult, JobView, Plan};
 use punctual_queue::Failure;
 
@@ -18,6 +19,9 @@ pub(super) type LiveJobs = Vec<(String, Option<JobView>)>;
 /// The maximum number of unconfirmed creates of one CronJob. It is exceeded only if the status cannot be
 /// written for hours.
 const UNCONFIRMED_MAX: usize = 100;
+
+/// How long a Job that we deleted is kept if the watch never shows it: a list may have skipped its deletion.
+const DELETED_KEPT_MAX: SignedDuration = SignedDuration::from_mins(2);
 
 /// The maximum number of Jobs of one CronJob that are known to be finished from live reads alone.
 const FINISHED_MAX: usize = 16;
@@ -33,16 +37,9 @@ pub(super) struct KeyState {
     finished: BTreeMap<String, JobView>,
     /// Jobs by UID that we deleted and that the watch does not show as being deleted yet. Without them, a replaced Job
     /// would look active again, or as if its Pods were gone.
-    deleted: BTreeMap<String, DeletedJob>,
+    deleted: BTreeMap<String, JobView>,
     /// The identities of the problems that are logged already.
     logged_problems: Vec<String>,
-}
-
-/// A Job that we deleted.
-struct DeletedJob {
-    view: JobView,
-    /// Whether the watch has shown the Job since.
-    was_shown: bool,
 }
 
 /// The results of an executed plan whose status write waits for the end of a burst. It holds the cached form of
@@ -109,30 +106,38 @@ impl KeyState {
 
     /// Records that we deleted a Job.
     pub(super) fn add_deleted(&mut self, view: JobView) {
-        self.deleted.insert(view.uid.clone(), DeletedJob { view, was_shown: false });
+        self.deleted.insert(view.uid.clone(), view);
+    }
+
+    /// Removes the record of a Job that the watch shows as gone.
+    pub(super) fn remove_deleted(&mut self, uid: &str) {
+        self.deleted.remove(uid);
     }
 
     /// Adds the Jobs that we deleted, as the watch will show them. `jobs` are the Jobs that it shows.
-    pub(super) fn add_deleted_jobs(&mut self, jobs: &mut Option<Arc<Vec<JobView>>>) {
+    pub(super) fn add_deleted_jobs(
+        &mut self,
+        jobs: &mut Option<Arc<Vec<JobView>>>,
+        now: Timestamp,
+    ) {
         if self.deleted.is_empty() {
             return;
         }
         let cached = jobs.as_ref().map_or(&[][..], |jobs| jobs.as_slice());
-        self.deleted.retain(|uid, deleted| match cached.iter().find(|job| job.uid == *uid) {
-            Some(job) => {
-                deleted.was_shown = true;
-                job.deleted_at.is_none()
-            }
-            None => !deleted.was_shown,
-        });
+        let is_shown =
+            |uid: &str| cached.iter().any(|job| job.uid == uid && job.deleted_at.is_some());
+        let is_recent = |job: &JobView| {
+            job.deleted_at.is_some_and(|at| now.duration_since(at) < DELETED_KEPT_MAX)
+        };
+        self.deleted.retain(|uid, job| !is_shown(uid) && is_recent(job));
         if self.deleted.is_empty() {
             return;
         }
         let all = Arc::make_mut(jobs.get_or_insert_default());
-        for DeletedJob { view, .. } in self.deleted.values() {
-            match all.iter_mut().find(|job| job.uid == view.uid) {
-                Some(job) => job.deleted_at = view.deleted_at,
-                None => all.push(view.clone()),
+        for deleted in self.deleted.values() {
+            match all.iter_mut().find(|job| job.uid == deleted.uid) {
+                Some(job) => job.deleted_at = deleted.deleted_at,
+                None => all.push(deleted.clone()),
             }
         }
     }

@@ -104,7 +104,7 @@ impl CronJobController {
         }
         let mut read_records = Vec::new();
         loop {
-            let snapshot = self.index().snapshot(name, &live);
+            let snapshot = self.index().snapshot(name, &live, self.clock.now());
             let Some(snapshot) = snapshot else { return Ok(None) };
             let parsed = snapshot.cached.parse();
             let parsed = parsed.map_err(|error| self.report_unreadable(name, &error))?;
@@ -189,11 +189,12 @@ impl CronJobController {
             Propagation::Background
         };
         for job in &plan.jobs_to_replace {
+            let was_shown = self.index().has_job(&job.uid);
             let deleted = self.client.delete_job(&log.name.namespace, job, propagation).await;
             match &deleted {
                 Ok(()) => {
                     log.log_replacement(&job.name);
-                    self.add_deleted(log.name, job);
+                    self.add_deleted(log.name, job, was_shown);
                 }
                 Err(error) => *failure = error.to_failure(),
             }

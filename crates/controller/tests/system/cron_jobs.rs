@@ -94,6 +94,7 @@ async fn replace_deletes_the_active_job() {
     cluster
         .create_cron_job("a", json!({"schedule": "* * * * *", "concurrencyPolicy": "Replace"}))
         .await;
+    cluster.delete_replaced_jobs_in_background("a").await;
     cluster.wait_for_next("a", "08:01:00").await;
     cluster.set_time("08:01:00");
     cluster.wait_for_next("a", "08:02:00").await;

@@ -275,6 +275,7 @@ async fn a_replaced_run_and_a_run_found_after_a_crash_are_logged() {
     let mut cluster = TestCluster::with_cron_job_controller("08:00:10").await;
     let spec = json!({"schedule": "* * * * *", "concurrencyPolicy": "Replace"});
     cluster.create_cron_job("a", spec).await;
+    cluster.delete_replaced_jobs_in_background("a").await;
     cluster.wait_for_next("a", "08:01:00").await;
     cluster.set_time("08:01:00");
     let first = format!("job=\"a-{}\"", slot_suffix("08:01:00"));

@@ -190,6 +190,13 @@ impl TestCluster {
         self.server.send("POST", CRON_JOBS, &object).await.unwrap()
     }
 
+    /// Lets slots of a CronJob start without waiting for replaced Jobs: no garbage collector runs here that would
+    /// remove them.
+    pub(crate) async fn delete_replaced_jobs_in_background(&self, name: &str) {
+        let annotations = json!({"punctual.dev/replace-deletion": "Background"});
+        self.patch(name, json!({"metadata": {"annotations": annotations}})).await;
+    }
+
     pub(crate) async fn patch(&self, name: &str, patch: Value) {
         self.server.send("PATCH", &format!("{CRON_JOBS}/{name}"), &patch).await.unwrap();
     }

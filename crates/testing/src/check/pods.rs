@@ -103,7 +103,11 @@ fn wrong_result(run: &JobRun, process: Option<&PodProcess<'_>>) -> Option<Findin
     let has_succeeded = ended.is_some_and(|process| process.exit_code == Some(0));
     let (is_right, expected_counts) = match result {
         JobResult::Complete => (has_succeeded, (1, 0)),
-        JobResult::Failed => (ended.is_some() && !has_succeeded, (0, 1)),
+        // The Pods of a Job that is being deleted may be deleted before they start.
+        JobResult::Failed => {
+            let has_process = ended.is_some() || run.deleted_at <= at;
+            (has_process && !has_succeeded, (0, 1))
+        }
     };
     if is_right && run.counted == expected_counts {
         return None;

@@ -7,6 +7,7 @@ use super::calm_periods::REACTION_MAX;
 use super::cron_job_history::{CronJobHistory, JobRun};
 use super::observations::RequestHistory;
 use super::{CheckContext, Finding, format_slot};
+use crate::scenario::Millis;
 
 pub(super) fn check(context: &mut CheckContext<'_>) {
     let observations = context.observations;
@@ -28,6 +29,16 @@ pub(super) fn check(context: &mut CheckContext<'_>) {
 pub(super) fn ignores_policy(context: &CheckContext<'_>, run: &JobRun) -> bool {
     let request = run.request.as_ref().and_then(|request| find(context, &request.request_uid));
     request.is_some_and(|request| request.object.spec.concurrency_policy == "Allow")
+}
+
+/// When RunRequests for a CronJob were deleted.
+pub(super) fn deletions<'a>(
+    context: &'a CheckContext<'_>,
+    cron_job: &'a CronJobHistory,
+) -> impl Iterator<Item = Millis> + 'a {
+    let requests = context.observations.requests.iter();
+    let own = requests.filter(|request| request.object.status.target_uid == cron_job.uid);
+    own.filter_map(|request| request.deleted_at)
 }
 
 fn find<'a>(context: &'a CheckContext<'_>, uid: &str) -> Option<&'a RequestHistory> {

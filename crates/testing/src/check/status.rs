@@ -7,6 +7,7 @@ use super::calm_periods::REACTION_MAX;
 use super::concurrency::REPLACE_WAIT_MAX;
 use super::cron_job_history::{CronJobHistory, JobRun, OPEN_END};
 use super::objects::{JobResult, StoredStatus};
+use super::requests;
 use super::{CheckContext, format_slot};
 use crate::scenario::Millis;
 
@@ -167,8 +168,9 @@ pub(super) fn may_be_replaced(
     };
     let has_successor = cron_job.runs.iter().any(|other| is_in_wait(other.created_at))
         || cron_job.periods.iter().any(|period| is_in_wait(period.from))
-        || is_in_wait(cron_job.deleted_at);
-    let is_calm = context.calm_periods.is_calm(at - REACTION_MAX, at + REACTION_MAX);
+        || is_in_wait(cron_job.deleted_at)
+        || requests::deletions(context, cron_job).any(is_in_wait);
+    let is_calm = context.calm_periods.is_calm(at - REACTION_MAX, waits_until + REACTION_MAX);
     !is_calm || has_successor
 }
 
