@@ -2,7 +2,6 @@
 //! ones, whose deadline has passed.
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::cronjob::CronJobStatus;
 use punctual_api::{ConcurrencyPolicy, Time};
 
 use super::{
@@ -46,7 +45,9 @@ pub(crate) fn find_pending_slots(
     now: Timestamp,
 ) -> PendingSlots {
     let anchor = anchor(observed, plan, plan.status.last_schedule_time, now);
-    let missed_until = missed_until_after_wait(observed, timetable, &plan.status, anchor, now);
+    // The deadline does not pass while a slot waits for the Pods of replaced runs.
+    let waiting_since = replacement::waiting_since(observed, &plan.status, now);
+    let missed_until = missed_until(observed, waiting_since.unwrap_or(now));
     if conditions::one_shot_outcome(observed, plan).is_some() {
         return PendingSlots { oldest: None, latest: None, count: 0, anchor, after: anchor };
     }
@@ -146,22 +147,6 @@ fn count_superseded(
 pub(crate) fn missed_until(observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
     let deadline = observed.cron_job.spec.starting_deadline_seconds?;
     Some(now.checked_sub(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MIN))
-}
-
-/// Returns the time up to which slots are missed at `now`. The deadline of slots that were due when runs were
-/// replaced does not pass while they wait for the Pods of those runs.
-fn missed_until_after_wait(
-    observed: &Observed<'_>,
-    timetable: &Timetable,
-    status: &CronJobStatus,
-    anchor: Timestamp,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    let missed = missed_until(observed, now)?;
-    let Some(wait) = replacement::find_wait(observed, status, now) else { return Some(missed) };
-    let is_later_slot_missed =
-        slots_between(timetable, anchor, anchor, missed).latest > Some(wait.since);
-    if is_later_slot_missed { Some(missed) } else { missed_until(observed, wait.deadline_from) }
 }
 
 /// Counts the slots after `anchor` that are missed. Returns the time after which slots are pending.

@@ -25,6 +25,8 @@ const BACKGROUND: &str = "Background";
 
 /// The grace period of a Pod whose template names none.
 const GRACE_SECONDS_DEFAULT: i64 = 30;
+/// How long after the longest wait a slot may start.
+const WAIT_REACTION: SignedDuration = SignedDuration::from_secs(10);
 /// How long a slot waits after the grace period of the replaced Pods.
 const WAIT_AFTER_GRACE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -50,22 +52,13 @@ pub(crate) fn wait_for_replaced_pods(observed: &Observed<'_>, plan: &mut Plan, n
     }
 }
 
-/// A wait for the Pods of replaced Jobs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReplaceWait {
-    /// When the Jobs were replaced.
-    pub(crate) since: Timestamp,
-    /// From when the starting deadline of the waiting slots is counted.
-    pub(crate) deadline_from: Timestamp,
-}
-
-/// Finds the wait for the Pods of the last run, if it was replaced. The starting deadline of the slots that were due
-/// then does not pass meanwhile: a run must not be deleted for a slot that then does not start.
-pub(crate) fn find_wait(
+/// Returns since when slots wait for the Pods of replaced Jobs; `None` if the wait is over. The starting deadline
+/// does not pass meanwhile: a run must not be deleted for a slot that then does not start.
+pub(crate) fn waiting_since(
     observed: &Observed<'_>,
     status: &CronJobStatus,
     now: Timestamp,
-) -> Option<ReplaceWait> {
+) -> Option<Timestamp> {
     let policy = observed.gates.concurrency_policy(observed.cron_job);
     if policy != ConcurrencyPolicy::Replace || !waits(observed) {
         return None;
@@ -75,8 +68,8 @@ pub(crate) fn find_wait(
     });
     let replaced = last_started.filter(|record| record.result == Some(RunResult::Replaced));
     let since = replaced.filter_map(|record| record.completion_time).map(Time::timestamp).max()?;
-    let earliest = now.checked_sub(wait_max(observed)).unwrap_or(Timestamp::MIN);
-    Some(ReplaceWait { since, deadline_from: since.max(earliest).min(now) })
+    let is_waiting = now.duration_since(since) <= wait_max(observed) + WAIT_REACTION;
+    is_waiting.then(|| since.min(now))
 }
 
 /// Whether a new run waits until the Pods of the runs that it replaces are gone.

@@ -44,8 +44,8 @@ fn timetable(cron_job: &CronJob) -> Option<Timetable> {
     Timetable::from_cron_job(cron_job, &Zones::bundled().utc(), &FeatureGates::default()).ok()
 }
 
-/// How long a slot waits for the Pods of a replaced run: their grace period and a minute more.
-const REPLACE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(90);
+/// How long a slot waits for the Pods of a replaced run: their grace period, a minute more, and the time to react.
+const REPLACE_WAIT_MAX: SignedDuration = SignedDuration::from_secs(100);
 
 fn deadline(cron_job: &CronJob) -> Option<SignedDuration> {
     cron_job.spec.starting_deadline_seconds.map(SignedDuration::from_secs)

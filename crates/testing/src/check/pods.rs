@@ -105,8 +105,8 @@ fn wrong_result(run: &JobRun, process: Option<&PodProcess<'_>>) -> Option<Findin
         JobResult::Complete => (has_succeeded, (1, 0)),
         // The Pods of a Job that is being deleted may be deleted before they start.
         JobResult::Failed => {
-            let has_process = ended.is_some() || run.deleted_at <= at;
-            (has_process && !has_succeeded, (0, 1))
+            let is_right = ended.is_some() && !has_succeeded || run.deleted_at <= at;
+            (is_right, (0, 1))
         }
     };
     if is_right && run.counted == expected_counts {
