@@ -118,7 +118,10 @@ mod tests {
         assert!(index.apply(request("b", "1", "4", "2026-01-01T00:00:01Z")).is_none(), "older");
         index.apply_response(request("d", "3", "9", "2026-01-01T00:00:00Z"));
         assert_eq!(names(&index), ["c", "b"], "a response about an unknown request is ignored");
-        assert_eq!(index.retain(&HashSet::from(["2".to_owned()]), |_| true), [target.clone()]);
+        assert_eq!(
+            index.retain(&HashSet::from(["2".to_owned()]), |_| true),
+            std::slice::from_ref(&target)
+        );
         assert_eq!(names(&index), ["c"]);
         assert_eq!(index.remove("2"), Some(target.clone()));
         assert!(!index.has_target(&target));

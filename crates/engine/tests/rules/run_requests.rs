@@ -75,7 +75,7 @@ fn counts(fixture: &Fixture) -> [i64; 5] {
 fn a_run_now_is_accepted_started_counted_and_recorded_once() {
     let (fixture, created) = run(with_history("Allow").request("r", json!({"now": true})), NOW);
     let name = punctual_api::names::requested_job_name("job", "uid-r", 0);
-    assert_eq!(created, [name.clone()]);
+    assert_eq!(created, std::slice::from_ref(&name));
     assert_eq!(counts(&fixture), [1, 1, 0, 0, 0]);
     assert_eq!(reason(&fixture, condition_type::ACCEPTED), "True Accepted");
     assert_eq!(reason(&fixture, condition_type::COMPLETE), "False Running");
