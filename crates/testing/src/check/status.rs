@@ -161,7 +161,10 @@ pub(super) fn may_be_replaced(
     }
     // The successor waits until the Pods of the run are gone. Nothing starts if the CronJob is edited or deleted
     // meanwhile.
-    let waits_until = run.removed_at.min(at + REPLACE_WAIT_MAX);
+    let is_replaced_too = |other: &&JobRun| (other.deleted_at - at).abs() <= REACTION_MAX;
+    let replaced = cron_job.runs.iter().filter(is_replaced_too);
+    let waits_until = replaced.map(|other| other.removed_at.min(at + REPLACE_WAIT_MAX)).max();
+    let waits_until = waits_until.unwrap_or(at);
     let is_in_wait = |time: Millis| {
         let reaction = context.calm_periods.staleness(time).max(REACTION_MAX);
         time >= at && time <= waits_until.saturating_add(reaction)
