@@ -101,7 +101,7 @@ mod tests {
         });
         let applied = annotate(manifest, "default", Some(Path::new("/m/a.yaml")));
         let annotations = &applied["metadata"]["annotations"];
-        // Recorded from kubectl 1.36.
+        // The form that kubectl 1.36 writes.
         let want = "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"ü\",\"b\":\"a \\u003c b \\u0026\\u0026 c\\n\\u0007\"},\
                     \"kind\":\"ConfigMap\",\"metadata\":{\"annotations\":{\"team\":\"x\"},\"name\":\"a\",\
                     \"namespace\":\"default\"}}\n";
