@@ -11,7 +11,7 @@ use maud::Markup;
 use punctual_reader::{MissedSlots, RecordQuery};
 use punctual_views::{CronJobSnapshot, ResumePreview};
 
-use super::cron_job::{IdPath, find};
+use super::cron_job::{IdPath, SubmittedForm, find, read_submitted};
 use super::run::find_run;
 use crate::data::{self, ActionError, CronJobId, Entry, SuspendRequest, TriggerOutcome};
 use crate::http::app::App;
@@ -71,14 +71,11 @@ pub(in crate::http) async fn trigger(
     Path(path): IdPath,
     request: Request<Body>,
 ) -> Response {
-    let params = match read_form(request).await {
-        Ok(params) => params,
-        Err(response) => return *response,
-    };
-    let (id, entry) = match find(&app, &path) {
-        Ok(found) => found,
-        Err(error) => return app.respond(&visitor, Err(error)).await,
-    };
+    let SubmittedForm { params, id, entry } =
+        match read_submitted(&app, &visitor, &path, request).await {
+            Ok(submitted) => submitted,
+            Err(response) => return *response,
+        };
     let reader = &visitor.user.detail.reader;
     let slot = chosen_slot(&params, &entry).unwrap_or_default();
     match data::trigger(reader, &entry.snapshot.cron_job, &id, slot).await {
@@ -149,14 +146,11 @@ pub(in crate::http) async fn suspend(
     Path(path): IdPath,
     request: Request<Body>,
 ) -> Response {
-    let params = match read_form(request).await {
-        Ok(params) => params,
-        Err(response) => return *response,
-    };
-    let (id, entry) = match find(&app, &path) {
-        Ok(found) => found,
-        Err(error) => return app.respond(&visitor, Err(error)).await,
-    };
+    let SubmittedForm { params, id, entry } =
+        match read_submitted(&app, &visitor, &path, request).await {
+            Ok(submitted) => submitted,
+            Err(response) => return *response,
+        };
     let reader = &visitor.user.detail.reader;
     let result = match suspend_request(&params, &entry, &visitor.user.name, app.now()) {
         Ok(request) => data::suspend(reader, &entry.snapshot.cron_job, request).await,
@@ -221,14 +215,11 @@ pub(in crate::http) async fn resume(
     Path(path): IdPath,
     request: Request<Body>,
 ) -> Response {
-    let params = match read_form(request).await {
-        Ok(params) => params,
-        Err(response) => return *response,
-    };
-    let (id, entry) = match find(&app, &path) {
-        Ok(found) => found,
-        Err(error) => return app.respond(&visitor, Err(error)).await,
-    };
+    let SubmittedForm { params, id, entry } =
+        match read_submitted(&app, &visitor, &path, request).await {
+            Ok(submitted) => submitted,
+            Err(response) => return *response,
+        };
     match resume_as_chosen(&visitor, &entry, params.get("missed")).await {
         Ok(text) => app.redirect(&visitor, &id.path(), text),
         Err(error) => {

@@ -12,11 +12,11 @@ use punctual_api::Time;
 use punctual_api::run_request::RunRequestSpec;
 use punctual_views::{CronJobSnapshot, preview_runs};
 
-use super::cron_job::{IdPath, find};
+use super::cron_job::{IdPath, SubmittedForm, find, read_submitted};
 use crate::data::{Entry, request_runs};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::{InputError, Params, read_form};
+use crate::http::params::{InputError, Params};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{self, ActionForm, BackfillForm, BackfillPreview, NavItem};
 
@@ -147,14 +147,11 @@ pub(in crate::http) async fn backfill(
     Path(path): IdPath,
     request: Request<Body>,
 ) -> Response {
-    let params = match read_form(request).await {
-        Ok(params) => params,
-        Err(response) => return *response,
-    };
-    let (id, entry) = match find(&app, &path) {
-        Ok(found) => found,
-        Err(error) => return app.respond(&visitor, Err(error)).await,
-    };
+    let SubmittedForm { params, id, entry } =
+        match read_submitted(&app, &visitor, &path, request).await {
+            Ok(submitted) => submitted,
+            Err(response) => return *response,
+        };
     let result = match read(&params, &entry) {
         Ok(spec) => request_runs(&visitor.user.detail.reader, &id, spec).await,
         Err(error) => Err(error.into()),

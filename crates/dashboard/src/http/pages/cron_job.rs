@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use http::Request;
 use jiff::Timestamp;
 use punctual_reader::RecordQuery;
 use punctual_views::{ChosenSlot, CronJobSnapshot, choose_slot, describe, explain_slot};
@@ -13,6 +15,7 @@ use serde_json::Value;
 use crate::data::{CronJobId, DetailReader, Entry, Scope, object_json, records_around};
 use crate::http::app::App;
 use crate::http::context::Visitor;
+use crate::http::params::{Params, read_form};
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{CronJobPage, NavItem, SlotPage, cron_job_page, slot_page};
 
@@ -48,6 +51,27 @@ pub(super) fn find(app: &App, path: &CronJobPath) -> Result<(CronJobId, Arc<Entr
     match app.cache.entry(&id) {
         Some(entry) => Ok((id, entry)),
         None => Err(PageError::no_cron_job(Some(&id))),
+    }
+}
+
+/// A form about a CronJob that a user sent.
+pub(super) struct SubmittedForm {
+    pub(super) params: Params,
+    pub(super) id: CronJobId,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// Reads a form and finds its CronJob, or returns the response that says what is wrong.
+pub(super) async fn read_submitted(
+    app: &App,
+    visitor: &Visitor,
+    path: &CronJobPath,
+    request: Request<Body>,
+) -> Result<SubmittedForm, Box<Response>> {
+    let params = read_form(request).await?;
+    match find(app, path) {
+        Ok((id, entry)) => Ok(SubmittedForm { params, id, entry }),
+        Err(error) => Err(Box::new(app.respond(visitor, Err(error)).await)),
     }
 }
 

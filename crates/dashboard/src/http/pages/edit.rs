@@ -9,12 +9,12 @@ use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::cron_job::{CronJobPath, IdPath, find, to_yaml};
+use super::cron_job::{CronJobPath, IdPath, SubmittedForm, find, read_submitted, to_yaml};
 use super::plan::{Planned, parse, plan_object};
 use crate::data::{CronJobId, Entry, object_json, replace_object};
 use crate::http::app::App;
 use crate::http::context::Visitor;
-use crate::http::params::{InputError, read_form};
+use crate::http::params::InputError;
 use crate::http::render::{PageContent, PageError};
 use crate::ui::{EditPage, EditPreview, NavItem, edit_page};
 
@@ -64,14 +64,11 @@ pub(in crate::http) async fn edit(
     Path(path): IdPath,
     request: Request<Body>,
 ) -> Response {
-    let params = match read_form(request).await {
-        Ok(params) => params,
-        Err(response) => return *response,
-    };
-    let (id, entry) = match find(&app, &path) {
-        Ok(found) => found,
-        Err(error) => return app.respond(&visitor, Err(error)).await,
-    };
+    let SubmittedForm { params, id, entry } =
+        match read_submitted(&app, &visitor, &path, request).await {
+            Ok(submitted) => submitted,
+            Err(response) => return *response,
+        };
     let yaml = params.raw("yaml");
     let is_saved = params.get("step") == "save";
     let result = match check(yaml, &id) {
